@@ -1,0 +1,41 @@
+"""Annotator agreement for FiftyOne.
+
+As a FiftyOne plugin this package is loaded under a name that FiftyOne chooses; after ``pip install .`` it is
+``annotator_agreement``. Nothing of ours is imported before it is used: FiftyOne executes this file again and again.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import fiftyone.operators as foo
+
+_PUBLIC = {
+    "compute_agreement": ".dataset_io",
+    "load_agreement": ".dataset_io",
+    "list_agreements": ".dataset_io",
+    "delete_agreement": ".dataset_io",
+    "rename_agreement": ".dataset_io",
+    "AgreementReport": ".agreement",
+    "AgreementInputError": ".agreement",
+}
+
+__all__ = ["register", *_PUBLIC]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "metrics":
+        return importlib.import_module(".metrics", __name__)
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def register(plugin: foo.PluginContext) -> None:
+    """Register the plugin's operators; called by FiftyOne."""
+    from .operators import OPERATORS
+
+    for operator in OPERATORS:
+        plugin.register(operator)

@@ -1,0 +1,106 @@
+"""Generated annotations of known size and noise: columns for the kernels, documents for MongoDB."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from datetime import datetime, timezone
+
+import numpy as np
+from bson import ObjectId
+from numpy.typing import NDArray
+
+ANNOTATORS = ("alice", "bob", "carol")
+N_CLASSES = 80
+OBJECTS_PER_SAMPLE = 7.3
+MISS_RATE = 0.08
+FLIP_RATE = 0.06
+CORNER_JITTER = 0.06
+EXTRA_PER_ANNOTATOR = 0.4
+SEED = 51
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class GeneratedBoxes:
+    """Boxes of several annotators, one row an object, sorted by (sample, annotator).
+
+    Attributes:
+        sample: shape ``(N,)``, index of the sample
+        annotator: shape ``(N,)``, index into the annotators' names
+        label: shape ``(N,)``, class number
+        boxes_xywh_rel: shape ``(N, 4)``, relative ``(x, y, width, height)``
+        n_samples: number of samples, those without boxes included
+        n_annotators: number of annotators
+    """
+
+    sample: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    label: NDArray[np.int64]
+    boxes_xywh_rel: NDArray[np.float64]
+    n_samples: int
+    n_annotators: int
+
+
+def _random_boxes(n: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    size = rng.uniform(0.05, 0.35, (n, 2))
+    return np.hstack([rng.uniform(0.0, 1.0 - size), size])
+
+
+def generate(n_samples: int, n_annotators: int = len(ANNOTATORS), seed: int = SEED) -> GeneratedBoxes:
+    """Draw true objects, then each annotator's noisy version of them."""
+    rng = np.random.default_rng(seed)
+    true_sample = np.repeat(np.arange(n_samples), rng.poisson(OBJECTS_PER_SAMPLE, n_samples))
+    true_boxes = _random_boxes(len(true_sample), rng)
+    true_label = rng.integers(0, N_CLASSES, len(true_sample))
+    parts = []
+    for annotator in range(n_annotators):
+        seen = rng.random(len(true_sample)) >= MISS_RATE
+        sample, boxes, label = true_sample[seen], true_boxes[seen], true_label[seen].copy()
+        flipped = rng.random(len(label)) < FLIP_RATE
+        label[flipped] = rng.integers(0, N_CLASSES, int(flipped.sum()))
+        low, size = boxes[:, :2], boxes[:, 2:]
+        corner_a = low + rng.normal(0.0, CORNER_JITTER, low.shape) * size
+        corner_b = low + size + rng.normal(0.0, CORNER_JITTER, low.shape) * size
+        corner_a, corner_b = np.clip(corner_a, 0, 1), np.clip(corner_b, 0, 1)
+        drawn = np.hstack([np.minimum(corner_a, corner_b), np.abs(corner_b - corner_a)])
+        extra_sample = np.repeat(np.arange(n_samples), rng.poisson(EXTRA_PER_ANNOTATOR, n_samples))
+        sample = np.concatenate([sample, extra_sample])
+        drawn = np.concatenate([drawn, _random_boxes(len(extra_sample), rng)])
+        label = np.concatenate([label, rng.integers(0, N_CLASSES, len(extra_sample))])
+        parts.append((sample, np.full(len(sample), annotator), label, drawn))
+    sample, annotator, label, boxes = (np.concatenate(column) for column in zip(*parts, strict=True))
+    order = np.lexsort((annotator, sample))
+    return GeneratedBoxes(sample[order], annotator[order], label[order], boxes[order], n_samples, n_annotators)
+
+
+def documents(data: GeneratedBoxes, dataset_id: ObjectId, names: tuple[str, ...]) -> Iterator[dict]:
+    """The samples as FiftyOne stores them."""
+    now = datetime.now(timezone.utc)
+    starts = np.searchsorted(data.sample, np.arange(data.n_samples + 1))
+    annotator, label = data.annotator.tolist(), data.label.tolist()
+    boxes = data.boxes_xywh_rel.tolist()
+    for index in range(data.n_samples):
+        fields: list[list[dict]] = [[] for _ in names]
+        for row in range(starts[index], starts[index + 1]):
+            fields[annotator[row]].append(
+                {
+                    "_id": ObjectId(),
+                    "_cls": "Detection",
+                    "tags": [],
+                    "label": f"class_{label[row]:02d}",
+                    "bounding_box": boxes[row],
+                }
+            )
+        yield {
+            "filepath": f"/nowhere/{index:06d}.jpg",
+            "tags": [],
+            "_media_type": "image",
+            "_rand": index / data.n_samples,
+            "_dataset_id": dataset_id,
+            "created_at": now,
+            "last_modified_at": now,
+            **{
+                name: {"_cls": "Detections", "detections": detections}
+                for name, detections in zip(names, fields, strict=True)
+            },
+        }

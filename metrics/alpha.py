@@ -1,0 +1,210 @@
+"""Krippendorff's alpha and percent agreement for nominal categories, from counts that add up over batches.
+
+The counts are integers, so any split of the units into batches gives the same coefficients to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .arrays import FloatArray, IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class NominalTally:
+    """Sufficient statistics of nominal ratings; units with fewer than two ratings are left out.
+
+    Attributes:
+        category_counts: shape ``(K,)``, ratings of every category
+        disagreement: shape ``(M + 1,)``, entry ``m``: over the units with ``m`` ratings, the sum of
+            ``m² - Σ_c n_uc²``, the ordered pairs of ratings that differ
+        units: shape ``(M + 1,)``, entry ``m``: number of units with ``m`` ratings
+    """
+
+    category_counts: IntArray
+    disagreement: IntArray
+    units: IntArray
+
+    @classmethod
+    def empty(cls) -> NominalTally:
+        """No ratings at all."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    @classmethod
+    def from_counts(cls, unit: IntArray, category: IntArray, count: IntArray) -> NominalTally:
+        """Count sparse ratings.
+
+        Args:
+            unit: shape ``(T,)``, unit numbers ``>= 0``; each (unit, category) at most once
+            category: shape ``(T,)``, category codes ``>= 0``
+            count: shape ``(T,)``, how many annotators gave this unit this category, ``>= 0``
+        """
+        ratings, differing = unit_disagreement(unit, count)
+        pairable = ratings[unit] >= 2
+        counts = np.bincount(category[pairable], weights=count[pairable])
+        kept = ratings >= 2
+        return cls(
+            counts.astype(np.int64),
+            np.bincount(ratings[kept], weights=differing[kept]).astype(np.int64),
+            np.bincount(ratings[kept]),
+        )
+
+    def __add__(self, other: NominalTally) -> NominalTally:
+        return NominalTally(
+            add_padded(self.category_counts, other.category_counts),
+            add_padded(self.disagreement, other.disagreement),
+            add_padded(self.units, other.units),
+        )
+
+    @property
+    def n_ratings(self) -> int:
+        """Ratings in units with at least two."""
+        return int(self.category_counts.sum())
+
+    @property
+    def n_units(self) -> int:
+        """Units with at least two ratings."""
+        return int(self.units.sum())
+
+    def alpha(self) -> float:
+        """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
+
+        Undefined:
+            nan without two ratings of one unit, and where all ratings are of one category (no variation)
+
+        References:
+            K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+        """
+        n = self.n_ratings
+        counts = self.category_counts.tolist()  # Python integers do not overflow
+        expected = n * n - sum(count * count for count in counts)
+        if expected == 0:
+            return math.nan
+        observed = math.fsum(value / (m - 1) for m, value in enumerate(self.disagreement.tolist()) if value)
+        return 1.0 - (n - 1) * observed / expected
+
+    def has_variation(self) -> bool:
+        """Whether the ratings are of more than one category."""
+        return int((self.category_counts > 0).sum()) > 1
+
+    def percent_agreement(self) -> float:
+        """Mean over units of the share of pairs of ratings that agree, in [0, 1].
+
+        Undefined:
+            nan without a unit with two ratings
+
+        References:
+            J. L. Fleiss, "Measuring nominal scale agreement among many raters", 1971 (the observed part)
+        """
+        if not self.n_units:
+            return math.nan
+        differing = math.fsum(value / (m * (m - 1)) for m, value in enumerate(self.disagreement.tolist()) if value)
+        return 1.0 - differing / self.n_units
+
+
+def unit_disagreement(unit: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+    """Ratings ``m`` of every unit and its ordered pairs of ratings that differ, ``m² - Σ_c n_uc²``.
+
+    Args:
+        unit: shape ``(T,)``, unit numbers from 0; each (unit, category) at most once
+        count: shape ``(T,)``, ratings of the unit in one category
+    """
+    ratings = np.bincount(unit, weights=count).astype(np.int64)
+    agreeing = np.bincount(unit, weights=count * count).astype(np.int64)
+    return ratings, ratings * ratings - agreeing
+
+
+def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Krippendorff's alpha of many small groups of units (the samples of a batch) at once, shape ``(n_groups,)``.
+
+    Args:
+        unit: shape ``(T,)``, unit numbers from 0; each (unit, category) at most once
+        category: shape ``(T,)``, category codes ``>= 0``
+        count: shape ``(T,)``, ratings of the unit in the category, ``>= 0``
+        group: shape ``(U,)``, group of every unit
+        n_groups: number of groups
+
+    Undefined:
+        nan where :meth:`NominalTally.alpha` is; tell the reasons apart with :func:`ratings_by_group`
+    """
+    ratings, differing = unit_disagreement(unit, count)
+    pairable = ratings >= 2
+    observed = np.bincount(
+        group[pairable], weights=differing[pairable] / (ratings[pairable] - 1), minlength=n_groups
+    )
+    rows = pairable[unit]
+    n_categories = int(category.max(initial=0)) + 1
+    keys, inverse = np.unique(group[unit[rows]] * n_categories + category[rows], return_inverse=True)
+    of_category = np.bincount(inverse, weights=count[rows], minlength=len(keys))
+    in_group = keys // n_categories
+    n = np.bincount(in_group, weights=of_category, minlength=n_groups)
+    expected = n * n - np.bincount(in_group, weights=of_category**2, minlength=n_groups)
+    undefined = expected <= 0
+    alpha: FloatArray = 1.0 - (n - 1) * observed / np.where(undefined, 1.0, expected)
+    alpha[undefined] = np.nan
+    return alpha
+
+
+def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:
+    """Ratings in units with at least two, for every group of units; shape ``(n_groups,)``."""
+    ratings, _ = unit_disagreement(unit, count)
+    pairable = ratings >= 2
+    return np.bincount(group[pairable], weights=ratings[pairable], minlength=n_groups).astype(np.int64)
+
+
+def add_padded(a: IntArray, b: IntArray) -> IntArray:
+    """Sum of two arrays of counts, the shorter one continued with zeros."""
+    if len(a) < len(b):
+        a, b = b, a
+    total = a.copy()
+    total[: len(b)] += b
+    return total
+
+
+def _tally(ratings: FloatArray) -> NominalTally:
+    table = np.asarray(ratings, dtype=np.float64)
+    if table.ndim != 2:
+        raise ValueError(f"`ratings` must have the shape (U, R), got {table.shape}")
+    unit, rater = np.nonzero(~np.isnan(table))
+    _, category = np.unique(table[unit, rater], return_inverse=True)
+    n_categories = int(category.max(initial=0)) + 1
+    keys, count = np.unique(unit * n_categories + category, return_counts=True)
+    return NominalTally.from_counts(keys // n_categories, keys % n_categories, count)
+
+
+def krippendorff_alpha(ratings: FloatArray) -> float:
+    """Krippendorff's alpha for nominal categories.
+
+    Args:
+        ratings: shape ``(U, R)``, category codes of ``U`` units by ``R`` annotators, nan where one did not rate
+
+    Undefined:
+        nan without two ratings of one unit, and where all ratings are of one category
+
+    Raises:
+        ValueError: if the table does not have two dimensions
+
+    Example:
+        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
+        0.444444
+
+    References:
+        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+    """
+    return _tally(ratings).alpha()
+
+
+def percent_agreement(ratings: FloatArray) -> float:
+    """Mean over units of the share of pairs of annotators who agree; arguments as in :func:`krippendorff_alpha`.
+
+    Undefined:
+        nan without a unit that two annotators rated
+
+    Example:
+        >>> round(percent_agreement(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
+        0.666667
+    """
+    return _tally(ratings).percent_agreement()

@@ -1,0 +1,70 @@
+"""Array types, and the arithmetic of rows that belong to consecutive groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+
+def ranges(starts: IntArray, counts: IntArray) -> IntArray:
+    """The integers ``starts[k] … starts[k] + counts[k] - 1`` of every ``k``, one after the other."""
+    total = int(counts.sum())
+    ends = np.cumsum(counts)
+    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
+
+
+def group_ends(groups: IntArray) -> IntArray:
+    """For every row of an ascending column, the index one past the last row of its group; shape ``(N,)``."""
+    return np.searchsorted(groups, groups, side="right").astype(np.int64, copy=False)
+
+
+def pairs_between(first: IntArray, end: IntArray, max_pairs: int) -> Iterator[tuple[IntArray, IntArray]]:
+    """Pair every row ``i`` with the rows ``first[i] … end[i] - 1``, in chunks of bounded memory.
+
+    Args:
+        first: shape ``(N,)``, first partner of every row
+        end: shape ``(N,)``, one past the last partner; at least ``first``
+        max_pairs: a chunk has at most this many pairs, or those of one row
+
+    Yields:
+        two index columns ``(i, j)``, ordered by ``i``, then ``j``
+    """
+    counts = end - first
+    total = np.cumsum(counts)
+    start = 0
+    while start < len(counts):
+        done = int(total[start - 1]) if start else 0
+        stop = max(start + 1, int(np.searchsorted(total, done + max_pairs, side="right")))
+        rows = slice(start, stop)
+        yield np.repeat(np.arange(start, stop), counts[rows]), ranges(first[rows], counts[rows])
+        start = stop
+
+
+def pairs_within(groups: IntArray) -> tuple[IntArray, IntArray]:
+    """All pairs of rows of one group: index columns ``(i, j)`` with ``i < j``, ordered by ``i``, then ``j``.
+
+    Args:
+        groups: shape ``(N,)``, ascending
+    """
+    n = len(groups)
+    parts = list(pairs_between(np.arange(1, n + 1), group_ends(groups), max_pairs=n * n + 1))
+    return parts[0] if parts else (np.empty(0, np.int64), np.empty(0, np.int64))
+
+
+def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
+    """Number labels from 0 in the order in which they first occur.
+
+    Returns:
+        number of every row ``(N,)``, and how many different labels there are
+    """
+    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
+    number = np.empty(len(first), np.int64)
+    number[np.argsort(first)] = np.arange(len(first))
+    return number[inverse], len(first)

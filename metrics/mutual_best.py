@@ -1,0 +1,122 @@
+"""The matching method ``mutual_best``: objects of two annotators that are each other's best match by Dice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from .arrays import BoolArray, FloatArray, IntArray
+from .objects import Objects, Overlaps
+from .partition import TIE
+
+
+def match_mutual_best(
+    objects: Objects, overlaps: Overlaps, *, same_class_only: bool
+) -> tuple[IntArray, int, IntArray]:
+    """Align every pair of annotators, then join the alignments into units.
+
+    Of several best matches (Dice equal within 1e-9) one of the same class is taken, then the one that comes first. For
+    two annotators the units are the aligned pairs; for more, aligned pairs are joined in descending Dice wherever the
+    joined unit keeps one object per annotator.
+
+    Returns:
+        unit of every object ``(N,)``, number of units, aligned pairs ``(2, A)``
+    """
+    dice = overlaps.similarity("dice")
+    forward = _best_partner(objects, overlaps.i, overlaps.j, dice)
+    backward = _best_partner(objects, overlaps.j, overlaps.i, dice)
+    kept = forward & backward
+    if same_class_only:
+        kept &= objects.category[overlaps.i] == objects.category[overlaps.j]
+    i, j = overlaps.i[kept], overlaps.j[kept]
+    unit, n_units = _join(objects, i, j, dice[kept])
+    return unit, n_units, np.stack([i, j])
+
+
+def _best_partner(objects: Objects, own: IntArray, other: IntArray, dice: FloatArray) -> BoolArray:
+    """Whether ``other`` is the best match of ``own`` among the objects of its annotator, for every pair."""
+    best = np.zeros(len(own), np.bool_)
+    if not len(own):
+        return best
+    n_annotators = int(objects.annotator.max()) + 1
+    _, rival = np.unique(own * n_annotators + objects.annotator[other], return_inverse=True)
+    greatest = np.zeros(int(rival.max()) + 1)
+    np.maximum.at(greatest, rival, dice)
+    candidates = np.flatnonzero(dice >= greatest[rival] - TIE)
+    other_class = objects.category[own[candidates]] != objects.category[other[candidates]]
+    order = candidates[np.lexsort((other[candidates], other_class, rival[candidates]))]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = rival[order[1:]] != rival[order[:-1]]
+    best[order[is_first]] = True
+    return best
+
+
+def _join(objects: Objects, i: IntArray, j: IntArray, dice: FloatArray) -> tuple[IntArray, int]:
+    n = len(objects)
+    _, component = connected_components(coo_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n)), directed=False)
+    component = component.astype(np.int64)
+    n_members = np.bincount(component, minlength=1)
+    keys = np.unique(component * (int(objects.annotator.max(initial=0)) + 1) + objects.annotator)
+    n_annotators = np.bincount(keys // (int(objects.annotator.max(initial=0)) + 1), minlength=len(n_members))
+    conflict = n_annotators < n_members
+    leader = np.arange(n)
+    # without two objects of one annotator every aligned pair can be joined
+    first = np.full(len(n_members), n)
+    np.minimum.at(first, component, np.arange(n))
+    easy = ~conflict[component]
+    leader[easy] = first[component[easy]]
+    disputed = np.flatnonzero(conflict[component[i]])
+    disputed = disputed[np.lexsort((j[disputed], i[disputed], -dice[disputed]))]
+    members = {k: [k] for k in np.flatnonzero(~easy).tolist()}
+    annotator = objects.annotator
+    for a, b in zip(i[disputed].tolist(), j[disputed].tolist(), strict=True):
+        p, q = sorted((int(leader[a]), int(leader[b])))
+        if p == q or set(annotator[members[p]]) & set(annotator[members[q]]):
+            continue
+        leader[members[q]] = p
+        members[p] += members.pop(q)
+    _, unit = np.unique(leader, return_inverse=True)  # a leader is the first object of its unit
+    return unit, int(unit.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Quality of the alignment of two annotators over any number of samples; adds up.
+
+    Attributes:
+        n_a: objects of ``a``
+        n_b: objects of ``b``
+        n_aligned: aligned pairs
+        recall_sum: sum over aligned pairs of (shared area / area of the object of ``a``)
+        precision_sum: sum over aligned pairs of (shared area / area of the object of ``b``)
+    """
+
+    n_a: int
+    n_b: int
+    n_aligned: int
+    recall_sum: float
+    precision_sum: float
+
+    @property
+    def _n(self) -> int:
+        return self.n_a + self.n_b - self.n_aligned
+
+    @property
+    def recall(self) -> float:
+        """Mean recall over aligned pairs and unaligned objects (which count 0); nan without objects."""
+        return self.recall_sum / self._n if self._n else math.nan
+
+    @property
+    def precision(self) -> float:
+        """Mean precision over aligned pairs and unaligned objects (which count 0); nan without objects."""
+        return self.precision_sum / self._n if self._n else math.nan
+
+    @property
+    def f_score(self) -> float:
+        """Harmonic mean of recall and precision, 0 where either is 0; nan without objects."""
+        total = self.recall + self.precision
+        return 2.0 * self.recall * self.precision / total if total else total

@@ -1,0 +1,242 @@
+"""Partition the nodes of small weighted graphs into groups of the greatest total weight.
+
+The core of the method ``optimal``: nodes are objects (or units of a first stage), a weight says what two nodes gain by
+standing in one group, and some pairs are forbidden (they share an annotator). Components of many samples are solved
+together.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
+from scipy.sparse import coo_array
+
+from .arrays import BoolArray, FloatArray, IntArray, number_by_first
+
+#: totals and similarities that differ by at most this are equal
+TIE = 1e-9
+
+#: components up to this many nodes are solved by comparing all their partitions (21,147 for 9 nodes)
+MAX_NODES_ENUMERATED = 9
+#: components up to this many nodes are first tested for being one group by all their bipartitions
+MAX_NODES_CERTIFIED = 14
+#: components up to this many nodes are solved by an integer programme; larger ones by greedy merges and local moves
+MAX_NODES_EXACT = 30
+#: the integer programme gives up after this many branch-and-bound nodes (a count, so that the result is the same
+#: on every machine)
+MAX_BRANCHES = 2_000
+
+_FORBIDDEN = -1e6
+_MAX_TOTALS_AT_ONCE = 2_000_000
+
+
+def best_partitions(weights: FloatArray, forbidden: BoolArray) -> tuple[IntArray, BoolArray]:
+    """Partition the nodes of several graphs of equal size, each into groups of the greatest total weight.
+
+    The total is the sum of the weights of all pairs within a group. Of totals that are equal within ``TIE`` fewer
+    groups win, then the partition that comes first when written as restricted growth strings (up to
+    ``MAX_NODES_ENUMERATED`` nodes) or the one that the solver finds.
+
+    Args:
+        weights: shape ``(C, N, N)``, symmetric; the diagonal is not used
+        forbidden: shape ``(C, N, N)``, pairs that must not share a group
+
+    Returns:
+        groups of shape ``(C, N)``, numbered from 0 in the order of their first node, and of shape ``(C,)`` whether
+        the solution is proven to be the best
+    """
+    n = weights.shape[1]
+    weights = np.where(forbidden, _FORBIDDEN, weights)
+    if n <= MAX_NODES_ENUMERATED:
+        return _enumerate(weights), np.ones(len(weights), np.bool_)
+    groups = np.zeros((len(weights), n), np.int64)
+    exact = np.ones(len(weights), np.bool_)
+    undecided = np.arange(len(weights))
+    if n <= MAX_NODES_CERTIFIED:
+        undecided = undecided[~_is_one_group(weights)]
+    for c in undecided.tolist():
+        groups[c], exact[c] = _solve(weights[c])
+    return groups, exact
+
+
+def _solve(weights: FloatArray) -> tuple[IntArray, bool]:
+    two_sides = _two_sides(weights)
+    if two_sides is not None:
+        return _assign(weights, *two_sides), True
+    if len(weights) <= MAX_NODES_EXACT:
+        solved = _integer_programme(weights)
+        if solved is not None:
+            return solved, True
+    return _merge_and_move(weights), False
+
+
+# ---- all partitions ----
+
+
+@lru_cache(maxsize=MAX_NODES_ENUMERATED)
+def _partitions(n: int) -> tuple[IntArray, FloatArray, IntArray]:
+    """All partitions of ``n`` nodes: groups ``(B, n)``, pairs within groups ``(n(n-1)/2, B)``, group counts ``(B,)``."""
+    strings = np.zeros((1, 1), np.int64)
+    for _ in range(1, n):
+        choices = strings.max(axis=1) + 2
+        last = np.concatenate([np.arange(k) for k in choices.tolist()])
+        strings = np.column_stack([np.repeat(strings, choices, axis=0), last])
+    i, j = np.triu_indices(n, 1)
+    together = (strings[:, i] == strings[:, j]).T.astype(np.float64)
+    return strings, together, strings.max(axis=1) + 1
+
+
+def _enumerate(weights: FloatArray) -> IntArray:
+    n = weights.shape[1]
+    strings, together, n_groups = _partitions(n)
+    i, j = np.triu_indices(n, 1)
+    pair_weights = weights[:, i, j]
+    chosen = np.empty(len(weights), np.int64)
+    step = max(1, _MAX_TOTALS_AT_ONCE // len(strings))
+    for start in range(0, len(weights), step):
+        totals = pair_weights[start : start + step] @ together
+        equal_to_best = totals >= totals.max(axis=1, keepdims=True) - TIE
+        chosen[start : start + step] = np.where(equal_to_best, n_groups, n + 1).argmin(axis=1)
+    return strings[chosen]
+
+
+# ---- certificate: no bipartition gains by cutting ----
+
+
+@lru_cache(maxsize=MAX_NODES_CERTIFIED)
+def _bipartitions(n: int) -> FloatArray:
+    """Cut pairs of all bipartitions, shape ``(n(n-1)/2, 2^(n-1) - 1)``."""
+    codes = np.arange(1, 2 ** (n - 1))
+    side = (codes[:, None] >> np.arange(n)) & 1
+    i, j = np.triu_indices(n, 1)
+    return (side[:, i] != side[:, j]).T.astype(np.float64)
+
+
+def _is_one_group(weights: FloatArray) -> BoolArray:
+    """Whether no bipartition of a graph has a negative cut, shape ``(C,)``; then one group is the best partition.
+
+    A partition into groups cuts half the sum of the cuts of its groups, so it gains nothing either.
+    """
+    i, j = np.triu_indices(weights.shape[1], 1)
+    pair_weights = weights[:, i, j]
+    candidates = np.flatnonzero((pair_weights > _FORBIDDEN / 2).all(axis=1))
+    certified = np.zeros(len(weights), np.bool_)
+    cuts = _bipartitions(weights.shape[1])
+    step = max(1, _MAX_TOTALS_AT_ONCE // cuts.shape[1])
+    for start in range(0, len(candidates), step):
+        rows = candidates[start : start + step]
+        certified[rows] = (pair_weights[rows] @ cuts).min(axis=1) >= -TIE
+    return certified
+
+
+# ---- two annotators: the assignment problem ----
+
+
+def _two_sides(weights: FloatArray) -> tuple[IntArray, IntArray] | None:
+    """The nodes of both sides if the forbidden pairs are exactly those within two sides, else None."""
+    forbidden = weights <= _FORBIDDEN / 2
+    np.fill_diagonal(forbidden, True)
+    side = forbidden[0]
+    if (forbidden[side] == side).all() and (forbidden[~side] == ~side).all():
+        return np.flatnonzero(side), np.flatnonzero(~side)
+    return None
+
+
+def _assign(weights: FloatArray, side_a: IntArray, side_b: IntArray) -> IntArray:
+    gain = weights[np.ix_(side_a, side_b)]
+    # a pair at the threshold gains 0, give or take rounding; the bonus makes it a match (fewer groups win)
+    bonus = TIE
+    rows, columns = linear_sum_assignment(np.where(gain >= -TIE, gain + bonus, 0.0), maximize=True)
+    matched = gain[rows, columns] >= -TIE
+    groups = np.arange(len(weights))
+    groups[side_b[columns[matched]]] = side_a[rows[matched]]
+    return number_by_first(groups)[0]
+
+
+# ---- integer programme ----
+
+
+def _integer_programme(weights: FloatArray) -> IntArray | None:
+    """Clique partitioning: one 0/1 variable a pair, transitivity for every triple; None where it gives up."""
+    n = len(weights)
+    i, j = np.triu_indices(n, 1)
+    number = np.zeros((n, n), np.int64)
+    number[i, j] = number[j, i] = np.arange(len(i))
+    gain = weights[i, j]
+    p, q, r = np.array([(p, q, r) for p in range(n) for q in range(p + 1, n) for r in range(q + 1, n)]).T
+    sides = [number[p, q], number[q, r], number[p, r]]
+    n_rows = 3 * len(p)
+    rows = np.tile(np.arange(n_rows), 3)
+    columns = np.concatenate([np.concatenate([sides[(k + shift) % 3] for k in range(3)]) for shift in range(3)])
+    values = np.repeat([1.0, 1.0, -1.0], n_rows)
+    transitivity = coo_array((values, (rows, columns)), shape=(n_rows, len(i))).tocsr()
+    result = milp(
+        c=-np.maximum(gain, _FORBIDDEN / 1e5),
+        integrality=np.ones(len(i)),
+        bounds=Bounds(0.0, (gain > _FORBIDDEN / 2).astype(np.float64)),
+        constraints=LinearConstraint(transitivity, -np.inf, 1.0),
+        options={"mip_rel_gap": 0.0, "node_limit": MAX_BRANCHES},
+    )
+    if result.status != 0 or result.x is None:
+        return None
+    together = np.zeros((n, n), np.bool_)
+    together[i, j] = together[j, i] = result.x > 0.5
+    np.fill_diagonal(together, True)
+    # together is an equivalence, so the first member identifies the group
+    return _merge_and_move(weights, together.argmax(axis=1))
+
+
+# ---- greedy merges and local moves ----
+
+
+def _merge_and_move(weights: FloatArray, groups: IntArray | None = None) -> IntArray:
+    """Improve a partition (all nodes alone by default) by merging groups and moving nodes while that gains."""
+    n = len(weights)
+    weights = weights.copy()
+    np.fill_diagonal(weights, 0.0)
+    member = np.eye(n) if groups is None else np.eye(n)[groups]
+    for _ in range(n * n):  # every move gains; the bound only guards against rounding
+        member = _merge(weights, member)
+        moved = _move_one(weights, member)
+        if moved is None:
+            break
+        member = moved
+    return number_by_first(member.argmax(axis=1))[0]
+
+
+def _merge(weights: FloatArray, member: FloatArray) -> FloatArray:
+    """Merge the two groups that gain most until none gains (a merge that costs nothing counts as a gain)."""
+    between = member.T @ weights @ member
+    unused = ~member.any(axis=0)
+    between[unused, :] = between[:, unused] = _FORBIDDEN
+    np.fill_diagonal(between, _FORBIDDEN)
+    member = member.copy()
+    while True:
+        best = float(between.max())
+        if best < -TIE:
+            return member
+        p, q = sorted(divmod(int((between >= best - TIE).argmax()), len(between)))
+        member[:, p] += member[:, q]
+        member[:, q] = 0.0
+        between[p, :] += between[q, :]
+        between[:, p] = between[p, :]
+        between[q, :] = between[:, q] = between[p, p] = _FORBIDDEN
+
+
+def _move_one(weights: FloatArray, member: FloatArray) -> FloatArray | None:
+    """Move the node that gains most to another group or to one of its own; None where no move gains."""
+    n = len(weights)
+    to_group = weights @ member
+    own = member.argmax(axis=1)
+    gain = to_group - to_group[np.arange(n), own][:, None]
+    gain[np.arange(n), own] = 0.0
+    best = float(gain.max())
+    if best <= TIE:
+        return None
+    node, group = divmod(int((gain >= best - TIE).argmax()), n)
+    moved = member.copy()
+    moved[node, own[node]] = 0.0
+    moved[node, group] = 1.0
+    return moved
