@@ -1,0 +1,101 @@
+"""The labels of a batch of samples as columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
+from ..metrics.objects import Objects
+
+#: category code of a missing object; classes are numbered from 1
+MISSING = 0
+
+
+class ClassCodes(dict[str | None, int]):
+    """Codes of class names, given in the order in which they are first asked for, from 1 (0 is *missing*)."""
+
+    def __missing__(self, name: str | None) -> int:
+        code = len(self) + 1
+        self[name] = code
+        return code
+
+    def names(self) -> list[str]:
+        """Name of every code, ``names()[0]`` for *missing*."""
+        return ["(missing)", *(str(name) for name in self)]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The objects of some samples, and who was assigned to these.
+
+    Attributes:
+        objects: ``N`` objects, sorted by sample, annotator, label id; categories from 1
+        boxes_xyxy: shape ``(N, 4)``, relative to the image
+        assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
+    """
+
+    objects: Objects
+    boxes_xyxy: FloatArray
+    assigned: BoolArray
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return len(self.assigned)
+
+    def select(self, samples: BoolArray) -> Batch:
+        """The batch of the samples that a mask ``(S,)`` keeps."""
+        rows = samples[self.objects.sample]
+        number = np.cumsum(samples) - 1
+        kept = Objects(
+            number[self.objects.sample[rows]], self.objects.annotator[rows], self.objects.category[rows]
+        )
+        return Batch(kept, self.boxes_xyxy[rows], self.assigned[samples])
+
+
+@dataclass(frozen=True, slots=True)
+class SamplePairs:
+    """The pairs of annotators assigned to the same sample, over the samples of a batch.
+
+    Attributes:
+        sample: shape ``(Q,)``
+        a: shape ``(Q,)``, annotator who comes first
+        b: shape ``(Q,)``
+        n_a: shape ``(Q,)``, objects of ``a`` on the sample
+        n_b: shape ``(Q,)``
+    """
+
+    sample: IntArray
+    a: IntArray
+    b: IntArray
+    n_a: IntArray
+    n_b: IntArray
+    _start: IntArray
+    _rank: IntArray
+    _n_assigned: IntArray
+
+    @classmethod
+    def of(cls, batch: Batch) -> SamplePairs:
+        """All pairs of a batch, ordered by (sample, a, b)."""
+        n_samples, n_annotators = batch.assigned.shape
+        sample, annotator = np.nonzero(batch.assigned)
+        first, second = pairs_within(sample)
+        a, b, of = annotator[first], annotator[second], sample[first]
+        n_objects = np.bincount(
+            batch.objects.sample * n_annotators + batch.objects.annotator, minlength=n_samples * n_annotators
+        ).reshape(n_samples, n_annotators)
+        n_assigned = batch.assigned.sum(axis=1)
+        start = np.concatenate([[0], np.cumsum(n_assigned * (n_assigned - 1) // 2)])[:-1]
+        rank = np.cumsum(batch.assigned, axis=1) - 1
+        return cls(of, a, b, n_objects[of, a], n_objects[of, b], start, rank, n_assigned)
+
+    def rank(self, sample: IntArray, annotator: IntArray) -> IntArray:
+        """Position of an annotator among those assigned to the sample."""
+        return self._rank[sample, annotator]
+
+    def row(self, sample: IntArray, a: IntArray, b: IntArray) -> IntArray:
+        """Row of the pair ``a`` before ``b`` of a sample."""
+        p, q, n = self.rank(sample, a), self.rank(sample, b), self._n_assigned[sample]
+        return self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)

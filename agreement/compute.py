@@ -1,0 +1,277 @@
+"""From the columns of a batch to units, verdicts and scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..metrics.alpha import alpha_by_group, ratings_by_group
+from ..metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
+from ..metrics.detection import panoptic_quality
+from ..metrics.matching import Matching, match_objects
+from ..metrics.objects import Overlaps, box_overlaps
+from ..metrics.overlaps import dice_from_iou
+from .columns import MISSING, Batch, SamplePairs
+from .config import AgreementConfig
+
+VERDICTS = ("agreed", "class_conflict", "missed", "lone")
+AGREED, CLASS_CONFLICT, MISSED, LONE = range(len(VERDICTS))
+#: verdict of the labels of a sample that is not rated
+NO_VERDICT = -1
+
+#: why the alpha of a sample is undefined; entry 0 where it is defined
+ALPHA_REASONS = ("", "one_annotator", "no_objects", "single_category", "no_pairable_values")
+
+
+@dataclass(frozen=True, slots=True)
+class MatchedPairs:
+    """The pairs of objects of one unit; ``i < j``.
+
+    Attributes:
+        i: shape ``(P,)``, row of the object whose annotator comes first
+        j: shape ``(P,)``
+        iou: shape ``(P,)``
+        same_class: shape ``(P,)``
+    """
+
+    i: IntArray
+    j: IntArray
+    iou: FloatArray
+    same_class: BoolArray
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """Columns over the ``U`` units of a batch.
+
+    Attributes:
+        sample: shape ``(U,)``
+        votes: shape ``(U,)``, members
+        assigned: shape ``(U,)``, annotators assigned to the sample
+        verdict: shape ``(U,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+    """
+
+    sample: IntArray
+    votes: IntArray
+    assigned: IntArray
+    verdict: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Ratings:
+    """Sparse ratings of units in categories, as alpha counts them; rated samples only.
+
+    Attributes:
+        unit: shape ``(T,)``; units past the objects' own stand for images that everybody left empty
+        category: shape ``(T,)``, class code or ``MISSING``
+        count: shape ``(T,)``, annotators
+        sample: shape ``(U',)``, sample of every unit
+    """
+
+    unit: IntArray
+    category: IntArray
+    count: IntArray
+    sample: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The agreement on a batch.
+
+    Attributes:
+        matching: unit of every object
+        overlaps: overlapping pairs of objects
+        pairs: pairs of objects of one unit
+        units: columns over units
+        sample_pairs: pairs of annotators on samples
+        pair_iou: shape ``(Q,)``, sum of the IoU of matched objects of one class, for every sample pair
+        pair_score: shape ``(Q,)``, panoptic quality of every sample pair; nan where not scored
+        object_iou: shape ``(N,)``, mean IoU with the other members; nan without any
+        n_assigned: shape ``(S,)``
+        n_objects: shape ``(S,)``
+        n_units: shape ``(S,)``
+        n_disputed: shape ``(S,)``
+        score: shape ``(S,)``, nan where not scored
+        alpha: shape ``(S,)``, nan where undefined
+        alpha_reason: shape ``(S,)``, index into ``ALPHA_REASONS``
+        iou: shape ``(S,)``, nan without matched objects
+        dice: shape ``(S,)``
+        ratings: what the alpha of the batch counts
+    """
+
+    matching: Matching
+    overlaps: Overlaps
+    pairs: MatchedPairs
+    units: Units
+    sample_pairs: SamplePairs
+    pair_iou: FloatArray
+    pair_score: FloatArray
+    object_iou: FloatArray
+    n_assigned: IntArray
+    n_objects: IntArray
+    n_units: IntArray
+    n_disputed: IntArray
+    score: FloatArray
+    alpha: FloatArray
+    alpha_reason: IntArray
+    iou: FloatArray
+    dice: FloatArray
+    ratings: Ratings
+
+    @property
+    def rated(self) -> BoolArray:
+        """Samples with at least two assigned annotators, shape ``(S,)``."""
+        return self.n_assigned >= 2
+
+
+def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
+    """Match the objects of a batch and score its samples."""
+    objects, n_samples = batch.objects, batch.n_samples
+    overlaps = box_overlaps(objects, batch.boxes_xyxy)
+    matching = match_objects(
+        objects,
+        overlaps,
+        threshold=config.iou,
+        similarity=config.similarity,
+        method=config.method,
+        classes=config.classes,
+    )
+    n_assigned = batch.assigned.sum(axis=1)
+    units = _units(batch, matching, n_assigned)
+    pairs = _matched_pairs(batch, overlaps, matching)
+    sample_pairs = SamplePairs.of(batch)
+    n_objects = np.bincount(objects.sample, minlength=n_samples)
+    pair_iou, pair_score, score = _scores(batch, pairs, sample_pairs, n_objects, config)
+    pair_sample = objects.sample[pairs.i]
+    n_pairs = np.bincount(pair_sample, minlength=n_samples)
+    ratings = _ratings(batch, matching, units, n_assigned, n_objects, config)
+    alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
+    return Agreement(
+        matching=matching,
+        overlaps=overlaps,
+        pairs=pairs,
+        units=units,
+        sample_pairs=sample_pairs,
+        pair_iou=pair_iou,
+        pair_score=pair_score,
+        object_iou=_mean_iou_of_objects(pairs, len(objects)),
+        n_assigned=n_assigned,
+        n_objects=n_objects,
+        n_units=np.bincount(units.sample, minlength=n_samples),
+        n_disputed=np.bincount(units.sample[units.verdict > AGREED], minlength=n_samples),
+        score=score,
+        alpha=alpha,
+        alpha_reason=alpha_reason,
+        iou=_mean(np.bincount(pair_sample, weights=pairs.iou, minlength=n_samples), n_pairs),
+        dice=_mean(np.bincount(pair_sample, weights=dice_from_iou(pairs.iou), minlength=n_samples), n_pairs),
+        ratings=ratings,
+    )
+
+
+def _mean(total: FloatArray, count: IntArray) -> FloatArray:
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+
+
+def _units(batch: Batch, matching: Matching, n_assigned: IntArray) -> Units:
+    objects, n = batch.objects, matching.n_units
+    sample = np.zeros(n, np.int64)
+    sample[matching.unit] = objects.sample
+    votes = np.bincount(matching.unit, minlength=n)
+    lowest = np.full(n, np.iinfo(np.int64).max)
+    highest = np.zeros(n, np.int64)
+    np.minimum.at(lowest, matching.unit, objects.category)
+    np.maximum.at(highest, matching.unit, objects.category)
+    assigned = n_assigned[sample]
+    verdict = np.select(
+        [assigned < 2, lowest != highest, votes == assigned, votes == 1],
+        [NO_VERDICT, CLASS_CONFLICT, AGREED, LONE],
+        MISSED,
+    )
+    return Units(sample, votes, assigned, verdict)
+
+
+def _matched_pairs(batch: Batch, overlaps: Overlaps, matching: Matching) -> MatchedPairs:
+    order = np.argsort(matching.unit, kind="stable")
+    first, second = pairs_within(matching.unit[order])
+    i, j = order[first], order[second]
+    category = batch.objects.category
+    iou = overlaps.values_at(overlaps.similarity("iou"), i, j)
+    return MatchedPairs(i, j, iou, category[i] == category[j])
+
+
+def _mean_iou_of_objects(pairs: MatchedPairs, n: int) -> FloatArray:
+    ends = np.concatenate([pairs.i, pairs.j])
+    total = np.bincount(ends, weights=np.concatenate([pairs.iou, pairs.iou]), minlength=n)
+    return _mean(total, np.bincount(ends, minlength=n))
+
+
+def _scores(
+    batch: Batch, pairs: MatchedPairs, sample_pairs: SamplePairs, n_objects: IntArray, config: AgreementConfig
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
+    annotator = batch.objects.annotator
+    rows = sample_pairs.row(batch.objects.sample[i], annotator[i], annotator[j])
+    n_rows = len(sample_pairs.sample)
+    pair_iou = np.bincount(rows, weights=pairs.iou[pairs.same_class], minlength=n_rows)
+    pair_score = panoptic_quality(pair_iou, sample_pairs.n_a, sample_pairs.n_b)
+    both_empty = sample_pairs.n_a + sample_pairs.n_b == 0
+    somebody_drew = n_objects[sample_pairs.sample] > 0
+    pair_score[both_empty & (somebody_drew | (config.empty == "agree"))] = 1.0
+    scored = ~np.isnan(pair_score)
+    total = np.bincount(sample_pairs.sample[scored], weights=pair_score[scored], minlength=batch.n_samples)
+    count = np.bincount(sample_pairs.sample[scored], minlength=batch.n_samples)
+    return pair_iou, pair_score, _mean(total, count)
+
+
+def _ratings(
+    batch: Batch,
+    matching: Matching,
+    units: Units,
+    n_assigned: IntArray,
+    n_objects: IntArray,
+    config: AgreementConfig,
+) -> Ratings:
+    objects = batch.objects
+    rated = n_assigned[objects.sample] >= 2
+    n_categories = int(objects.category.max(initial=0)) + 1
+    keys, count = np.unique(
+        matching.unit[rated] * n_categories + objects.category[rated], return_counts=True
+    )
+    unit, category = keys // n_categories, keys % n_categories
+    if config.missing == "ignore":
+        return Ratings(unit, category, count, units.sample)
+    incomplete = np.flatnonzero((units.verdict != NO_VERDICT) & (units.votes < units.assigned))
+    absent = units.assigned[incomplete] - units.votes[incomplete]
+    empty = np.empty(0, np.int64)
+    if config.empty == "agree":
+        empty = np.flatnonzero((n_assigned >= 2) & (n_objects == 0))
+    n_missing = len(incomplete) + len(empty)
+    return Ratings(
+        np.concatenate([unit, incomplete, len(units.sample) + np.arange(len(empty))]),
+        np.concatenate([category, np.full(n_missing, MISSING)]),
+        np.concatenate([count, absent, n_assigned[empty]]),
+        np.concatenate([units.sample, empty]),
+    )
+
+
+def _sample_alpha(
+    ratings: Ratings, n_assigned: IntArray, n_objects: IntArray, config: AgreementConfig
+) -> tuple[FloatArray, IntArray]:
+    n_samples = len(n_assigned)
+    alpha = alpha_by_group(ratings.unit, ratings.category, ratings.count, ratings.sample, n_samples)
+    n_ratings = ratings_by_group(ratings.unit, ratings.count, ratings.sample, n_samples)
+    empty = n_objects == 0
+    reason = np.select(
+        [n_assigned < 2, empty, n_ratings == 0, np.isnan(alpha)],
+        [ALPHA_REASONS.index(name) for name in ("one_annotator", "no_objects", "no_pairable_values", "single_category")],
+        0,
+    )
+    agreed = np.zeros(n_samples, np.bool_)
+    if config.undefined == "one":
+        agreed |= reason == ALPHA_REASONS.index("single_category")
+    if config.empty == "agree":
+        agreed |= reason == ALPHA_REASONS.index("no_objects")
+    alpha[agreed] = 1.0
+    reason[agreed] = 0
+    return alpha, reason

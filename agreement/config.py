@@ -1,0 +1,189 @@
+"""What the user asks for: the options of a run, checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from .. import names
+from ..metrics.matching import ClassHandling, Method
+from ..metrics.overlaps import Similarity
+from .errors import AgreementInputError, shown
+
+Missing = Literal["category", "ignore"]
+Undefined = Literal["none", "one"]
+Empty = Literal["skip", "agree"]
+Invalid = Literal["error", "skip"]
+
+CHOICES: dict[str, tuple[str, ...]] = {
+    "similarity": get_args(Similarity),
+    "method": get_args(Method),
+    "classes": get_args(ClassHandling),
+    "missing": get_args(Missing),
+    "undefined": get_args(Undefined),
+    "empty": get_args(Empty),
+    "invalid": get_args(Invalid),
+}
+
+_RUN_KEY = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class AgreementConfig:
+    """The options of a run.
+
+    Attributes:
+        fields: label fields, one an annotator (field mode), or a single one (attribute mode)
+        run_key: name of the run, and first part of the name of everything it writes
+        annotator_attribute: attribute of the labels that names their annotator (attribute mode)
+        assigned_field: sample field with the list of assigned annotators (attribute mode)
+        annotators: field mode: name of every field's annotator; attribute mode: the annotators to compare, all if
+            empty
+        iou: least similarity of a match, in (0, 1]
+        similarity: similarity of two boxes, IoU or Dice
+        method: matching method
+        classes: how classes enter the matching
+        missing: whether a missed object is a category of its own in alpha, or left out
+        undefined: what alpha is where everybody used one category: undefined, or 1
+        empty: whether an image that all assigned annotators left empty is skipped, or counts as agreement
+        invalid: whether labels with unusable geometry are an error, or left out and counted
+    """
+
+    fields: tuple[str, ...]
+    run_key: str = names.DEFAULT_RUN_KEY
+    annotator_attribute: str | None = None
+    assigned_field: str | None = None
+    annotators: tuple[str, ...] = ()
+    iou: float = 0.5
+    similarity: Similarity = "iou"
+    method: Method = "optimal"
+    classes: ClassHandling = "prefer"
+    missing: Missing = "category"
+    undefined: Undefined = "none"
+    empty: Empty = "skip"
+    invalid: Invalid = "error"
+
+    @property
+    def attribute_mode(self) -> bool:
+        """Whether one field holds the labels of all annotators."""
+        return self.annotator_attribute is not None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The options as JSON-serialisable values."""
+        values = dataclasses.asdict(self)
+        return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> AgreementConfig:
+        """The config that :meth:`to_dict` wrote; unknown entries are left out."""
+        known = {field.name for field in dataclasses.fields(cls)}
+        return cls(
+            **{
+                name: tuple(value) if isinstance(value, list) else value
+                for name, value in values.items()
+                if name in known
+            }
+        )
+
+
+def make_config(
+    fields: str | Sequence[str],
+    *,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    annotator_attribute: str | None = None,
+    assigned_field: str | None = None,
+    annotators: Mapping[str, str] | Sequence[str] | None = None,
+    **options: Any,
+) -> AgreementConfig:
+    """Check the options that can be checked without a dataset.
+
+    Raises:
+        AgreementInputError: naming the first option that is not usable
+    """
+    field_names = (fields,) if isinstance(fields, str) else tuple(fields)
+    check_run_key(run_key)
+    _check_fields(field_names, annotator_attribute)
+    if assigned_field is not None and annotator_attribute is None:
+        raise AgreementInputError("`assigned_field` needs `annotator_attribute`; with one field an annotator an absent "
+                                  "label list says who is not assigned")  # fmt: skip
+    for option, value in options.items():
+        if option in CHOICES and value not in CHOICES[option]:
+            raise AgreementInputError(f"`{option}` must be one of {', '.join(CHOICES[option])}, got {value!r}")
+    iou = options.get("iou", 0.5)
+    if isinstance(iou, bool) or not isinstance(iou, int | float) or not (math.isfinite(iou) and 0 < iou <= 1):
+        raise AgreementInputError(f"`iou` must be in (0, 1], got {iou!r}")
+    if "iou" in options:
+        options["iou"] = float(iou)
+    return AgreementConfig(
+        fields=field_names,
+        run_key=run_key,
+        annotator_attribute=annotator_attribute,
+        assigned_field=assigned_field,
+        annotators=_annotator_names(field_names, annotator_attribute, annotators),
+        **options,
+    )
+
+
+def check_run_key(run_key: str) -> None:
+    """Raise :class:`AgreementInputError` unless the key can begin the name of a field."""
+    if not isinstance(run_key, str) or not _RUN_KEY.fullmatch(run_key):
+        raise AgreementInputError(
+            f"`run_key` must be lower-case letters, digits and underscores, beginning with a letter, got {run_key!r}"
+        )
+
+
+def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None) -> None:
+    for name in fields:
+        if not isinstance(name, str) or not name:
+            raise AgreementInputError(f"`fields` must be names of label fields, got {name!r}")
+    repeated = sorted({name for name in fields if fields.count(name) > 1})
+    if repeated:
+        raise AgreementInputError(f"`fields` must be different fields, got {shown(repeated)} more than once")
+    if annotator_attribute is None and len(fields) < 2:
+        raise AgreementInputError(
+            f"Agreement needs at least 2 annotators, got {len(fields)} ({shown(map(repr, fields))}); choose two or more "
+            "fields, or name the attribute that holds the annotator with `annotator_attribute`"
+        )
+    if annotator_attribute is not None and len(fields) != 1:
+        raise AgreementInputError(
+            f"With `annotator_attribute` `fields` must be one label field, got {len(fields)} ({shown(fields)})"
+        )
+
+
+def _annotator_names(
+    fields: tuple[str, ...],
+    annotator_attribute: str | None,
+    annotators: Mapping[str, str] | Sequence[str] | None,
+) -> tuple[str, ...]:
+    if annotator_attribute is None:
+        return _field_annotators(fields, annotators)
+    if annotators is None:
+        return ()
+    if isinstance(annotators, str | Mapping):
+        raise AgreementInputError(
+            f"`annotators` must be a list of annotator names in attribute mode, got {annotators!r}"
+        )
+    chosen = tuple(sorted({str(name) for name in annotators}))
+    if len(chosen) < 2:
+        raise AgreementInputError(f"Agreement needs at least 2 annotators, got {len(chosen)} ({shown(chosen)})")
+    return chosen
+
+
+def _field_annotators(fields: tuple[str, ...], annotators: object) -> tuple[str, ...]:
+    if annotators is None or (isinstance(annotators, tuple | list) and not annotators):
+        return fields
+    if not isinstance(annotators, Mapping):
+        raise AgreementInputError(
+            f"`annotators` must map field names to annotator names in field mode, got {annotators!r}"
+        )
+    unknown = sorted(set(annotators) - set(fields))
+    if unknown:
+        raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
+    named = tuple(str(annotators.get(field, field)) for field in fields)
+    if len(set(named)) < len(named):
+        raise AgreementInputError(f"`annotators` must give every field a different annotator, got {shown(named)}")
+    return named
