@@ -1,0 +1,2 @@
+"""stub"""
+def report_text(r): return str(r.to_dict())

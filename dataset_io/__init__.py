@@ -1,0 +1,16 @@
+"""The only code that touches datasets: reading, writing, runs, and the one function that does all of it."""
+
+from __future__ import annotations
+
+from .rename import rename_agreement
+from .run import compute_agreement, run_agreement
+from .runs import delete_agreement, list_agreements, load_agreement
+
+__all__ = [
+    "compute_agreement",
+    "delete_agreement",
+    "list_agreements",
+    "load_agreement",
+    "rename_agreement",
+    "run_agreement",
+]

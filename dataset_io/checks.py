@@ -1,0 +1,80 @@
+"""Checks of the labels themselves, made by the database before anything is written."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from ..agreement.errors import AgreementInputError, shown
+from .source import Source
+
+_FINITE = {"$not": {"$gt": -math.inf, "$lt": math.inf}}
+_NOT_NEGATIVE = {"$not": {"$gte": 0, "$lt": math.inf}}
+
+#: :func:`is_usable_box` as a query, negated
+_UNUSABLE_BOX = {
+    "$or": [
+        {"bounding_box": {"$not": {"$size": 4}}},
+        {"bounding_box.0": _FINITE},
+        {"bounding_box.1": _FINITE},
+        {"bounding_box.2": _NOT_NEGATIVE},
+        {"bounding_box.3": _NOT_NEGATIVE},
+    ]
+}
+
+
+def is_usable_box(box: object) -> bool:
+    """Whether a value is four finite numbers ``(x, y, width, height)`` with a width and height of at least 0."""
+    if not isinstance(box, list | tuple) or len(box) != 4:
+        return False
+    if not all(isinstance(value, int | float) and math.isfinite(value) for value in box):
+        return False
+    return bool(box[2] >= 0 and box[3] >= 0)
+
+
+def check_labels(source: Source) -> None:
+    """Refuse labels that cannot be compared.
+
+    Raises:
+        AgreementInputError: if a label has no annotator (attribute mode), or an unusable box (``invalid="error"``)
+    """
+    attribute = source.config.annotator_attribute
+    if attribute is not None:
+        without = _labels_where(source, {attribute: None}, lambda label: label.get(attribute) is None)
+        if without:
+            raise AgreementInputError(
+                f"Every label of `{source.config.fields[0]}` must name its annotator in `{attribute}`, got "
+                f"{len(without)} without (label ids {shown(label for label, _ in without)})"
+            )
+    if source.config.invalid == "error":
+        unusable = _labels_where(source, _UNUSABLE_BOX, lambda label: not is_usable_box(label.get("bounding_box")))
+        if unusable:
+            raise unusable_boxes_error(len(unusable), sorted({sample for _, sample in unusable}))
+
+
+def unusable_boxes_error(n: int, sample_ids: list[str]) -> AgreementInputError:
+    """The error for ``n`` labels whose boxes cannot be compared."""
+    return AgreementInputError(
+        f"Boxes must be four finite numbers with a width and height of at least 0, got {n} that are not, on samples "
+        f'{shown(sample_ids)}; correct them, or leave them out with invalid="skip"'
+    )
+
+
+def _labels_where(
+    source: Source, condition: dict[str, Any], applies: Callable[[dict[str, Any]], bool]
+) -> list[tuple[str, str]]:
+    """``(label id, sample id)`` of the labels that meet a condition, given as a query and as a function."""
+    affected = source.aggregate(
+        [
+            {"$match": {"$or": [{path: {"$elemMatch": condition}} for path in source.list_paths]}},
+            {"$project": dict.fromkeys(source.list_paths, True)},
+        ]
+    )
+    return sorted(
+        (str(label.get("_id")), str(document["_id"]))
+        for document in affected
+        for name in source.config.fields
+        for label in (document.get(name) or {}).get(source.kind.list_name) or []
+        if applies(label)
+    )

@@ -1,0 +1,81 @@
+"""Give a run another key, field by field in a way that can be interrupted anywhere."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+from fiftyone.core.collections import SampleCollection
+
+from .. import names
+from ..agreement.errors import AgreementInputError
+from . import runs
+from .run_keys import check_key_is_free, written_paths
+from .source import common_label_kind
+
+
+def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
+    """Give a run another key, and its fields the names that go with it.
+
+    A run that died while it was being renamed can be deleted under the key under which it is listed.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+        new_run_key: the new key
+
+    Raises:
+        AgreementInputError: if there is no such completed run, or the new key is not free
+    """
+    dataset = dataset._root_dataset
+    runs.require_run(dataset, run_key)
+    config = runs.read_config(dataset, run_key)
+    if config["status"] != runs.COMPLETED:
+        raise AgreementInputError(
+            f"Only a completed run can be renamed, got {run_key!r} with the status {config['status']!r}"
+        )
+    fields = [name for name in config["options"]["fields"] if dataset.get_field(name) is not None]
+    kind = common_label_kind(dataset, fields)
+    list_paths = [f"{name}.{kind.list_name}" for name in fields]
+    check_key_is_free(dataset, new_run_key, list_paths, kind)
+
+    old, new = written_paths(run_key, list_paths), written_paths(new_run_key, list_paths)
+    runs.update_config(
+        dataset,
+        run_key,
+        status=runs.RENAMING,
+        renaming_to=new_run_key,
+        fields_written=sorted({*config["fields_written"], *new}),
+    )
+    runs.declare_fields(dataset, new_run_key, list_paths)
+    _rename_values(dataset, run_key, new_run_key, list_paths)
+    dataset._doc.app_config._rename_paths(old, new)
+    dataset._doc.save()
+    dataset.delete_sample_fields(runs.fields_of_run(dataset, run_key), error_level=2)
+    dataset.rename_run(run_key, new_run_key)
+    runs.update_config(
+        dataset,
+        new_run_key,
+        status=runs.COMPLETED,
+        renaming_to=None,
+        fields_written=new,
+        options={**config["options"], "run_key": new_run_key},
+    )
+    runs.refresh(dataset)
+
+
+def _rename_values(dataset: fo.Dataset, run_key: str, new_run_key: str, list_paths: list[str]) -> None:
+    """Move every value to its new name, each sample in one step."""
+    old_of_samples = [run_key + suffix for suffix in names.SAMPLE_FIELDS]
+    set_of_samples = {new_run_key + suffix: f"${run_key}{suffix}" for suffix in names.SAMPLE_FIELDS}
+    stages: list[dict[str, object]] = [{"$set": set_of_samples}]
+    for list_path in list_paths:
+        moved = {new_run_key + suffix: f"$$this.{run_key}{suffix}" for suffix in names.LABEL_FIELDS}
+        mapped = {"$map": {"input": f"${list_path}", "in": {"$mergeObjects": ["$$this", moved]}}}
+        # a field that is null, or not there, stays so
+        root = list_path.split(".", 1)[0]
+        is_list = {"$isArray": f"${list_path}"}
+        changed = {"$mergeObjects": [f"${root}", {list_path.split(".", 1)[1]: mapped}]}
+        stages.append({"$set": {root: {"$cond": [is_list, changed, {"$ifNull": [f"${root}", "$$REMOVE"]}]}}})
+    of_labels = [path for list_path in list_paths for path in names.label_paths(run_key, list_path)]
+    stages += [{"$unset": old_of_samples + of_labels}, {"$set": {"last_modified_at": "$$NOW"}}]
+    written = [{path: {"$exists": True}} for path in old_of_samples + of_labels]
+    dataset._sample_collection.update_many({"$or": written}, stages)

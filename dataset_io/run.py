@@ -1,0 +1,260 @@
+"""Run agreement on a dataset: read, compute, write and record."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.core.sample as fos
+import fiftyone.core.utils as fou
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from .. import names
+from ..agreement.columns import ClassCodes
+from ..agreement.compute import Agreement, compute_agreement_of
+from ..agreement.config import AgreementConfig, Empty, Invalid, Missing, Undefined, make_config
+from ..agreement.errors import AgreementInputError
+from ..agreement.report import AgreementReport, RunFacts, build_report
+from ..agreement.statistics import AgreementStatistics, summarise
+from ..metrics.matching import ClassHandling, Method
+from ..metrics.overlaps import Similarity
+from . import runs
+from .checks import check_labels
+from .read import Reader, ReadBatch
+from .read_ahead import read_ahead
+from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view, written_paths
+from .source import Source, open_source
+from .worst import WorstSamples
+from .write import Writer, Written
+
+logger = logging.getLogger(__name__)
+
+#: how often a sample that somebody edits is read again
+MAX_ATTEMPTS = 3
+
+_WRITERS = 2
+_BATCHES_IN_FLIGHT = 3
+
+Progress = bool | Callable[[Any], None] | None
+
+
+def compute_agreement(
+    samples: SampleCollection,
+    fields: str | Sequence[str],
+    *,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    annotator_attribute: str | None = None,
+    assigned_field: str | None = None,
+    annotators: Mapping[str, str] | Sequence[str] | None = None,
+    iou: float = 0.5,
+    similarity: Similarity = "iou",
+    method: Method = "optimal",
+    classes: ClassHandling = "prefer",
+    missing: Missing = "category",
+    undefined: Undefined = "none",
+    empty: Empty = "skip",
+    invalid: Invalid = "error",
+    overwrite: bool = False,
+    progress: Progress = None,
+) -> AgreementReport:
+    """Match the labels of several annotators, and write scores, verdicts and match ids to the dataset.
+
+    Args:
+        samples: a dataset or view; agreement is about the labels that the view contains
+        fields: two or more label fields, one an annotator; or one field, with ``annotator_attribute``
+        run_key: name of the run, and first part of the name of every field it writes
+        annotator_attribute: attribute of the labels that names their annotator
+        assigned_field: with ``annotator_attribute``: sample field that lists the annotators who were assigned;
+            without it everybody is taken to be assigned to every sample that has a label list
+        annotators: with ``annotator_attribute`` a list of the annotators to compare; else a mapping of fields to
+            the names of their annotators
+        iou: least similarity of a match, in (0, 1]
+        similarity: ``"iou"`` or ``"dice"``
+        method: ``"optimal"``; ``"recursive"`` and ``"mutual_best"``, for comparison with published numbers, may
+            depend on the order of the annotators
+        classes: ``"prefer"`` matches objects of one class first; ``"ignore"`` matches by geometry alone;
+            ``"require"`` only objects of one class
+        missing: in alpha a missed object is a ``"category"`` of its own, or left out (``"ignore"``)
+        undefined: alpha where everybody used one category is None (``"none"``) or 1 (``"one"``)
+        empty: an image that all assigned annotators left empty is left out (``"skip"``) or counts 1 (``"agree"``)
+        invalid: labels with unusable boxes are an ``"error"``, or left out and counted (``"skip"``)
+        overwrite: replace a run of the same key
+        progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
+
+    Returns:
+        the report
+
+    Raises:
+        AgreementInputError: if something in the request or the dataset must be changed; nothing was written then
+    """
+    config = make_config(
+        fields,
+        run_key=run_key,
+        annotator_attribute=annotator_attribute,
+        assigned_field=assigned_field,
+        annotators=annotators,
+        iou=iou,
+        similarity=similarity,
+        method=method,
+        classes=classes,
+        missing=missing,
+        undefined=undefined,
+        empty=empty,
+        invalid=invalid,
+    )
+    return run_agreement(samples, config, overwrite=overwrite, progress=progress)
+
+
+def run_agreement(
+    samples: SampleCollection, config: AgreementConfig, *, overwrite: bool = False, progress: Progress = None
+) -> AgreementReport:
+    """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
+    started = time.perf_counter()
+    source = _checked(samples, config, overwrite)
+    dataset, run_key = source.dataset, config.run_key
+    if overwrite:
+        _delete_if_there(source)
+    runs.register(samples, config, source.annotators, written_paths(run_key, source.list_paths))
+    try:
+        runs.declare_fields(dataset, run_key, source.list_paths)
+        report = _Run(source).execute(progress, started)
+        runs.refresh(dataset)
+        runs.declare_fields(dataset, run_key, source.list_paths)
+        runs.complete(dataset, run_key, report)
+    except BaseException as error:
+        _mark_failed(dataset, run_key, error)
+        raise
+    fos.Sample._reload_docs(dataset._sample_collection_name)
+    return report
+
+
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> Source:
+    if isinstance(samples, SampleCollection) and not samples._is_generated:
+        runs.refresh(samples._dataset)
+    source = open_source(samples, config)
+    check_key_is_free(source.dataset, config.run_key, source.list_paths, source.kind, overwrite=overwrite)
+    if overwrite:
+        refuse_dependent_view(samples, config.run_key, source.list_paths)
+    check_labels(source)
+    return source
+
+
+def _delete_if_there(source: Source) -> None:
+    dataset, run_key = source.dataset, source.config.run_key
+    if run_key in runs.list_agreements(dataset) or runs.fields_of_run(dataset, run_key):
+        runs.delete_agreement(dataset, run_key)
+    check_not_in_database(dataset, run_key, source.list_paths)
+
+
+def _mark_failed(dataset: fo.Dataset, run_key: str, error: BaseException) -> None:
+    """Record why a run ended, unless somebody deleted it meanwhile."""
+    try:
+        runs.refresh(dataset)
+        if runs.is_agreement(dataset, run_key):
+            runs.update_config(dataset, run_key, status=runs.FAILED, error=f"{type(error).__name__}: {error}")
+    except Exception:
+        logger.exception("The failure of the run %r could not be recorded", run_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    read: ReadBatch
+    agreement: Agreement
+    written: Future[Written]
+
+
+class _Run:
+    """One run: batches are read ahead, computed and written at the same time; their statistics are added up."""
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._codes = ClassCodes()
+        self._reader = Reader(source, self._codes)
+        self._writer = Writer(source, source.config.run_key)
+        self._statistics: AgreementStatistics | None = None
+        self._worst = WorstSamples()
+        self._n_changed = 0
+        self._n_invalid = 0
+        self._n_added = 0
+
+    def execute(self, progress: Progress, started: float) -> AgreementReport:
+        """Read, compute and write everything; returns the report."""
+        with fou.ProgressBar(total=self._source.samples.count(), progress=progress) as bar:
+            for n_done in self._batches():
+                bar.update(n_done)
+        if self._statistics is None:
+            raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
+        facts = RunFacts(
+            n_changed=self._n_changed,
+            n_invalid=self._n_invalid,
+            n_repeated=self._reader.n_repeated,
+            coverage=self._coverage(),
+            n_added_assignments=self._n_added,
+            seconds=round(time.perf_counter() - started, 3),
+            versions=runs.versions(),
+        )
+        return build_report(
+            self._statistics,
+            self._source.config,
+            self._source.annotators,
+            self._codes.names(),
+            self._worst.described(self._source.dataset),
+            facts,
+        )
+
+    def _coverage(self) -> str:
+        config = self._source.config
+        if not config.attribute_mode:
+            return "fields"
+        return "assumed" if config.assigned_field is None else "given"
+
+    def _batches(self) -> Iterator[int]:
+        """Work through all batches; yields how many samples of the dataset are done."""
+        in_flight: deque[_Computed] = deque()
+        with ThreadPoolExecutor(_WRITERS, "agreement-write") as writers:
+            for rows in read_ahead(self._reader.batches()):
+                in_flight.append(self._compute(rows, writers))
+                if len(in_flight) > _BATCHES_IN_FLIGHT:
+                    yield self._finish(in_flight.popleft(), writers)
+            while in_flight:
+                yield self._finish(in_flight.popleft(), writers)
+
+    def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
+        read = self._reader.columns(rows)
+        agreement = compute_agreement_of(read.batch, self._source.config)
+        return _Computed(read, agreement, writers.submit(self._writer.write, read, agreement))
+
+    def _finish(self, computed: _Computed, writers: ThreadPoolExecutor) -> int:
+        """Count a batch; samples that somebody edited meanwhile are read, computed and written again."""
+        n_samples = len(computed.read.samples) + len(computed.read.changed)
+        refused = self._count(computed)
+        for _ in range(MAX_ATTEMPTS):
+            if not refused:
+                break
+            rows = self._reader.again(refused)
+            found = {row["_id"] for row in rows}
+            self._n_changed += sum(sample_id not in found for sample_id in refused)
+            refused = self._count(self._compute(rows, writers)) if rows else []
+        self._n_changed += len(refused)
+        return n_samples
+
+    def _count(self, computed: _Computed) -> list[ObjectId]:
+        """Add the statistics of the samples that were written; returns the ids of the others."""
+        read, agreement = computed.read, computed.agreement
+        refused = computed.written.result().refused
+        if refused:
+            read = read.without(set(refused))
+            agreement = compute_agreement_of(read.batch, self._source.config)
+        statistics = summarise(read.batch, agreement, self._source.config)
+        self._statistics = statistics if self._statistics is None else self._statistics + statistics
+        self._worst.add([sample.sample_id for sample in read.samples], agreement)
+        self._n_invalid += read.n_invalid
+        self._n_added += read.n_added
+        return refused

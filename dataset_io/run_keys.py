@@ -1,0 +1,160 @@
+"""Which names a run may take: everything it writes must be free."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import fiftyone as fo
+from fiftyone.core.collections import SampleCollection
+
+from .. import names
+from ..agreement.config import check_run_key
+from ..agreement.errors import AgreementInputError
+from . import runs
+from .source import LabelKind
+
+
+def check_key_is_free(
+    dataset: fo.Dataset,
+    run_key: str,
+    list_paths: Sequence[str],
+    kind: LabelKind,
+    *,
+    overwrite: bool = False,
+) -> None:
+    """Refuse a run key under which something would be overwritten.
+
+    Args:
+        dataset: the dataset, reloaded
+        run_key: the key
+        list_paths: paths of the label lists that the run writes to
+        kind: type of the labels
+        overwrite: whether a run of the same key may exist
+
+    Raises:
+        AgreementInputError: saying what is in the way
+    """
+    check_run_key(run_key)
+    _check_label_class(run_key, kind)
+    if run_key in dataset.list_runs():
+        if not runs.is_agreement(dataset, run_key):
+            raise _taken(run_key, f"{run_key!r} is a run of another kind")
+        if not overwrite:
+            raise AgreementInputError(
+                f"`run_key` must be new, got {run_key!r}, which is a run of this dataset; use overwrite=True to replace "
+                "it, or another key"
+            )
+    own = {run_key} if overwrite else set()
+    _check_other_runs(dataset, run_key, list_paths, own)
+    undeclared = _check_schema(dataset, run_key, list_paths, overwrite)
+    if not overwrite:
+        check_not_in_database(dataset, run_key, list_paths, undeclared)
+
+
+def written_paths(run_key: str, list_paths: Sequence[str]) -> list[str]:
+    """All paths that a run writes."""
+    of_labels = [path for list_path in list_paths for path in names.label_paths(run_key, list_path)]
+    return names.sample_paths(run_key) + of_labels
+
+
+def _all_paths(run_key: str, list_paths: Sequence[str]) -> list[str]:
+    return written_paths(run_key, list_paths) + names.reserved_paths(run_key)
+
+
+def _taken(run_key: str, what: str) -> AgreementInputError:
+    return AgreementInputError(f"`run_key` must not be in use, got {run_key!r}: {what}; choose another key")
+
+
+def _check_label_class(run_key: str, kind: LabelKind) -> None:
+    of_class = set(kind.label_type._fields_ordered) | {"id", "_id", "_cls", "instance"}
+    for suffix in names.LABEL_FIELDS:
+        if run_key + suffix in of_class:
+            raise _taken(run_key, f"`{run_key + suffix}` is a field of {kind.label_type.__name__}")
+
+
+def _check_other_runs(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], own: set[str]) -> None:
+    wanted = set(_all_paths(run_key, list_paths))
+    for other in runs.list_agreements(dataset):
+        if other in own:
+            continue
+        record = runs.read_config(dataset, other)
+        theirs = set(record.get("fields_written", [])) | set(names.reserved_paths(other))
+        common = sorted(wanted & theirs)
+        if common:
+            raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")
+
+
+def _check_schema(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], overwrite: bool) -> list[str]:
+    """Refuse paths that somebody declared; returns the paths that nobody did."""
+    undeclared = []
+    for path in _all_paths(run_key, list_paths):
+        field = dataset.get_field(path)
+        if field is None:
+            undeclared.append(path)
+            continue
+        owner = runs.owner(field)
+        if owner == run_key and overwrite:
+            continue
+        if owner == run_key:
+            raise AgreementInputError(
+                f"`run_key` must be new, got {run_key!r}: `{path}` was left behind by a run of that name; "
+                f"remove it with delete_agreement(dataset, {run_key!r}), or use overwrite=True"
+            )
+        raise _taken(run_key, f"`{path}` is a field of the dataset")
+    return undeclared
+
+
+def check_not_in_database(
+    dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], paths: Sequence[str] | None = None
+) -> None:
+    """Refuse paths that exist in the database although the schema does not know them.
+
+    Raises:
+        AgreementInputError: naming the first such path and how many samples have it
+    """
+    wanted = set(_all_paths(run_key, list_paths) if paths is None else paths)
+    on_samples = sorted(path for path in wanted if "." not in path)
+    conditions: list[dict[str, Any]] = [{path: {"$exists": True}} for path in on_samples]
+    for list_path in list_paths:
+        attributes = [
+            path.rsplit(".", 1)[1] for path in names.label_paths(run_key, list_path) if path in wanted
+        ]
+        if attributes:
+            present = [{attribute: {"$exists": True}} for attribute in attributes]
+            conditions.append({list_path: {"$elemMatch": {"$or": present}}})
+    collection = dataset._sample_collection
+    if not conditions or collection.find_one({"$or": conditions}, {"_id": True}) is None:
+        return
+    for path in sorted(wanted):
+        n = collection.count_documents({path: {"$exists": True}})
+        if n:
+            raise _taken(run_key, f"`{path}` exists, undeclared, in the database on {n} samples")
+
+
+def refuse_dependent_view(samples: SampleCollection, run_key: str, list_paths: Sequence[str]) -> None:
+    """Refuse to overwrite a run by one on a view that is made from what that run wrote.
+
+    Raises:
+        AgreementInputError: naming the first such path
+    """
+    if not isinstance(samples, fo.DatasetView):
+        return
+    used = {part for text in _strings(samples._pipeline()) for part in text.lstrip("$").split(".")}
+    for path in written_paths(run_key, list_paths):
+        if path.rsplit(".", 1)[-1] in used:
+            raise AgreementInputError(
+                f"The view must not depend on the run that is overwritten, got a view that uses `{path}`; choose "
+                "another run key, or select the samples by id: dataset.select(view.values('id'))"
+            )
+
+
+def _strings(value: object) -> list[str]:
+    """All strings in a pipeline, keys included."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for key, entry in value.items() for text in [key, *_strings(entry)]]
+    if isinstance(value, list | tuple):
+        return [text for entry in value for text in _strings(entry)]
+    return []

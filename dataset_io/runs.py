@@ -1,0 +1,261 @@
+"""The life of a run in a dataset: registered, completed, listed, deleted, whatever it died of."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.constants as foc
+import gridfs
+import numpy as np
+import scipy
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.odm import get_db_conn
+
+from .. import names
+from ..agreement.config import AgreementConfig
+from ..agreement.errors import AgreementInputError, shown
+from ..agreement.report import AgreementReport
+
+logger = logging.getLogger(__name__)
+
+RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
+
+_SAMPLE_TYPES = {
+    "_score": fo.FloatField,
+    "_alpha": fo.FloatField,
+    "_iou": fo.FloatField,
+    "_dice": fo.FloatField,
+    "_n_annotators": fo.IntField,
+    "_n_units": fo.IntField,
+    "_n_disputed": fo.IntField,
+}
+_LABEL_TYPES = {
+    "": fo.StringField,
+    "_id": fo.StringField,
+    "_iou": fo.FloatField,
+    "_votes": fo.IntField,
+    "_of": fo.IntField,
+}
+
+
+# ---- reading ----
+
+
+def refresh(dataset: fo.Dataset) -> None:
+    """Read the dataset's own document again, so that what other processes changed is known."""
+    dataset._reload(hard=True)
+
+
+def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:
+    """Whether a run of the dataset is one of ours."""
+    return run_key in dataset.list_runs(method=names.RUN_METHOD)
+
+
+def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
+    """Keys of the agreement runs of a dataset, whatever their status."""
+    return list(dataset._root_dataset.list_runs(method=names.RUN_METHOD))
+
+
+def read_config(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
+    """The config of a run: ``status``, ``fields_written``, ``options`` and so on."""
+    return dict(dataset.get_run_info(run_key).config.serialize())
+
+
+def owner(field: fo.Field | None) -> str | None:
+    """Key of the run that declared a field, None if no run of ours did."""
+    info = getattr(field, "info", None) or {}
+    return info.get(names.RUN_METHOD)
+
+
+def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
+    """The report of a completed run.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+
+    Raises:
+        AgreementInputError: if there is no such run, or it did not complete
+    """
+    dataset = dataset._root_dataset
+    require_run(dataset, run_key)
+    status = read_config(dataset, run_key).get("status")
+    results = dataset.load_run_results(run_key, cache=False, load_view=False)
+    if status != COMPLETED or results is None:
+        raise AgreementInputError(
+            f"The run {run_key!r} must be completed, got the status {status!r}; compute it again with overwrite=True, "
+            f"or remove it with delete_agreement(dataset, {run_key!r})"
+        )
+    return AgreementReport.from_dict(json.loads(results.report))
+
+
+def require_run(dataset: fo.Dataset, run_key: str) -> None:
+    """Raise :class:`AgreementInputError` unless the key is a run of ours."""
+    refresh(dataset)
+    if run_key not in list_agreements(dataset):
+        found = shown(map(repr, list_agreements(dataset))) or "none"
+        raise AgreementInputError(
+            f"`run_key` must be an agreement run of {dataset.name!r}, got {run_key!r}; runs are {found}"
+        )
+
+
+# ---- the run record ----
+
+
+def register(
+    samples: SampleCollection, config: AgreementConfig, annotators: Sequence[str], fields_written: Sequence[str]
+) -> None:
+    """Record a run as running, before anything is written."""
+    run = samples._dataset.init_run(
+        method=names.RUN_METHOD,
+        schema_version=names.SCHEMA_VERSION,
+        status=RUNNING,
+        fields_written=list(fields_written),
+        annotators=list(annotators),
+        options=config.to_dict(),
+        results_id=str(ObjectId()),
+        versions=versions(),
+        seed=None,
+    )
+    samples.register_run(config.run_key, run)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    return {"fiftyone": foc.VERSION, "numpy": np.__version__, "scipy": scipy.__version__}
+
+
+def update_config(dataset: fo.Dataset, run_key: str, **values: Any) -> None:
+    """Change entries of a run's config."""
+    config = dataset.get_run_info(run_key).config
+    for name, value in values.items():
+        setattr(config, name, value)
+    dataset.update_run_config(run_key, config)
+
+
+def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport) -> None:
+    """Store the report of a run and mark it as completed."""
+    run_document = dataset._doc.runs[run_key]
+    results = dataset.init_run_results(run_key, report=json.dumps(report.to_dict()))
+    # as FiftyOne stores results, but under an id that the run's config knows: a file that was half written when the
+    # process died can be found and removed
+    run_document.results.put(
+        json.dumps(results.serialize()).encode(),
+        _id=ObjectId(read_config(dataset, run_key)["results_id"]),
+        content_type="application/json",
+    )
+    run_document.save()
+    update_config(dataset, run_key, status=COMPLETED)
+
+
+# ---- schema ----
+
+
+def declare_fields(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str]) -> None:
+    """Declare everything a run writes; repeated until nobody else's declarations got in between."""
+    info = {names.RUN_METHOD: run_key}
+    schema = {
+        run_key + suffix: _SAMPLE_TYPES[suffix](description=text, info=dict(info))
+        for suffix, text in names.SAMPLE_FIELDS.items()
+    }
+    for list_path in list_paths:
+        for suffix, text in names.LABEL_FIELDS.items():
+            schema[f"{list_path}.{run_key}{suffix}"] = _LABEL_TYPES[suffix](description=text, info=dict(info))
+    for _ in range(5):
+        absent = {path: field for path, field in schema.items() if dataset.get_field(path) is None}
+        if not absent:
+            return
+        dataset._merge_sample_field_schema(absent)
+        refresh(dataset)
+    raise RuntimeError(f"The fields of the run {run_key!r} could not be declared: the dataset's schema keeps changing")
+
+
+def fields_of_run(dataset: fo.Dataset, run_key: str) -> list[str]:
+    """Declared fields that carry the mark of a run, whether or not the run still exists."""
+    return [path for path, field in dataset.get_field_schema(flat=True).items() if owner(field) == run_key]
+
+
+# ---- deleting ----
+
+
+def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
+    """Delete a run and everything it wrote, whatever state it is in.
+
+    Runs that died, that were being renamed or deleted, and fields left behind by ``dataset.delete_run()`` included.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+
+    Raises:
+        AgreementInputError: if there is nothing of such a run
+    """
+    dataset = dataset._root_dataset
+    refresh(dataset)
+    if run_key in dataset.list_runs() and not is_agreement(dataset, run_key):
+        raise AgreementInputError(f"`run_key` must be an agreement run, got {run_key!r}, a run of another kind")
+    documents = _run_documents(dataset, run_key)
+    declared = fields_of_run(dataset, run_key)
+    if not documents and not declared and run_key not in _run_references(dataset):
+        require_run(dataset, run_key)
+    if is_agreement(dataset, run_key):
+        update_config(dataset, run_key, status=DELETING)
+    recorded = {path for document in documents for path in document["config"].get("fields_written", [])}
+    renamed = {key for document in documents if (key := document["config"].get("renaming_to"))}
+    declared += [path for key in renamed for path in fields_of_run(dataset, key)]
+    if declared:
+        dataset.delete_sample_fields(declared, error_level=2)
+    _unset_undeclared(dataset, sorted(recorded - set(declared)))
+    _forget_run(dataset, run_key, documents)
+    refresh(dataset)
+
+
+def _run_references(dataset: fo.Dataset) -> dict[str, Any]:
+    """Ids of the run documents that the dataset's document refers to, also where the document is gone."""
+    document = get_db_conn().datasets.find_one({"_id": dataset._doc.id}, {"runs": True}) or {}
+    return dict(document.get("runs") or {})
+
+
+def _run_documents(dataset: fo.Dataset, run_key: str) -> list[dict[str, Any]]:
+    """The documents of a run in the database, those that the dataset never came to refer to included."""
+    references = _run_references(dataset)
+    of_others = [reference for key, reference in references.items() if key != run_key]
+    return list(
+        get_db_conn().runs.find(
+            {
+                "_dataset_id": dataset._doc.id,
+                "config.method": names.RUN_METHOD,
+                "$or": [{"key": run_key}, {"_id": references.get(run_key)}],
+                "_id": {"$nin": of_others},
+            }
+        )
+    )
+
+
+def _unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
+    """Remove values whose fields the schema does not know (any more)."""
+    paths = [path for path in paths if dataset.get_field(path) is None]
+    if not paths:
+        return
+    dataset._sample_collection.update_many(
+        {"$or": [{path: {"$exists": True}} for path in paths]},
+        [{"$unset": paths}, {"$set": {"last_modified_at": "$$NOW"}}],
+    )
+
+
+def _forget_run(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str, Any]]) -> None:
+    """Remove the run from the dataset, then its results and documents: nothing ever refers to what is gone."""
+    database = get_db_conn()
+    database.datasets.update_one({"_id": dataset._doc.id}, {"$unset": {f"runs.{run_key}": ""}})
+    files = gridfs.GridFS(database)
+    for document in documents:
+        for file_id in {document.get("results"), ObjectId(document["config"].get("results_id"))} - {None}:
+            files.delete(file_id)
+        database.runs.delete_one({"_id": document["_id"]})
+    dataset._run_cache.pop(run_key, None)
+

@@ -1,0 +1,207 @@
+"""What can be read: label fields, annotators and views, checked before anything is read or written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+import fiftyone.core.media as fom
+from fiftyone.core.collections import SampleCollection
+
+from ..agreement.config import AgreementConfig
+from ..agreement.errors import AgreementInputError, shown
+
+
+@dataclass(frozen=True, slots=True)
+class LabelKind:
+    """A label type that can be compared.
+
+    Attributes:
+        field_type: type of the label field
+        label_type: type of one label in its list
+        list_name: name of the list in the field
+        columns: attributes of a label that are read, below their short name in query results
+    """
+
+    field_type: type[fol.Label]
+    label_type: type[fol.Label]
+    list_name: str
+    columns: dict[str, str]
+
+    @property
+    def title(self) -> str:
+        """Name of the type in messages."""
+        return self.field_type.__name__
+
+
+#: the label types that can be compared
+LABEL_KINDS = (
+    LabelKind(fol.Detections, fol.Detection, "detections", {"label": "label", "geometry": "bounding_box"}),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The labels of a run, as they are found in a dataset.
+
+    Attributes:
+        samples: the dataset or view
+        config: the options
+        kind: type of the labels
+        annotators: names, sorted
+        field_annotator: annotator of every field (field mode), as index into ``annotators``
+    """
+
+    samples: SampleCollection
+    config: AgreementConfig
+    kind: LabelKind
+    annotators: tuple[str, ...]
+    field_annotator: tuple[int, ...]
+
+    @property
+    def dataset(self) -> fo.Dataset:
+        """The dataset that holds the samples."""
+        return self.samples._dataset
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the samples are a view, which may filter labels or repeat samples."""
+        return isinstance(self.samples, fo.DatasetView)
+
+    @property
+    def list_paths(self) -> tuple[str, ...]:
+        """Path of the label list of every field."""
+        return tuple(f"{name}.{self.kind.list_name}" for name in self.config.fields)
+
+    def pipeline(self) -> list[dict[str, Any]]:
+        """The aggregation stages that give the samples."""
+        return self.samples._pipeline() if self.is_view else []
+
+    def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
+        """Run aggregation stages on the samples."""
+        return self.dataset._sample_collection.aggregate(
+            [*self.pipeline(), *stages], allowDiskUse=True, **options
+        )
+
+
+def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
+    """Find the labels of a run.
+
+    Raises:
+        AgreementInputError: if the samples, a field, its type or the annotators cannot be used
+    """
+    _check_samples(samples)
+    kind = common_label_kind(samples, config.fields)
+    if config.assigned_field is not None:
+        _check_assigned_field(samples, config.assigned_field)
+    if not config.attribute_mode:
+        names = tuple(sorted(config.annotators))
+        return Source(samples, config, kind, names, tuple(names.index(name) for name in config.annotators))
+    found = _annotators_found(Source(samples, config, kind, (), ()))
+    names = tuple(name for name in found if name in config.annotators) if config.annotators else found
+    absent = sorted(set(config.annotators) - set(found))
+    if absent:
+        raise AgreementInputError(
+            f"`annotators` must be found in `{config.annotator_attribute}`, got {shown(absent)}; found are "
+            f"{shown(found)}"
+        )
+    if len(names) == 1:
+        raise AgreementInputError(
+            f"Agreement needs at least 2 annotators, got 1 ({names[0]!r}) in the attribute "
+            f"`{config.annotator_attribute}`"
+        )
+    return Source(samples, config, kind, names, ())
+
+
+def _check_samples(samples: object) -> None:
+    if not isinstance(samples, SampleCollection):
+        raise AgreementInputError(f"`samples` must be a FiftyOne dataset or view, got {type(samples).__name__}")
+    if samples._is_generated:
+        kind = "patches" if samples._is_patches else "frames" if samples._is_frames else "clips"
+        raise AgreementInputError(
+            f"Agreement must be computed on samples, got a {kind} view of {samples._root_dataset.name!r}; pass that "
+            f"dataset, or the view that the {kind} were made from"
+        )
+    if samples.media_type == fom.GROUP:
+        raise AgreementInputError(
+            f"Agreement must be computed on the samples of group slices, got the grouped dataset {samples.name!r}; "
+            f"choose slices first: dataset.select_group_slices({samples._dataset.group_slice!r})"
+        )
+    if not samples.limit(1).count():
+        empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"
+        raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {samples._dataset.name!r}")
+
+
+def common_label_kind(samples: SampleCollection, fields: Sequence[str]) -> LabelKind:
+    """The label type that all fields share.
+
+    Raises:
+        AgreementInputError: if a field does not exist or cannot be compared, or the types differ
+    """
+    schema = samples.get_field_schema()
+    kinds = {}
+    for name in fields:
+        if name not in schema:
+            raise AgreementInputError(
+                f"`fields` must be label fields of {samples._dataset.name!r}, got {name!r}, which does not exist; "
+                f"label fields are {shown(comparable_fields(samples)) or '(none)'}"
+            )
+        kind = label_kind(schema[name])
+        if kind is None:
+            supported = shown(kind.title for kind in LABEL_KINDS)
+            raise AgreementInputError(
+                f"`fields` must hold labels of a type that can be compared ({supported}), got {name!r} with "
+                f"{_type_name(schema[name])}"
+            )
+        kinds[name] = kind
+    if len({kind.title for kind in kinds.values()}) > 1:
+        raise AgreementInputError(
+            "`fields` must all hold labels of one type, got "
+            + shown(f"{name} ({kind.title})" for name, kind in kinds.items())
+        )
+    return kinds[fields[0]]
+
+
+def label_kind(field: fo.Field) -> LabelKind | None:
+    """The label type of a field, None if it cannot be compared."""
+    document = getattr(field, "document_type", None)
+    return next((kind for kind in LABEL_KINDS if document is kind.field_type), None)
+
+
+def comparable_fields(samples: SampleCollection) -> list[str]:
+    """Names of the fields that hold labels of a type that can be compared."""
+    return [name for name, field in samples.get_field_schema().items() if label_kind(field) is not None]
+
+
+def _type_name(field: fo.Field) -> str:
+    document = getattr(field, "document_type", None)
+    return document.__name__ if document is not None else type(field).__name__
+
+
+def _check_assigned_field(samples: SampleCollection, name: str) -> None:
+    field = samples.get_field(name)
+    if field is None or "." in name:
+        raise AgreementInputError(f"`assigned_field` must be a sample field with a list of names, got {name!r}, which "
+                                  "does not exist")  # fmt: skip
+    if not isinstance(field, fo.ListField | fo.StringField):
+        raise AgreementInputError(
+            f"`assigned_field` must be a sample field with a list of names, got {name!r} with {_type_name(field)}"
+        )
+
+
+def _annotators_found(source: Source) -> tuple[str, ...]:
+    """Names of the annotators of the labels and of the assigned lists, sorted."""
+    config = source.config
+    arrays = [f"${source.list_paths[0]}.{config.annotator_attribute}"]
+    if config.assigned_field is not None:
+        arrays.append(f"${config.assigned_field}")
+    as_list = [
+        {"$cond": [{"$isArray": array}, array, {"$cond": [{"$gt": [array, None]}, [array], []]}]} for array in arrays
+    ]
+    found = source.aggregate(
+        [{"$project": {"names": {"$setUnion": as_list}}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]
+    )
+    return tuple(sorted({str(entry["_id"]) for entry in found if entry["_id"] is not None}))
