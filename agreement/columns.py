@@ -49,9 +49,7 @@ class Batch:
         """The batch of the samples that a mask ``(S,)`` keeps."""
         rows = samples[self.objects.sample]
         number = np.cumsum(samples) - 1
-        kept = Objects(
-            number[self.objects.sample[rows]], self.objects.annotator[rows], self.objects.category[rows]
-        )
+        kept = Objects(number[self.objects.sample[rows]], self.objects.annotator[rows], self.objects.category[rows])
         return Batch(kept, self.boxes_xyxy[rows], self.assigned[samples])
 
 
@@ -93,9 +91,11 @@ class SamplePairs:
 
     def rank(self, sample: IntArray, annotator: IntArray) -> IntArray:
         """Position of an annotator among those assigned to the sample."""
-        return self._rank[sample, annotator]
+        rank: IntArray = self._rank[sample, annotator]
+        return rank
 
     def row(self, sample: IntArray, a: IntArray, b: IntArray) -> IntArray:
         """Row of the pair ``a`` before ``b`` of a sample."""
         p, q, n = self.rank(sample, a), self.rank(sample, b), self._n_assigned[sample]
-        return self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)
+        row: IntArray = self._start[sample] + p * n - p * (p + 1) // 2 + (q - p - 1)
+        return row

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..metrics.alpha import alpha_by_group, ratings_by_group
-from ..metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
+from ..metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ..metrics.detection import panoptic_quality
 from ..metrics.matching import Matching, match_objects
 from ..metrics.objects import Overlaps, box_overlaps
@@ -163,8 +163,8 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
         score=score,
         alpha=alpha,
         alpha_reason=alpha_reason,
-        iou=_mean(np.bincount(pair_sample, weights=pairs.iou, minlength=n_samples), n_pairs),
-        dice=_mean(np.bincount(pair_sample, weights=dice_from_iou(pairs.iou), minlength=n_samples), n_pairs),
+        iou=_mean(sums_by(pair_sample, pairs.iou, n_samples), n_pairs),
+        dice=_mean(sums_by(pair_sample, dice_from_iou(pairs.iou), n_samples), n_pairs),
         ratings=ratings,
     )
 
@@ -202,7 +202,7 @@ def _matched_pairs(batch: Batch, overlaps: Overlaps, matching: Matching) -> Matc
 
 def _mean_iou_of_objects(pairs: MatchedPairs, n: int) -> FloatArray:
     ends = np.concatenate([pairs.i, pairs.j])
-    total = np.bincount(ends, weights=np.concatenate([pairs.iou, pairs.iou]), minlength=n)
+    total = sums_by(ends, np.concatenate([pairs.iou, pairs.iou]), n)
     return _mean(total, np.bincount(ends, minlength=n))
 
 
@@ -213,13 +213,13 @@ def _scores(
     annotator = batch.objects.annotator
     rows = sample_pairs.row(batch.objects.sample[i], annotator[i], annotator[j])
     n_rows = len(sample_pairs.sample)
-    pair_iou = np.bincount(rows, weights=pairs.iou[pairs.same_class], minlength=n_rows)
+    pair_iou = sums_by(rows, pairs.iou[pairs.same_class], n_rows)
     pair_score = panoptic_quality(pair_iou, sample_pairs.n_a, sample_pairs.n_b)
     both_empty = sample_pairs.n_a + sample_pairs.n_b == 0
     somebody_drew = n_objects[sample_pairs.sample] > 0
     pair_score[both_empty & (somebody_drew | (config.empty == "agree"))] = 1.0
     scored = ~np.isnan(pair_score)
-    total = np.bincount(sample_pairs.sample[scored], weights=pair_score[scored], minlength=batch.n_samples)
+    total = sums_by(sample_pairs.sample[scored], pair_score[scored], batch.n_samples)
     count = np.bincount(sample_pairs.sample[scored], minlength=batch.n_samples)
     return pair_iou, pair_score, _mean(total, count)
 
@@ -235,9 +235,7 @@ def _ratings(
     objects = batch.objects
     rated = n_assigned[objects.sample] >= 2
     n_categories = int(objects.category.max(initial=0)) + 1
-    keys, count = np.unique(
-        matching.unit[rated] * n_categories + objects.category[rated], return_counts=True
-    )
+    keys, count = np.unique(matching.unit[rated] * n_categories + objects.category[rated], return_counts=True)
     unit, category = keys // n_categories, keys % n_categories
     if config.missing == "ignore":
         return Ratings(unit, category, count, units.sample)
@@ -264,7 +262,10 @@ def _sample_alpha(
     empty = n_objects == 0
     reason = np.select(
         [n_assigned < 2, empty, n_ratings == 0, np.isnan(alpha)],
-        [ALPHA_REASONS.index(name) for name in ("one_annotator", "no_objects", "no_pairable_values", "single_category")],
+        [
+            ALPHA_REASONS.index(name)
+            for name in ("one_annotator", "no_objects", "no_pairable_values", "single_category")
+        ],
         0,
     )
     agreed = np.zeros(n_samples, np.bool_)

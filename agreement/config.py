@@ -81,13 +81,10 @@ class AgreementConfig:
     def from_dict(cls, values: Mapping[str, Any]) -> AgreementConfig:
         """The config that :meth:`to_dict` wrote; unknown entries are left out."""
         known = {field.name for field in dataclasses.fields(cls)}
-        return cls(
-            **{
-                name: tuple(value) if isinstance(value, list) else value
-                for name, value in values.items()
-                if name in known
-            }
-        )
+        options: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value for name, value in values.items() if name in known
+        }
+        return cls(**options)
 
 
 def make_config(
@@ -108,8 +105,10 @@ def make_config(
     check_run_key(run_key)
     _check_fields(field_names, annotator_attribute)
     if assigned_field is not None and annotator_attribute is None:
-        raise AgreementInputError("`assigned_field` needs `annotator_attribute`; with one field an annotator an absent "
-                                  "label list says who is not assigned")  # fmt: skip
+        raise AgreementInputError(
+            "`assigned_field` needs `annotator_attribute`; with a field for every annotator an absent label list says "
+            "who is not assigned"
+        )
     for option, value in options.items():
         if option in CHOICES and value not in CHOICES[option]:
             raise AgreementInputError(f"`{option}` must be one of {', '.join(CHOICES[option])}, got {value!r}")
@@ -145,8 +144,8 @@ def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None) -> N
         raise AgreementInputError(f"`fields` must be different fields, got {shown(repeated)} more than once")
     if annotator_attribute is None and len(fields) < 2:
         raise AgreementInputError(
-            f"Agreement needs at least 2 annotators, got {len(fields)} ({shown(map(repr, fields))}); choose two or more "
-            "fields, or name the attribute that holds the annotator with `annotator_attribute`"
+            f"Agreement needs at least 2 annotators, got {len(fields)} ({shown(map(repr, fields))}); choose two or "
+            "more fields, or name the attribute that holds the annotator with `annotator_attribute`"
         )
     if annotator_attribute is not None and len(fields) != 1:
         raise AgreementInputError(

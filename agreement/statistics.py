@@ -5,11 +5,12 @@ from __future__ import annotations
 import dataclasses
 import functools
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ..metrics.alpha import NominalTally
-from ..metrics.arrays import FloatArray, IntArray, ranges
+from ..metrics.arrays import FloatArray, IntArray, ranges, sums_by
 from ..metrics.overlaps import dice_from_iou
 from .columns import MISSING, Batch
 from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Agreement, Ratings
@@ -38,11 +39,13 @@ class SparseCounts:
 
     def rows(self) -> IntArray:
         """Row of every entry."""
-        return self.keys // _SHIFT
+        rows: IntArray = self.keys // _SHIFT
+        return rows
 
     def categories(self) -> IntArray:
         """Category of every entry."""
-        return self.keys % _SHIFT
+        categories: IntArray = self.keys % _SHIFT
+        return categories
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,14 +160,11 @@ class AgreementStatistics:
 
     def __add__(self, other: AgreementStatistics) -> AgreementStatistics:
         per_sample = {"score", "alpha"}
-        return AgreementStatistics(
-            *(
-                np.concatenate([getattr(self, field.name), getattr(other, field.name)])
-                if field.name in per_sample
-                else getattr(self, field.name) + getattr(other, field.name)
-                for field in dataclasses.fields(self)
-            )
-        )
+        total: dict[str, Any] = {}
+        for field in dataclasses.fields(self):
+            own, others = getattr(self, field.name), getattr(other, field.name)
+            total[field.name] = np.concatenate([own, others]) if field.name in per_sample else own + others
+        return AgreementStatistics(**total)
 
 
 def pair_names(n_annotators: int) -> tuple[IntArray, IntArray]:
@@ -174,7 +174,8 @@ def pair_names(n_annotators: int) -> tuple[IntArray, IntArray]:
 
 
 def _pair_number(a: IntArray, b: IntArray, n_annotators: int) -> IntArray:
-    return a * n_annotators - a * (a + 1) // 2 + (b - a - 1)
+    number: IntArray = a * n_annotators - a * (a + 1) // 2 + (b - a - 1)
+    return number
 
 
 def summarise(batch: Batch, agreement: Agreement, config: AgreementConfig) -> AgreementStatistics:
@@ -237,9 +238,7 @@ def _missed(batch: Batch, agreement: Agreement) -> IntArray:
     shared = (units.verdict != NO_VERDICT) & (units.votes >= 2)
     of_sample = np.bincount(units.sample[shared], minlength=batch.n_samples)
     could_draw = of_sample @ batch.assigned
-    drew = np.bincount(
-        batch.objects.annotator[shared[agreement.matching.unit]], minlength=batch.assigned.shape[1]
-    )
+    drew = np.bincount(batch.objects.annotator[shared[agreement.matching.unit]], minlength=batch.assigned.shape[1])
     missed: IntArray = could_draw - drew
     return missed
 
@@ -251,10 +250,7 @@ def _pair_statistics(batch: Batch, agreement: Agreement, config: AgreementConfig
     of_sample = _pair_number(shared.a, shared.b, n_annotators)
     of_match = _pair_number(objects.annotator[pairs.i], objects.annotator[pairs.j], n_annotators)
     count = functools.partial(np.bincount, minlength=n_pairs)
-
-    def add(rows: IntArray, values: FloatArray | IntArray) -> FloatArray:
-        total: FloatArray = count(rows, weights=values)
-        return total
+    add = functools.partial(sums_by, n=n_pairs)
 
     scored = ~np.isnan(agreement.pair_score)
     all_empty = np.zeros(len(of_sample), np.bool_)
@@ -277,9 +273,7 @@ def _pair_statistics(batch: Batch, agreement: Agreement, config: AgreementConfig
     )
 
 
-def _best_overlap_sums(
-    batch: Batch, agreement: Agreement, of_sample: IntArray, n_pairs: int
-) -> dict[str, FloatArray | IntArray]:
+def _best_overlap_sums(batch: Batch, agreement: Agreement, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
     """Sums and sums of squares over samples of the mean of the best IoU, for every pair in both directions."""
     objects, shared, overlaps = batch.objects, agreement.sample_pairs, agreement.overlaps
     iou = overlaps.similarity("iou")
@@ -297,7 +291,7 @@ def _best_overlap_sums(
     rank_a, rank_b = shared.rank(shared.sample, shared.a), shared.rank(shared.sample, shared.b)
     a_to_b = sums[shared.sample * width + rank_a, rank_b] / np.maximum(shared.n_a, 1)
     b_to_a = sums[shared.sample * width + rank_b, rank_a] / np.maximum(shared.n_b, 1)
-    result: dict[str, FloatArray | IntArray] = {}
+    result: dict[str, Any] = {}
     for name, value, defined in (
         ("a_to_b", a_to_b, shared.n_a > 0),
         ("b_to_a", b_to_a, shared.n_b > 0),
@@ -305,14 +299,12 @@ def _best_overlap_sums(
     ):
         rows, values = of_sample[defined], value[defined]
         result[f"n_{name}"] = np.bincount(rows, minlength=n_pairs)
-        result[name] = np.bincount(rows, weights=values, minlength=n_pairs)
-        result[f"{name}_squared"] = np.bincount(rows, weights=values**2, minlength=n_pairs)
+        result[name] = sums_by(rows, values, n_pairs)
+        result[f"{name}_squared"] = sums_by(rows, values**2, n_pairs)
     return result
 
 
-def _alignment_sums(
-    agreement: Agreement, annotator: IntArray, n_annotators: int, n_pairs: int
-) -> dict[str, FloatArray | IntArray]:
+def _alignment_sums(agreement: Agreement, annotator: IntArray, n_annotators: int, n_pairs: int) -> dict[str, Any]:
     aligned = agreement.matching.aligned
     if aligned is None:
         return {"n_aligned": np.zeros(n_pairs, np.int64), "recall": np.zeros(n_pairs), "precision": np.zeros(n_pairs)}
@@ -322,8 +314,8 @@ def _alignment_sums(
     rows = _pair_number(annotator[i], annotator[j], n_annotators)
     return {
         "n_aligned": np.bincount(rows, minlength=n_pairs),
-        "recall": np.bincount(rows, weights=shared_area / overlaps.area[i], minlength=n_pairs),
-        "precision": np.bincount(rows, weights=shared_area / overlaps.area[j], minlength=n_pairs),
+        "recall": sums_by(rows, shared_area / overlaps.area[i], n_pairs),
+        "precision": sums_by(rows, shared_area / overlaps.area[j], n_pairs),
     }
 
 
@@ -362,4 +354,3 @@ def pair_tally(statistics: AgreementStatistics, config: AgreementConfig, pair: i
         conflicts += alone
         n_units += alone + int(pairs.n_empty[pair])
     return NominalTally(counts, np.array([0, 0, 2 * conflicts]), np.array([0, 0, n_units]))
-

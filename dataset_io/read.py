@@ -121,9 +121,7 @@ class Reader:
             AgreementInputError: if geometry cannot be compared and the config does not say to leave it out
         """
         rows, samples, changed = self._stored(rows)
-        parts = [
-            self._field_columns(rows, samples, field, path) for field, path in enumerate(self.source.list_paths)
-        ]
+        parts = [self._field_columns(rows, samples, field, path) for field, path in enumerate(self.source.list_paths)]
         joined = _Columns.concatenate(parts)
         n_invalid = 0
         if not joined.usable.all():
@@ -165,9 +163,7 @@ class Reader:
 
     # ---- samples ----
 
-    def _stored(
-        self, rows: list[dict[str, Any]]
-    ) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
+    def _stored(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
         """The samples as the database has them; of a view, those that did not change between two queries."""
         if not self.source.is_view:
             samples = [
@@ -280,9 +276,7 @@ class Reader:
     def _refuse_unless_skipped(self, columns: _Columns, samples: list[StoredSample]) -> None:
         if self.source.config.invalid == "error":
             affected = columns.sample[~columns.usable]
-            raise unusable_boxes_error(
-                len(affected), sorted({str(samples[k].sample_id) for k in affected.tolist()})
-            )
+            raise unusable_boxes_error(len(affected), sorted({str(samples[k].sample_id) for k in affected.tolist()}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from collections.abc import Iterator
@@ -29,11 +30,9 @@ def read_ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
 
     def offer(item: _Item[T]) -> None:
         while not stopped.is_set():
-            try:
+            with contextlib.suppress(queue.Full):
                 ready.put(item, timeout=0.1)
                 return
-            except queue.Full:
-                continue
 
     def read() -> None:
         try:

@@ -8,7 +8,7 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.errors import AgreementInputError
 from . import runs
-from .run_keys import check_key_is_free, written_paths
+from .run_keys import check_key_is_free, check_not_in_database, written_paths
 from .source import common_label_kind
 
 
@@ -36,6 +36,7 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     kind = common_label_kind(dataset, fields)
     list_paths = [f"{name}.{kind.list_name}" for name in fields]
     check_key_is_free(dataset, new_run_key, list_paths, kind)
+    check_not_in_database(dataset, new_run_key, list_paths)
 
     old, new = written_paths(run_key, list_paths), written_paths(new_run_key, list_paths)
     runs.update_config(

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import fiftyone as fo
-import fiftyone.core.sample as fos
 import fiftyone.core.utils as fou
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
@@ -27,7 +26,7 @@ from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from . import runs
 from .checks import check_labels
-from .read import Reader, ReadBatch
+from .read import ReadBatch, Reader
 from .read_ahead import read_ahead
 from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view, written_paths
 from .source import Source, open_source
@@ -125,13 +124,13 @@ def run_agreement(
     try:
         runs.declare_fields(dataset, run_key, source.list_paths)
         report = _Run(source).execute(progress, started)
-        runs.refresh(dataset)
+        dataset._reload(hard=True)
         runs.declare_fields(dataset, run_key, source.list_paths)
         runs.complete(dataset, run_key, report)
     except BaseException as error:
         _mark_failed(dataset, run_key, error)
         raise
-    fos.Sample._reload_docs(dataset._sample_collection_name)
+    runs.refresh(dataset)
     return report
 
 
@@ -142,6 +141,8 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     check_key_is_free(source.dataset, config.run_key, source.list_paths, source.kind, overwrite=overwrite)
     if overwrite:
         refuse_dependent_view(samples, config.run_key, source.list_paths)
+    else:
+        check_not_in_database(source.dataset, config.run_key, source.list_paths)
     check_labels(source)
     return source
 

@@ -23,7 +23,7 @@ def check_key_is_free(
     *,
     overwrite: bool = False,
 ) -> None:
-    """Refuse a run key under which something would be overwritten.
+    """Refuse a run key under which something would be overwritten, as far as the dataset's schema and runs tell.
 
     Args:
         dataset: the dataset, reloaded
@@ -42,14 +42,12 @@ def check_key_is_free(
             raise _taken(run_key, f"{run_key!r} is a run of another kind")
         if not overwrite:
             raise AgreementInputError(
-                f"`run_key` must be new, got {run_key!r}, which is a run of this dataset; use overwrite=True to replace "
-                "it, or another key"
+                f"`run_key` must be new, got {run_key!r}, which is a run of this dataset; replace it with "
+                "overwrite=True, or use another key"
             )
     own = {run_key} if overwrite else set()
     _check_other_runs(dataset, run_key, list_paths, own)
-    undeclared = _check_schema(dataset, run_key, list_paths, overwrite)
-    if not overwrite:
-        check_not_in_database(dataset, run_key, list_paths, undeclared)
+    _check_schema(dataset, run_key, list_paths, overwrite)
 
 
 def written_paths(run_key: str, list_paths: Sequence[str]) -> list[str]:
@@ -85,13 +83,10 @@ def _check_other_runs(dataset: fo.Dataset, run_key: str, list_paths: Sequence[st
             raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")
 
 
-def _check_schema(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], overwrite: bool) -> list[str]:
-    """Refuse paths that somebody declared; returns the paths that nobody did."""
-    undeclared = []
+def _check_schema(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], overwrite: bool) -> None:
     for path in _all_paths(run_key, list_paths):
         field = dataset.get_field(path)
         if field is None:
-            undeclared.append(path)
             continue
         owner = runs.owner(field)
         if owner == run_key and overwrite:
@@ -102,31 +97,22 @@ def _check_schema(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], 
                 f"remove it with delete_agreement(dataset, {run_key!r}), or use overwrite=True"
             )
         raise _taken(run_key, f"`{path}` is a field of the dataset")
-    return undeclared
 
 
-def check_not_in_database(
-    dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], paths: Sequence[str] | None = None
-) -> None:
-    """Refuse paths that exist in the database although the schema does not know them.
+def check_not_in_database(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str]) -> None:
+    """Refuse a run key if something of that name is in the database although the schema does not know it.
 
     Raises:
         AgreementInputError: naming the first such path and how many samples have it
     """
-    wanted = set(_all_paths(run_key, list_paths) if paths is None else paths)
-    on_samples = sorted(path for path in wanted if "." not in path)
+    on_samples = names.sample_paths(run_key) + names.reserved_paths(run_key)
     conditions: list[dict[str, Any]] = [{path: {"$exists": True}} for path in on_samples]
-    for list_path in list_paths:
-        attributes = [
-            path.rsplit(".", 1)[1] for path in names.label_paths(run_key, list_path) if path in wanted
-        ]
-        if attributes:
-            present = [{attribute: {"$exists": True}} for attribute in attributes]
-            conditions.append({list_path: {"$elemMatch": {"$or": present}}})
+    on_labels = [{run_key + suffix: {"$exists": True}} for suffix in names.LABEL_FIELDS]
+    conditions += [{list_path: {"$elemMatch": {"$or": on_labels}}} for list_path in list_paths]
     collection = dataset._sample_collection
-    if not conditions or collection.find_one({"$or": conditions}, {"_id": True}) is None:
+    if collection.find_one({"$or": conditions}, {"_id": True}) is None:
         return
-    for path in sorted(wanted):
+    for path in sorted(_all_paths(run_key, list_paths)):
         n = collection.count_documents({path: {"$exists": True}})
         if n:
             raise _taken(run_key, f"`{path}` exists, undeclared, in the database on {n} samples")

@@ -47,8 +47,8 @@ _LABEL_TYPES = {
 
 
 def refresh(dataset: fo.Dataset) -> None:
-    """Read the dataset's own document again, so that what other processes changed is known."""
-    dataset._reload(hard=True)
+    """Read the dataset again, samples in memory included, so that what the database has is known."""
+    dataset.reload()
 
 
 def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:
@@ -171,7 +171,7 @@ def declare_fields(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str])
         if not absent:
             return
         dataset._merge_sample_field_schema(absent)
-        refresh(dataset)
+        dataset._reload(hard=True)
     raise RuntimeError(f"The fields of the run {run_key!r} could not be declared: the dataset's schema keeps changing")
 
 
@@ -258,4 +258,3 @@ def _forget_run(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str,
             files.delete(file_id)
         database.runs.delete_one({"_id": document["_id"]})
     dataset._run_cache.pop(run_key, None)
-

@@ -38,9 +38,7 @@ class LabelKind:
 
 
 #: the label types that can be compared
-LABEL_KINDS = (
-    LabelKind(fol.Detections, fol.Detection, "detections", {"label": "label", "geometry": "bounding_box"}),
-)
+LABEL_KINDS = (LabelKind(fol.Detections, fol.Detection, "detections", {"label": "label", "geometry": "bounding_box"}),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +80,7 @@ class Source:
 
     def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
         """Run aggregation stages on the samples."""
-        return self.dataset._sample_collection.aggregate(
-            [*self.pipeline(), *stages], allowDiskUse=True, **options
-        )
+        return self.dataset._sample_collection.aggregate([*self.pipeline(), *stages], allowDiskUse=True, **options)
 
 
 def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:

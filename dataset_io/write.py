@@ -76,10 +76,11 @@ class Writer:
         return [sample_id for sample_id in sample_ids if sample_id not in written]
 
     def _updates(self, read: ReadBatch, agreement: Agreement) -> list[dict[str, Any]]:
-        """The values of every sample by path; what is undefined is left out."""
+        """The values of every sample by path; undefined ones are None on labels and left out on samples."""
         updates = self._sample_values(agreement)
+        verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
         columns = (
-            agreement.units.verdict[agreement.matching.unit].tolist(),
+            [verdict_names[code] for code in agreement.units.verdict[agreement.matching.unit].tolist()],
             _ids_of_objects(read, agreement, self._source.annotators),
             agreement.object_iou.tolist(),
             agreement.units.votes[agreement.matching.unit].tolist(),
@@ -93,11 +94,9 @@ class Writer:
         for sample, field, position, verdict, unit_id, iou, votes, assigned in rows:
             values = updates[sample]
             of_verdict, of_id, of_iou, of_votes, of_assigned = paths[field][position]
-            if verdict != NO_VERDICT:
-                values[of_verdict] = VERDICTS[verdict]
+            values[of_verdict] = verdict
             values[of_id] = unit_id
-            if iou == iou:  # not nan
-                values[of_iou] = iou
+            values[of_iou] = iou if iou == iou else None  # nan is not equal to itself
             values[of_votes] = votes
             values[of_assigned] = assigned
         return updates
@@ -156,5 +155,3 @@ def _ids_of_objects(read: ReadBatch, agreement: Agreement, annotators: Sequence[
             taken.add((sample, suffixed))
             ids[k] = suffixed
     return [ids[k] for k in unit.tolist()]
-
-

@@ -84,7 +84,7 @@ class NominalTally:
         if expected == 0:
             return math.nan
         observed = math.fsum(value / (m - 1) for m, value in enumerate(self.disagreement.tolist()) if value)
-        return 1.0 - (n - 1) * observed / expected
+        return float(1.0 - (n - 1) * observed / expected)
 
     def has_variation(self) -> bool:
         """Whether the ratings are of more than one category."""
@@ -105,15 +105,16 @@ class NominalTally:
         return 1.0 - differing / self.n_units
 
 
-def unit_disagreement(unit: IntArray, count: IntArray) -> tuple[IntArray, IntArray]:
+def unit_disagreement(unit: IntArray, count: IntArray, n_units: int = 0) -> tuple[IntArray, IntArray]:
     """Ratings ``m`` of every unit and its ordered pairs of ratings that differ, ``m² - Σ_c n_uc²``.
 
     Args:
         unit: shape ``(T,)``, unit numbers from 0; each (unit, category) at most once
         count: shape ``(T,)``, ratings of the unit in one category
+        n_units: number of units, if the last ones may have no rating
     """
-    ratings = np.bincount(unit, weights=count).astype(np.int64)
-    agreeing = np.bincount(unit, weights=count * count).astype(np.int64)
+    ratings = np.bincount(unit, weights=count, minlength=n_units).astype(np.int64)
+    agreeing = np.bincount(unit, weights=count * count, minlength=n_units).astype(np.int64)
     return ratings, ratings * ratings - agreeing
 
 
@@ -130,11 +131,9 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
     Undefined:
         nan where :meth:`NominalTally.alpha` is; tell the reasons apart with :func:`ratings_by_group`
     """
-    ratings, differing = unit_disagreement(unit, count)
+    ratings, differing = unit_disagreement(unit, count, len(group))
     pairable = ratings >= 2
-    observed = np.bincount(
-        group[pairable], weights=differing[pairable] / (ratings[pairable] - 1), minlength=n_groups
-    )
+    observed = np.bincount(group[pairable], weights=differing[pairable] / (ratings[pairable] - 1), minlength=n_groups)
     rows = pairable[unit]
     n_categories = int(category.max(initial=0)) + 1
     keys, inverse = np.unique(group[unit[rows]] * n_categories + category[rows], return_inverse=True)
@@ -150,7 +149,7 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
 
 def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:
     """Ratings in units with at least two, for every group of units; shape ``(n_groups,)``."""
-    ratings, _ = unit_disagreement(unit, count)
+    ratings, _ = unit_disagreement(unit, count, len(group))
     pairable = ratings >= 2
     return np.bincount(group[pairable], weights=ratings[pairable], minlength=n_groups).astype(np.int64)
 

@@ -7,6 +7,8 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -17,7 +19,8 @@ def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """The integers ``starts[k] … starts[k] + counts[k] - 1`` of every ``k``, one after the other."""
     total = int(counts.sum())
     ends = np.cumsum(counts)
-    return np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    integers: IntArray = np.arange(total) + np.repeat(starts - (ends - counts), counts)
+    return integers
 
 
 def group_ends(groups: IntArray) -> IntArray:
@@ -68,3 +71,15 @@ def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
     number = np.empty(len(first), np.int64)
     number[np.argsort(first)] = np.arange(len(first))
     return number[inverse], len(first)
+
+
+def sums_by(index: IntArray, values: FloatArray | IntArray, n: int) -> FloatArray:
+    """Sum of the values of every index ``0 … n - 1``, shape ``(n,)``."""
+    return np.bincount(index, weights=values, minlength=n).astype(np.float64, copy=False)
+
+
+def components(u: IntArray, v: IntArray, n: int) -> tuple[int, IntArray]:
+    """Connected components of a graph of ``n`` nodes with the edges ``(u, v)``: how many, and that of every node."""
+    graph = coo_array((np.ones(len(u), np.int8), (u, v)), shape=(n, n))
+    n_components, component = connected_components(graph, directed=False)
+    return n_components, component.astype(np.int64)

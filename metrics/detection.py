@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from .arrays import FloatArray
 
 
-def f1_score(n_matched: FloatArray, n_a: FloatArray, n_b: FloatArray) -> FloatArray:
+def f1_score(n_matched: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> FloatArray:
     """F1 of two annotators, ``2 n_matched / (n_a + n_b)``, in [0, 1]; the recognition quality RQ.
 
     Symmetric. Arrays of one shape, or numbers.
@@ -20,11 +21,11 @@ def f1_score(n_matched: FloatArray, n_a: FloatArray, n_b: FloatArray) -> FloatAr
     Undefined:
         nan where both have no object
     """
-    total = np.asarray(n_a, dtype=np.float64) + n_b
+    total = np.asarray(n_a, dtype=np.float64) + np.asarray(n_b, dtype=np.float64)
     return np.where(total > 0, 2.0 * np.asarray(n_matched) / np.where(total > 0, total, 1.0), np.nan)
 
 
-def segmentation_quality(iou_sum: FloatArray, n_matched: FloatArray) -> FloatArray:
+def segmentation_quality(iou_sum: ArrayLike, n_matched: ArrayLike) -> FloatArray:
     """Segmentation quality SQ: mean IoU of the matched pairs, in [0, 1].
 
     Undefined:
@@ -34,7 +35,7 @@ def segmentation_quality(iou_sum: FloatArray, n_matched: FloatArray) -> FloatArr
     return np.where(matched > 0, np.asarray(iou_sum) / np.where(matched > 0, matched, 1.0), np.nan)
 
 
-def panoptic_quality(iou_sum: FloatArray, n_a: FloatArray, n_b: FloatArray) -> FloatArray:
+def panoptic_quality(iou_sum: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> FloatArray:
     """Panoptic quality of two annotators, ``2 Σ IoU / (n_a + n_b)``, in [0, 1]; equals SQ · RQ.
 
     Symmetric. Arrays of one shape, or numbers.

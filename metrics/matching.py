@@ -16,10 +16,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from .arrays import BoolArray, FloatArray, IntArray, number_by_first
+from .arrays import BoolArray, FloatArray, IntArray, components, number_by_first
 from .mutual_best import match_mutual_best
 from .objects import Objects, Overlaps
 from .overlaps import Similarity
@@ -141,11 +139,7 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, thre
     gainful = ~share & (gain >= -TIE)
     n_nodes = len(nodes.size)
     # nodes of different components lose by being joined, whatever else is joined
-    n_components, component = connected_components(
-        coo_array((np.ones(int(gainful.sum()), np.int8), (u[gainful], v[gainful])), shape=(n_nodes, n_nodes)),
-        directed=False,
-    )
-    component = component.astype(np.int64)
+    n_components, component = components(u[gainful], v[gainful], n_nodes)
     n_members = np.bincount(component, minlength=n_components)
     n_edges = np.bincount(component[u[gainful]], minlength=n_components)
     hard = n_edges < n_members * (n_members - 1) // 2
@@ -210,4 +204,3 @@ def _split_hard(
         next_group += members.size
         n_inexact += int((~exact).sum())
     return group, n_inexact
-

@@ -6,17 +6,13 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
-from .arrays import BoolArray, FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray, components
 from .objects import Objects, Overlaps
 from .partition import TIE
 
 
-def match_mutual_best(
-    objects: Objects, overlaps: Overlaps, *, same_class_only: bool
-) -> tuple[IntArray, int, IntArray]:
+def match_mutual_best(objects: Objects, overlaps: Overlaps, *, same_class_only: bool) -> tuple[IntArray, int, IntArray]:
     """Align every pair of annotators, then join the alignments into units.
 
     Of several best matches (Dice equal within 1e-9) one of the same class is taken, then the one that comes first. For
@@ -57,8 +53,7 @@ def _best_partner(objects: Objects, own: IntArray, other: IntArray, dice: FloatA
 
 def _join(objects: Objects, i: IntArray, j: IntArray, dice: FloatArray) -> tuple[IntArray, int]:
     n = len(objects)
-    _, component = connected_components(coo_array((np.ones(len(i), np.int8), (i, j)), shape=(n, n)), directed=False)
-    component = component.astype(np.int64)
+    _, component = components(i, j, n)
     n_members = np.bincount(component, minlength=1)
     keys = np.unique(component * (int(objects.annotator.max(initial=0)) + 1) + objects.annotator)
     n_annotators = np.bincount(keys // (int(objects.annotator.max(initial=0)) + 1), minlength=len(n_members))

@@ -77,7 +77,7 @@ def _solve(weights: FloatArray) -> tuple[IntArray, bool]:
 
 @lru_cache(maxsize=MAX_NODES_ENUMERATED)
 def _partitions(n: int) -> tuple[IntArray, FloatArray, IntArray]:
-    """All partitions of ``n`` nodes: groups ``(B, n)``, pairs within groups ``(n(n-1)/2, B)``, group counts ``(B,)``."""
+    """All partitions of ``n`` nodes: groups ``(B, n)``, pairs in groups ``(n(n-1)/2, B)``, group counts ``(B,)``."""
     strings = np.zeros((1, 1), np.int64)
     for _ in range(1, n):
         choices = strings.max(axis=1) + 2
@@ -111,7 +111,8 @@ def _bipartitions(n: int) -> FloatArray:
     codes = np.arange(1, 2 ** (n - 1))
     side = (codes[:, None] >> np.arange(n)) & 1
     i, j = np.triu_indices(n, 1)
-    return (side[:, i] != side[:, j]).T.astype(np.float64)
+    cuts: FloatArray = (side[:, i] != side[:, j]).T.astype(np.float64)
+    return cuts
 
 
 def _is_one_group(weights: FloatArray) -> BoolArray:

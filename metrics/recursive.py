@@ -39,7 +39,8 @@ def match_recursive(
     starts = np.flatnonzero(np.r_[True, np.diff(objects.sample) != 0]) if len(objects) else np.empty(0, np.int64)
     stops = np.r_[starts[1:], len(objects)]
     pair_starts, pair_stops = np.searchsorted(i, starts), np.searchsorted(i, stops)
-    for start, stop, first, last in zip(starts, stops, pair_starts, pair_stops, strict=True):
+    bounds = np.stack([starts, stops, pair_starts, pair_stops], axis=1)
+    for start, stop, first, last in bounds.tolist():
         n = stop - start
         matrix = np.zeros((n, n))
         p, q = i[first:last] - start, j[first:last] - start
@@ -56,9 +57,7 @@ def match_recursive(
     return unit
 
 
-def _match_sample(
-    annotator: IntArray, similarity: FloatArray, passes: list[BoolArray], threshold: float
-) -> IntArray:
+def _match_sample(annotator: IntArray, similarity: FloatArray, passes: list[BoolArray], threshold: float) -> IntArray:
     unit = np.full(len(annotator), -1)
     n_units = 0
     present = np.unique(annotator).tolist()
@@ -84,4 +83,3 @@ def _assign(similarity: FloatArray, threshold: float) -> tuple[IntArray, IntArra
     p, q = linear_sum_assignment(similarity[np.ix_(rows, columns)], maximize=True)
     kept = above[rows[p], columns[q]]
     return rows[p[kept]], columns[q[kept]]
-

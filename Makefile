@@ -1,0 +1,38 @@
+# Everything works without root and leaves your own FiftyOne (database, plugins, configuration) untouched.
+PYTHON ?= python3
+PORT ?= 5151
+RUN = .venv/bin/python
+
+.PHONY: help setup demo app test lint format bench clean
+
+help:
+	@echo "make demo    build the demo dataset, compute its agreement, print the report"
+	@echo "make app     open the demo dataset in the FiftyOne App (PORT=$(PORT))"
+	@echo "make test    run all tests (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
+	@echo "make lint    check style and types;  make format  correct the style"
+	@echo "make bench   measure speed and memory (10 minutes)"
+	@echo "make clean   remove everything that these commands made"
+
+setup:
+	@PYTHON=$(PYTHON) sh dev/setup.sh
+
+demo: setup
+	@$(RUN) -m dev.show_demo demo
+
+app: setup
+	@$(RUN) -m dev.show_demo app --port $(PORT)
+
+test: setup
+	@$(RUN) -m pytest $(ARGS)
+
+lint: setup
+	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m dev.check_types
+
+format: setup
+	@$(RUN) -m ruff check --fix . && $(RUN) -m ruff format .
+
+bench: setup
+	@$(RUN) -m bench.run $(ARGS)
+
+clean:
+	rm -rf .venv .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -1,0 +1,124 @@
+"""A FiftyOne of the project's own: its own database process, plugin folder and configuration.
+
+Used by the demo, the App, the tests and the benchmarks, so that none of them touches the user's FiftyOne. Imports
+nothing of FiftyOne: the environment must be set before that is imported.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import shutil
+import socket
+import subprocess
+import time
+from pathlib import Path
+from types import TracebackType
+
+ROOT = Path(__file__).resolve().parent.parent
+
+_START_SECONDS = 60
+
+
+def find_mongod() -> str | None:
+    """The MongoDB server that FiftyOne brought, or one on the PATH; None where there is none."""
+    spec = importlib.util.find_spec("fiftyone")
+    if spec is not None and spec.origin is not None:
+        bundled = Path(spec.origin).parent / "db" / "bin" / "mongod"
+        if bundled.is_file():
+            return str(bundled)
+    return shutil.which("mongod")
+
+
+def free_port() -> int:
+    """A TCP port of this machine that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class PrivateFiftyOne:
+    """A folder with a database, a plugin folder and configuration, and the process that serves the database.
+
+    Use it as a context manager, or call :meth:`start` and :meth:`stop`.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.resolve()
+        self.port = free_port()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables that point FiftyOne here."""
+        return {
+            "FIFTYONE_DATABASE_URI": f"mongodb://127.0.0.1:{self.port}",
+            "FIFTYONE_DATABASE_VALIDATION": "false",
+            "FIFTYONE_DATABASE_DIR": str(self.folder / "unused-db"),
+            "FIFTYONE_PLUGINS_DIR": str(self.folder / "plugins"),
+            "FIFTYONE_CONFIG_PATH": str(self.folder / "config.json"),
+            "FIFTYONE_APP_CONFIG_PATH": str(self.folder / "app_config.json"),
+            "FIFTYONE_DEFAULT_DATASET_DIR": str(self.folder / "datasets"),
+            "FIFTYONE_DATASET_ZOO_DIR": str(self.folder / "zoo"),
+            "FIFTYONE_MODEL_ZOO_DIR": str(self.folder / "models"),
+            "FIFTYONE_DO_NOT_TRACK": "true",
+        }
+
+    def prepare(self) -> None:
+        """Make the folders, link the checkout as a plugin, and point this process and its children here."""
+        for name in ("db", "plugins", "datasets"):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        link = self.folder / "plugins" / "agreement"
+        if not link.is_symlink():
+            link.symlink_to(ROOT)
+        os.environ.update(self.environment)
+
+    def start(self) -> PrivateFiftyOne:
+        """Start the database and wait until it answers.
+
+        Raises:
+            RuntimeError: if there is no MongoDB, or it does not start
+        """
+        if self._process is not None:
+            return self
+        mongod = find_mongod()
+        if mongod is None:
+            raise RuntimeError("No MongoDB was found; run `make setup` first")
+        self.prepare()
+        log = self.folder / "mongod.log"
+        arguments = ["--dbpath", str(self.folder / "db"), "--port", str(self.port), "--bind_ip", "127.0.0.1"]
+        self._process = subprocess.Popen(
+            [mongod, *arguments, "--nounixsocket", "--logpath", str(log)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            stdin=subprocess.DEVNULL,
+            start_new_session=True,
+        )
+        deadline = time.monotonic() + _START_SECONDS
+        while time.monotonic() < deadline:
+            with socket.socket() as probe:
+                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    return self
+            if self._process.poll() is not None:
+                raise RuntimeError(
+                    f"MongoDB did not start in {self.folder / 'db'} (is another `make demo` or `make app` running?); "
+                    f"its log is {log}"
+                )
+            time.sleep(0.05)
+        self.stop()
+        raise RuntimeError(f"MongoDB did not answer within {_START_SECONDS} seconds; its log is {log}")
+
+    def stop(self) -> None:
+        """Stop the database."""
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait(30)
+            self._process = None
+
+    def __enter__(self) -> PrivateFiftyOne:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

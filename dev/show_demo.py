@@ -1,0 +1,91 @@
+"""``make demo`` and ``make app``: the demo dataset, its agreement, and the App."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .private_fiftyone import ROOT, PrivateFiftyOne
+
+FOLDER = ROOT / ".dev" / "demo"
+
+
+def say(text: str) -> None:
+    """Tell the user what is going on."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def timed(what: str, work: Callable[[], Any]) -> Any:
+    """Say what is being done, do it, and say how long it took."""
+    sys.stdout.write(f"{what} ... ")
+    sys.stdout.flush()
+    started = time.perf_counter()
+    result = work()
+    say(f"{time.perf_counter() - started:.1f} s")
+    return result
+
+
+def build() -> Any:
+    """Make the demo dataset and compute its agreement."""
+    from demo.dataset import ANNOTATORS, DATASET_NAME, build_demo_dataset
+
+    from dev.plugin import load_plugin
+
+    dataset = timed(
+        f"Building the dataset {DATASET_NAME!r} (photographs from scikit-image and scikit-learn, 3 annotators)",
+        lambda: build_demo_dataset(FOLDER / "images"),
+    )
+    plugin = load_plugin()
+    report = timed("Computing agreement", lambda: plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False))
+    say("")
+    report.print_report()
+    return dataset
+
+
+def demo() -> None:
+    """Build, compute, print."""
+    with timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start):
+        timed("Loading FiftyOne", lambda: __import__("fiftyone"))
+        build()
+    say(
+        "\nTo see this in the FiftyOne App:  make app   (another port: make app PORT=5252)\n"
+        "There: sort or filter by `agreement_score` in the sidebar, filter labels by `agreement` (the verdict), or\n"
+        "compute again with the button of the three people above the grid."
+    )
+
+
+def app(port: int) -> None:
+    """Open the demo dataset in the App, building it if it is not there yet."""
+    with timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start):
+        fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
+        from demo.dataset import DATASET_NAME
+
+        dataset = fo.load_dataset(DATASET_NAME) if fo.dataset_exists(DATASET_NAME) else build()
+        session = timed("Starting the App", lambda: fo.launch_app(dataset, remote=True, port=port, address="127.0.0.1"))
+        say(f"\nOpen http://127.0.0.1:{port}/datasets/{DATASET_NAME} in a browser; Ctrl+C ends the App.")
+        try:
+            session.wait(-1)
+        except KeyboardInterrupt:
+            say("\nThe App is closed.")
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["demo", "app"])
+    parser.add_argument("--port", type=int, default=5151, help="port of the App")
+    arguments = parser.parse_args()
+    logging.getLogger("fiftyone").setLevel(logging.WARNING)
+    try:
+        demo() if arguments.what == "demo" else app(arguments.port)
+    except RuntimeError as error:
+        sys.exit(f"\n{error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,10 @@
+"""The operators: form, configuration, one call, message."""
+
+from __future__ import annotations
+
+from .compute import ComputeAgreement
+from .delete import DeleteAgreement
+from .rename import RenameAgreement
+from .show import ShowAgreement
+
+OPERATORS = [ComputeAgreement, ShowAgreement, DeleteAgreement, RenameAgreement]

@@ -1,0 +1,49 @@
+"""The operator that shows the stored report of a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.operators import types
+
+from .. import names
+from ..agreement import AgreementReport
+from ..charts.markdown import report_markdown
+from ..dataset_io import load_agreement
+from .run_choice import run_choice
+
+
+class ShowAgreement(foo.Operator):
+    """Shows how far the annotators agree, as a run found it."""
+
+    @property
+    def config(self) -> foo.OperatorConfig:
+        return foo.OperatorConfig(
+            name=names.SHOW_AGREEMENT,
+            label="Show annotator agreement",
+            description="Show the report of an agreement run",
+            icon="summarize",
+            dynamic=True,
+        )
+
+    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
+        inputs = types.Object()
+        run_choice(inputs, ctx, description="The run whose report is shown")
+        return types.Property(
+            inputs, view=types.PromptView(label="Show annotator agreement", submit_button_label="Show")
+        )
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        report = load_agreement(ctx.dataset, ctx.params["run_key"])
+        return {"summary": report_markdown(report), "report": report.to_dict()}
+
+    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
+        outputs = types.Object()
+        outputs.str("summary", view=types.MarkdownView())
+        return types.Property(outputs, view=types.View(label="Annotator agreement"))
+
+    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
+        """The report of a run, from Python."""
+        return load_agreement(samples, run_key)

@@ -1,0 +1,59 @@
+"""One copy of the plugin for all tests, and a FiftyOne of the tests' own (started when a test needs it)."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dev.plugin import load_plugin
+from dev.private_fiftyone import ROOT, PrivateFiftyOne
+
+SHARED_DATA = ROOT.parent / "shared" / "data"
+
+load_plugin()
+# before anything imports FiftyOne, which reads its environment once
+_PRIVATE = PrivateFiftyOne(Path(tempfile.gettempdir()) / f"annotator-agreement-tests-{os.getpid()}")
+os.environ.update(_PRIVATE.environment, FIFTYONE_SHOW_PROGRESS_BARS="false")
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def private_fiftyone() -> Iterator[PrivateFiftyOne]:
+    """A running database of the tests' own, with the checkout as a plugin."""
+    with _PRIVATE as private:
+        yield private
+    shutil.rmtree(_PRIVATE.folder, ignore_errors=True)
+
+
+@pytest.fixture
+def make_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any]]:
+    """Make datasets of boxes; see :func:`tests.datasets.boxes_dataset`."""
+    from tests.datasets import boxes_dataset
+
+    made = []
+
+    def make(*arguments: Any, **options: Any) -> Any:
+        dataset = boxes_dataset(f"test-{os.getpid()}-{next(_numbers)}", *arguments, **options)
+        made.append(dataset)
+        return dataset
+
+    yield make
+    for dataset in made:
+        if not dataset.deleted:
+            dataset.delete()
+
+
+@pytest.fixture
+def shared_data() -> Path:
+    """Data sets that are not part of the repository."""
+    if not SHARED_DATA.is_dir():
+        pytest.skip(f"needs the test data in {SHARED_DATA}")
+    return SHARED_DATA

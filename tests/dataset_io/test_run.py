@@ -1,0 +1,263 @@
+"""A run, from labels to fields and report."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+from annotator_agreement import compute_agreement, load_agreement
+from annotator_agreement.dataset_io import read
+
+from tests.datasets import detections, random_annotators
+
+ANNOTATORS = ["alice", "bob", "carol"]
+SAMPLE_FIELDS = {"score", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed"}
+
+
+def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset):
+    dataset = make_dataset()
+    before = set(dataset.get_field_schema(flat=True))
+    compute_agreement(dataset, ANNOTATORS)
+    schema = dataset.get_field_schema(flat=True)
+    added = set(schema) - before
+    of_labels = {
+        f"{name}.detections.agreement{suffix}" for name in ANNOTATORS for suffix in ("", "_id", "_iou", "_votes", "_of")
+    }
+    assert added == {f"agreement_{name}" for name in SAMPLE_FIELDS} | of_labels
+    for path in added:
+        assert schema[path].info == {"annotator_agreement": "agreement"}
+        assert schema[path].description
+
+
+def test_verdicts_votes_and_ids_of_the_example(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    samples = list(dataset)
+    verdicts = [[[label.agreement for label in sample[name].detections] if sample[name] else None
+                 for name in ANNOTATORS] for sample in samples]  # fmt: skip
+    assert verdicts == [
+        [["agreed", "agreed"]] * 3,
+        [["class_conflict", "missed"], ["class_conflict", "missed"], ["class_conflict"]],
+        [[], [], []],
+        [["lone"], [], None],
+        [[None], None, None],
+    ]
+    conflict = [samples[1][name].detections[0] for name in ANNOTATORS]
+    assert {label.agreement_id for label in conflict} == {conflict[0].id}
+    assert [label.agreement_votes for label in conflict] == [3, 3, 3]
+    missed = samples[1].bob.detections[1]
+    assert (missed.agreement_votes, missed.agreement_of) == (2, 3)
+    assert missed.agreement_id == samples[1].alice.detections[1].id
+    assert missed.agreement_iou == pytest.approx(5 / 6, abs=1e-9)
+    lone = samples[3].alice.detections[0]
+    assert (lone.agreement_id, lone.agreement_iou, lone.agreement_votes, lone.agreement_of) == (lone.id, None, 1, 2)
+    unrated = samples[4].alice.detections[0]
+    assert (unrated.agreement, unrated.agreement_votes, unrated.agreement_of) == (None, 1, 1)
+
+
+def test_scores_of_the_example(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset, ANNOTATORS)
+    iou_of_carol = 0.38 / 0.42  # alice and carol: same box, moved by 0.02 of 0.4
+    alice_bob = 2 * (5 / 6) / 4  # the dogs; the others differ in class
+    alice_carol = 2 * iou_of_carol / 3
+    score = (alice_bob + alice_carol + 0.0) / 3
+    assert dataset.values("agreement_score") == pytest.approx([1.0, score, None, 0.0, None], abs=1e-9)
+    assert dataset.values("agreement_n_annotators") == [3, 3, 3, 2, 1]
+    assert dataset.values("agreement_n_units") == [2, 2, 0, 1, 1]
+    assert dataset.values("agreement_n_disputed") == [0, 2, 0, 1, None]
+    # cat dog cat | dog dog missing: 1 - 5 * 4 / (36 - 14), n = 6, counts 2, 3, 1
+    assert dataset.values("agreement_alpha") == pytest.approx([1.0, 1 - 5 * 2 * 2 / 22, None, 0.0, None], abs=1e-9)
+    assert report.score.mean == pytest.approx((1.0 + score + 0.0) / 3, abs=1e-9)
+    assert (report.n_samples, report.n_rated, report.n_empty, report.n_units, report.n_objects) == (5, 4, 1, 5, 12)
+    assert report.alpha.undefined == {"no_objects": 1, "one_annotator": 1}
+    assert [worst["score"] for worst in report.worst_samples] == pytest.approx([0.0, score, 1.0], abs=1e-9)
+    assert report.worst_samples[0]["filepath"] == "/images/3.jpg"
+
+
+def test_coverage_keeps_none_empty_and_not_assigned_apart(make_dataset):
+    report = compute_agreement(make_dataset(), ANNOTATORS)
+    coverage = {
+        entry.name: (entry.n_assigned, entry.n_drew_nothing, entry.n_not_assigned) for entry in report.annotators
+    }
+    assert coverage == {"alice": (5, 1, 0), "bob": (4, 2, 1), "carol": (3, 1, 2)}
+
+
+def test_empty_images_can_count_as_agreement(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset, ANNOTATORS, empty="agree")
+    assert dataset.values("agreement_score")[2] == 1.0
+    assert dataset.values("agreement_alpha")[2] == 1.0
+    assert report.score.n == 4
+
+
+def test_the_report_that_is_stored_is_the_one_returned(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset, ANNOTATORS)
+    assert load_agreement(dataset, "agreement") == report
+    assert load_agreement(dataset.limit(1)) == report
+
+
+@pytest.mark.parametrize(("batch_samples", "batch_labels"), [(1, 10_000), (7, 10_000), (1000, 5)])
+def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, batch_samples, batch_labels):
+    dataset = make_dataset(random_annotators(40))
+    whole = compute_agreement(dataset, ANNOTATORS, run_key="whole").to_dict()
+    monkeypatch.setattr(read, "BATCH_SAMPLES", batch_samples)
+    monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
+    parts = compute_agreement(dataset, ANNOTATORS, run_key="parts").to_dict()
+    for report in (whole, parts):
+        report.pop("run_key"), report["config"].pop("run_key"), report["run"].pop("seconds")
+    assert _rounded(whole) == _rounded(parts)
+    for name in SAMPLE_FIELDS:
+        assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
+    for field in ANNOTATORS:
+        for suffix in ("", "_id", "_votes", "_of"):
+            path = f"{field}.detections."
+            assert dataset.values(f"{path}whole{suffix}") == dataset.values(f"{path}parts{suffix}")
+
+
+def _rounded(value):
+    if isinstance(value, float):
+        return round(value, 11)
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    return [_rounded(entry) for entry in value] if isinstance(value, list) else value
+
+
+def test_the_order_of_the_fields_changes_nothing(make_dataset):
+    dataset = make_dataset(random_annotators(30))
+    one = compute_agreement(dataset, ["alice", "bob", "carol"], run_key="one")
+    two = compute_agreement(dataset, ["carol", "alice", "bob"], run_key="two")
+    assert one.pairs == two.pairs
+    assert one.annotators == two.annotators
+    assert dataset.values("one_score") == dataset.values("two_score")
+    assert dataset.values("bob.detections.one_id") == dataset.values("bob.detections.two_id")
+
+
+def test_attribute_mode_gives_what_field_mode_gives(make_dataset):
+    annotators = random_annotators(30)
+    dataset = make_dataset(annotators)
+    by_field = compute_agreement(dataset, ANNOTATORS, run_key="by_field")
+    for k, sample in enumerate(dataset.iter_samples(autosave=True)):
+        sample["labels"] = fo.Detections(
+            detections=[
+                fo.Detection(label=label, bounding_box=list(box), annotator=name)
+                for name in ("carol", "alice", "bob")
+                for label, box in annotators[name][k] or []
+            ]
+        )
+        sample["assigned"] = [name for name in ANNOTATORS if annotators[name][k] is not None]
+    by_attribute = compute_agreement(
+        dataset, "labels", run_key="by_attribute", annotator_attribute="annotator", assigned_field="assigned"
+    )
+    assert by_attribute.run.coverage == "given"
+    assert dataset.values("by_attribute_score") == pytest.approx(dataset.values("by_field_score"), abs=1e-12)
+    assert dataset.values("by_attribute_n_annotators") == dataset.values("by_field_n_annotators")
+    assert by_attribute.alpha.pooled == by_field.alpha.pooled
+    assert [entry.n_drew_nothing for entry in by_attribute.annotators] == [
+        entry.n_drew_nothing for entry in by_field.annotators
+    ]
+
+
+def _attribute_dataset(make_dataset, samples):
+    dataset = make_dataset({})
+    dataset.add_samples([fo.Sample(filepath=f"/images/{k}.jpg", **values) for k, values in enumerate(samples)])
+    return dataset
+
+
+def _labels(*names):
+    return fo.Detections(
+        detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.5, 0.2], rater=name) for name in names]
+    )
+
+
+def test_an_annotator_who_draws_without_being_listed_counts_as_assigned(make_dataset):
+    dataset = _attribute_dataset(
+        make_dataset,
+        [
+            {"labels": _labels("ann", "bea"), "raters": ["ann"]},
+            {"labels": None, "raters": ["ann", "bea"]},
+            {"labels": _labels("ann"), "raters": None},
+        ],
+    )
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater", assigned_field="raters")
+    assert dataset.values("agreement_n_annotators") == [2, 2, 1]
+    assert report.run.n_added_assignments == 2
+    assert [entry.n_drew_nothing for entry in report.annotators] == [1, 1]
+    assert dataset.values("labels.detections.agreement") == [["agreed", "agreed"], None, [None]]
+
+
+def test_without_an_assigned_field_everybody_is_assumed_to_be_assigned(make_dataset):
+    dataset = _attribute_dataset(
+        make_dataset, [{"labels": _labels("ann", "bea")}, {"labels": _labels("ann")}, {"labels": _labels()}, {}]
+    )
+    report = compute_agreement(dataset, ["labels"], annotator_attribute="rater")
+    assert dataset.values("agreement_n_annotators") == [2, 2, 2, 0]
+    assert report.run.coverage == "assumed"
+    assert report.alpha.undefined["one_annotator"] == 1
+
+
+def test_annotators_of_an_attribute_can_be_restricted(make_dataset):
+    dataset = _attribute_dataset(make_dataset, [{"labels": _labels("ann", "bea", "cid")}, {"labels": _labels("cid")}])
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater", annotators=["bea", "ann"])
+    assert [entry.name for entry in report.annotators] == ["ann", "bea"]
+    assert dataset.values("labels.detections.agreement") == [["agreed", "agreed", None], [None]]
+
+
+def test_annotator_names_may_be_anything(make_dataset):
+    dataset = _attribute_dataset(make_dataset, [{"labels": _labels("Dr. $mith", 7)}])
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater")
+    assert [entry.name for entry in report.annotators] == ["7", "Dr. $mith"]
+    named = make_dataset()
+    report = compute_agreement(named, ["alice", "bob"], annotators={"alice": "a.b c$"})
+    assert [entry.name for entry in report.annotators] == ["a.b c$", "bob"]
+
+
+def test_units_of_cloned_fields_have_ids_of_their_own(make_dataset):
+    dataset = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.3, 0.2)), ("dog", (0.6, 0.6, 0.2, 0.3))]]})
+    dataset.clone_sample_field("alice", "bob")
+    sample = dataset.first()
+    for label in sample.bob.detections:
+        label.bounding_box = [label.bounding_box[0], 0.75, 0.1, 0.05]
+    sample.save()
+    compute_agreement(dataset, ["alice", "bob"])
+    sample.reload()
+    ids = [label.id for label in sample.alice.detections]
+    assert [label.agreement_id for label in sample.alice.detections] == ids
+    assert [label.agreement_id for label in sample.bob.detections] == [f"{label_id}-bob" for label_id in ids]
+
+
+def test_samples_in_memory_show_what_was_written(make_dataset):
+    dataset = make_dataset()
+    sample = dataset.first()
+    compute_agreement(dataset, ANNOTATORS)
+    assert sample.agreement_score == 1.0
+
+
+def test_two_runs_stand_side_by_side(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    compute_agreement(dataset, ["alice", "bob"], run_key="two_of_them", iou=0.9)
+    assert dataset.first().alice.detections[0].agreement_votes == 3
+    assert dataset.first().alice.detections[0].two_of_them_votes == 2
+
+
+def test_progress_is_reported_to_a_function(make_dataset, monkeypatch):
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 2)
+    seen = []
+    compute_agreement(make_dataset(), ANNOTATORS, progress=lambda bar: seen.append((bar.iteration, bar.total)))
+    assert seen[-1] == (5, 5)
+    assert len(seen) >= 3
+
+
+def test_labels_with_unusable_boxes_can_be_left_out(make_dataset):
+    dataset = make_dataset()
+    sample = dataset.first()
+    sample.alice.detections[0].bounding_box = [0.1, 0.1, -0.2, 0.4]
+    sample.bob = detections([("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (float("nan"), 0.5, 0.3, 0.2))])
+    sample.save()
+    report = compute_agreement(dataset, ANNOTATORS, invalid="skip")
+    sample.reload()
+    assert report.run.n_invalid == 2
+    assert [label.get_field("label") for label in sample.alice.detections if "agreement" in label] == ["dog"]
+    assert dataset.values("alice.detections.agreement")[0] == [None, "missed"]
+    assert dataset.values("bob.detections.agreement")[0] == ["missed", None]

@@ -1,0 +1,165 @@
+"""Small datasets, and what a database holds of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+from fiftyone.core.odm import get_db_conn
+
+#: a label: class and relative box (x, y, width, height)
+Label = tuple[str, Sequence[float]]
+
+#: three annotators on five samples: full agreement, a class conflict and a miss, an image that all left empty, one that
+#: only two were assigned to, and one that only alice was
+EXAMPLE: dict[str, list[list[Label] | None]] = {
+    "alice": [
+        [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))],
+        [("cat", (0.1, 0.2, 0.4, 0.2)), ("dog", (0.6, 0.6, 0.2, 0.3))],
+        [],
+        [("dog", (0.2, 0.2, 0.5, 0.3))],
+        [("cat", (0.3, 0.1, 0.2, 0.2))],
+    ],
+    "bob": [
+        [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))],
+        [("dog", (0.1, 0.2, 0.4, 0.25)), ("dog", (0.6, 0.6, 0.2, 0.25))],
+        [],
+        [],
+        None,
+    ],
+    "carol": [
+        [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))],
+        [("cat", (0.12, 0.2, 0.4, 0.2))],
+        [],
+        None,
+        None,
+    ],
+}
+
+
+def detections(labels: Sequence[Label] | None, **attributes: Any) -> fo.Detections | None:
+    """A label list, None where the annotator was not assigned."""
+    if labels is None:
+        return None
+    return fo.Detections(
+        detections=[fo.Detection(label=label, bounding_box=list(box), **attributes) for label, box in labels]
+    )
+
+
+def boxes_dataset(name: str, annotators: Mapping[str, Sequence[Sequence[Label] | None]] | None = None) -> fo.Dataset:
+    """A dataset with one label field an annotator (the example by default)."""
+    annotators = EXAMPLE if annotators is None else annotators
+    dataset = fo.Dataset(name, persistent=True)
+    for field in annotators:
+        dataset.add_sample_field(field, fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    n_samples = max(map(len, annotators.values()), default=0)
+    dataset.add_samples(
+        [
+            fo.Sample(
+                filepath=f"/images/{k}.jpg", **{field: detections(labels[k]) for field, labels in annotators.items()}
+            )
+            for k in range(n_samples)
+        ]
+    )
+    return dataset
+
+
+def random_annotators(
+    n_samples: int, names: Sequence[str] = ("alice", "bob", "carol"), seed: int = 51
+) -> dict[str, list[list[Label] | None]]:
+    """Noisy versions of random true boxes; some samples empty, some annotators not assigned."""
+    rng = np.random.default_rng(seed)
+    result: dict[str, list[list[Label] | None]] = {name: [] for name in names}
+    for _ in range(n_samples):
+        n = int(rng.integers(0, 7))
+        low = rng.uniform(0.05, 0.5, (n, 2))
+        size = rng.uniform(0.1, 0.4, (n, 2))
+        classes = rng.choice(["cat", "dog", "owl"], n)
+        for name in names:
+            if rng.random() < 0.1:
+                result[name].append(None)
+                continue
+            labels: list[Label] = []
+            for k in np.flatnonzero(rng.random(n) < 0.85).tolist():
+                box = np.concatenate([low[k] + rng.normal(0, 0.02, 2), size[k] * rng.uniform(0.85, 1.15, 2)])
+                label = str(rng.choice(["cat", "dog", "owl"])) if rng.random() < 0.15 else str(classes[k])
+                labels.append((label, box.tolist()))
+            result[name].append(labels)
+    return result
+
+
+def coco_dataset(name: str, path: Path, *, attribute_mode: bool) -> fo.Dataset:
+    """A dataset of a COCO file in which annotations have a ``rater_id`` and images a ``rater_list``."""
+    coco = json.loads(path.read_text())
+    categories = {category["id"]: category["name"] for category in coco["categories"]}
+    raters = sorted({rater for image in coco["images"] for rater in image["rater_list"]})
+    of_image: dict[int, list[dict[str, Any]]] = {}
+    for annotation in coco["annotations"]:
+        of_image.setdefault(annotation["image_id"], []).append(annotation)
+    samples = []
+    for image in coco["images"]:
+        scale = np.array([image["width"], image["height"]] * 2, np.float64)
+        labels = {
+            rater: [
+                fo.Detection(
+                    label=categories[annotation["category_id"]],
+                    bounding_box=(np.array(annotation["bbox"]) / scale).tolist(),
+                    rater_id=rater,
+                )
+                for annotation in of_image.get(image["id"], [])
+                if annotation["rater_id"] == rater
+            ]
+            for rater in image["rater_list"]
+        }
+        sample = fo.Sample(filepath=f"/lvis/{image['file_name']}")
+        if attribute_mode:
+            sample["labels"] = fo.Detections(detections=[label for rater in raters for label in labels.get(rater, [])])
+            sample["rater_list"] = image["rater_list"]
+        else:
+            for rater in raters:
+                sample[rater] = fo.Detections(detections=labels[rater]) if rater in labels else None
+        samples.append(sample)
+    dataset = fo.Dataset(name, persistent=True)
+    dataset.add_samples(samples, dynamic=attribute_mode)
+    return dataset
+
+
+def stored(dataset: fo.Dataset) -> dict[str, Any]:
+    """Everything the database holds of a dataset, but for time stamps that any access changes."""
+    database = get_db_conn()
+    samples = list(dataset._sample_collection.find({}).sort("_id"))
+    document = database.datasets.find_one({"_id": dataset._doc.id})
+    for entry in samples:
+        entry.pop("last_modified_at", None)
+    for key in ("last_modified_at", "last_loaded_at"):
+        document.pop(key, None)
+    return {
+        "samples": samples,
+        "dataset": document,
+        "indexes": sorted(dataset._sample_collection.index_information()),
+        "runs": sorted(str(run["_id"]) for run in database.runs.find({"_dataset_id": dataset._doc.id})),
+        "n_files": database["fs.files"].count_documents({}),
+        "n_chunks": database["fs.chunks"].count_documents({}),
+    }
+
+
+def user_values(dataset: fo.Dataset, run_keys: Sequence[str]) -> list[dict[str, Any]]:
+    """All samples as documents, without what runs wrote."""
+
+    def without(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                name: without(entry)
+                for name, entry in value.items()
+                if not any(name == key or name.startswith(f"{key}_") for key in run_keys)
+            }
+        return [without(entry) for entry in value] if isinstance(value, list) else value
+
+    documents = [without(document) for document in dataset._sample_collection.find({}).sort("_id")]
+    for document in documents:
+        document.pop("last_modified_at", None)
+    return documents
