@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..agreement.errors import AgreementInputError, shown
-from .source import Source
+from .source import Source, annotators_found
 
 _FINITE = {"$not": {"$gt": -math.inf, "$lt": math.inf}}
 _NOT_NEGATIVE = {"$not": {"$gte": 0, "$lt": math.inf}}
@@ -51,6 +51,28 @@ def check_labels(source: Source) -> None:
         unusable = _labels_where(source, _UNUSABLE_BOX, lambda label: not is_usable_box(label.get("bounding_box")))
         if unusable:
             raise unusable_boxes_error(len(unusable), sorted({sample for _, sample in unusable}))
+
+
+def check_annotators(source: Source) -> None:
+    """Refuse an attribute that does not hold the annotators asked for, or only one.
+
+    Raises:
+        AgreementInputError: if an annotator is not found, or fewer than two are
+    """
+    attribute, chosen = source.config.annotator_attribute, source.config.annotators
+    if attribute is None:
+        return
+    absent = sorted(set(chosen) - set(source.annotators))
+    if absent:
+        raise AgreementInputError(
+            f"`annotators` must be found in `{attribute}`, got {shown(absent)}; found are "
+            f"{shown(annotators_found(source)) or 'none'}"
+        )
+    if len(source.annotators) < 2:
+        raise AgreementInputError(
+            f"Agreement needs at least 2 annotators, got {len(source.annotators)} "
+            f"({shown(map(repr, source.annotators))}) in the attribute `{attribute}`"
+        )
 
 
 def unusable_boxes_error(n: int, sample_ids: list[str]) -> AgreementInputError:

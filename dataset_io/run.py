@@ -25,7 +25,7 @@ from ..agreement.statistics import AgreementStatistics, summarise
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from . import runs
-from .checks import check_labels
+from .checks import check_annotators, check_labels
 from .read import ReadBatch, Reader
 from .read_ahead import read_ahead
 from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view, written_paths
@@ -139,11 +139,11 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
         runs.refresh(samples._dataset)
     source = open_source(samples, config)
     check_key_is_free(source.dataset, config.run_key, source.list_paths, source.kind, overwrite=overwrite)
+    check_not_in_database(source.dataset, config.run_key, source.list_paths)
     if overwrite:
         refuse_dependent_view(samples, config.run_key, source.list_paths)
-    else:
-        check_not_in_database(source.dataset, config.run_key, source.list_paths)
     check_labels(source)
+    check_annotators(source)
     return source
 
 
@@ -151,7 +151,6 @@ def _delete_if_there(source: Source) -> None:
     dataset, run_key = source.dataset, source.config.run_key
     if run_key in runs.list_agreements(dataset) or runs.fields_of_run(dataset, run_key):
         runs.delete_agreement(dataset, run_key)
-    check_not_in_database(dataset, run_key, source.list_paths)
 
 
 def _mark_failed(dataset: fo.Dataset, run_key: str, error: BaseException) -> None:

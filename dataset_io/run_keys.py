@@ -100,19 +100,23 @@ def _check_schema(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], 
 
 
 def check_not_in_database(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str]) -> None:
-    """Refuse a run key if something of that name is in the database although the schema does not know it.
+    """Refuse a run key if something of that name is in the database although neither schema nor run know it.
 
     Raises:
         AgreementInputError: naming the first such path and how many samples have it
     """
-    on_samples = names.sample_paths(run_key) + names.reserved_paths(run_key)
-    conditions: list[dict[str, Any]] = [{path: {"$exists": True}} for path in on_samples]
-    on_labels = [{run_key + suffix: {"$exists": True}} for suffix in names.LABEL_FIELDS]
-    conditions += [{list_path: {"$elemMatch": {"$or": on_labels}}} for list_path in list_paths]
+    known = runs.recorded_paths(dataset, run_key)
+    paths = [path for path in _all_paths(run_key, list_paths) if path not in known and dataset.get_field(path) is None]
+    conditions: list[dict[str, Any]] = [{path: {"$exists": True}} for path in paths if "." not in path]
+    for list_path in list_paths:
+        attributes = [path.removeprefix(f"{list_path}.") for path in paths if path.startswith(f"{list_path}.")]
+        if attributes:
+            present = [{attribute: {"$exists": True}} for attribute in attributes]
+            conditions.append({list_path: {"$elemMatch": {"$or": present}}})
     collection = dataset._sample_collection
-    if collection.find_one({"$or": conditions}, {"_id": True}) is None:
+    if not conditions or collection.find_one({"$or": conditions}, {"_id": True}) is None:
         return
-    for path in sorted(_all_paths(run_key, list_paths)):
+    for path in sorted(paths):
         n = collection.count_documents({path: {"$exists": True}})
         if n:
             raise _taken(run_key, f"`{path}` exists, undeclared, in the database on {n} samples")

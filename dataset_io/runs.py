@@ -91,7 +91,11 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
             f"The run {run_key!r} must be completed, got the status {status!r}; compute it again with overwrite=True, "
             f"or remove it with delete_agreement(dataset, {run_key!r})"
         )
-    return AgreementReport.from_dict(json.loads(results.report))
+    stored = json.loads(results.report)
+    # a run that was renamed is known by its new key
+    return AgreementReport.from_dict(
+        {**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}}
+    )
 
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:
@@ -205,7 +209,7 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
         require_run(dataset, run_key)
     if is_agreement(dataset, run_key):
         update_config(dataset, run_key, status=DELETING)
-    recorded = {path for document in documents for path in document["config"].get("fields_written", [])}
+    recorded = recorded_paths(dataset, run_key)
     renamed = {key for document in documents if (key := document["config"].get("renaming_to"))}
     declared += [path for key in renamed for path in fields_of_run(dataset, key)]
     if declared:
@@ -237,6 +241,12 @@ def _run_documents(dataset: fo.Dataset, run_key: str) -> list[dict[str, Any]]:
     )
 
 
+def recorded_paths(dataset: fo.Dataset, run_key: str) -> set[str]:
+    """Everything that runs of this key, dead ones included, said that they would write."""
+    documents = _run_documents(dataset, run_key)
+    return {path for document in documents for path in document["config"].get("fields_written", [])}
+
+
 def _unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
     """Remove values whose fields the schema does not know (any more)."""
     paths = [path for path in paths if dataset.get_field(path) is None]
@@ -254,7 +264,9 @@ def _forget_run(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str,
     database.datasets.update_one({"_id": dataset._doc.id}, {"$unset": {f"runs.{run_key}": ""}})
     files = gridfs.GridFS(database)
     for document in documents:
-        for file_id in {document.get("results"), ObjectId(document["config"].get("results_id"))} - {None}:
-            files.delete(file_id)
+        # the id that the config knows may be that of a half-written file, or, in a cloned dataset, of the original's
+        for file_id in {document.get("results"), ObjectId(document["config"]["results_id"])} - {None}:
+            if database.runs.find_one({"results": file_id, "_id": {"$ne": document["_id"]}}) is None:
+                files.delete(file_id)
         database.runs.delete_one({"_id": document["_id"]})
     dataset._run_cache.pop(run_key, None)

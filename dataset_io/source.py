@@ -87,7 +87,7 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     """Find the labels of a run.
 
     Raises:
-        AgreementInputError: if the samples, a field, its type or the annotators cannot be used
+        AgreementInputError: if the samples, a field or its type cannot be used
     """
     _check_samples(samples)
     kind = common_label_kind(samples, config.fields)
@@ -96,19 +96,8 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     if not config.attribute_mode:
         names = tuple(sorted(config.annotators))
         return Source(samples, config, kind, names, tuple(names.index(name) for name in config.annotators))
-    found = _annotators_found(Source(samples, config, kind, (), ()))
+    found = annotators_found(Source(samples, config, kind, (), ()))
     names = tuple(name for name in found if name in config.annotators) if config.annotators else found
-    absent = sorted(set(config.annotators) - set(found))
-    if absent:
-        raise AgreementInputError(
-            f"`annotators` must be found in `{config.annotator_attribute}`, got {shown(absent)}; found are "
-            f"{shown(found)}"
-        )
-    if len(names) == 1:
-        raise AgreementInputError(
-            f"Agreement needs at least 2 annotators, got 1 ({names[0]!r}) in the attribute "
-            f"`{config.annotator_attribute}`"
-        )
     return Source(samples, config, kind, names, ())
 
 
@@ -188,7 +177,7 @@ def _check_assigned_field(samples: SampleCollection, name: str) -> None:
         )
 
 
-def _annotators_found(source: Source) -> tuple[str, ...]:
+def annotators_found(source: Source) -> tuple[str, ...]:
     """Names of the annotators of the labels and of the assigned lists, sorted."""
     config = source.config
     arrays = [f"${source.list_paths[0]}.{config.annotator_attribute}"]

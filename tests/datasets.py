@@ -138,7 +138,7 @@ def stored(dataset: fo.Dataset) -> dict[str, Any]:
     for key in ("last_modified_at", "last_loaded_at"):
         document.pop(key, None)
     return {
-        "samples": samples,
+        "samples": list(map(repr, samples)),  # as text, in which nan equals nan
         "dataset": document,
         "indexes": sorted(dataset._sample_collection.index_information()),
         "runs": sorted(str(run["_id"]) for run in database.runs.find({"_dataset_id": dataset._doc.id})),

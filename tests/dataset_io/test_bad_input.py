@@ -1,0 +1,218 @@
+"""What cannot be computed is refused in one clear sentence, and nothing is written."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from annotator_agreement import AgreementInputError, compute_agreement
+
+from tests.datasets import detections, stored
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def _refused(dataset, match, *arguments, **options):
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=match):
+        compute_agreement(dataset, *arguments, **options)
+    assert stored(dataset) == before
+
+
+@pytest.mark.parametrize(
+    ("fields", "options", "match"),
+    [
+        pytest.param(["alice"], {}, r"needs at least 2 annotators, got 1 \('alice'\)", id="one field"),
+        pytest.param([], {}, r"needs at least 2 annotators, got 0", id="no field"),
+        pytest.param(["alice", "alice"], {}, "must be different fields, got alice more than once", id="field twice"),
+        pytest.param(
+            ["alice", "zoe"], {}, "got 'zoe', which does not exist; label fields are alice, bob, carol", id="absent"
+        ),
+        pytest.param(["alice", "filepath"], {}, "got 'filepath' with StringField", id="no labels"),
+        pytest.param(["alice", "scene"], {}, r"can be compared \(Detections\), got 'scene' with Classification", id="type"),
+        pytest.param(["alice", "bob"], {"method": "magic"}, "`method` must be one of optimal, .* got 'magic'", id="method"),
+        pytest.param(["alice", "bob"], {"classes": "no"}, "`classes` must be one of prefer, .* got 'no'", id="classes"),
+        pytest.param(["alice", "bob"], {"missing": 1}, "`missing` must be one of category, ignore, got 1", id="missing"),
+        pytest.param(["alice", "bob"], {"iou": 0}, r"`iou` must be in \(0, 1\], got 0", id="threshold 0"),
+        pytest.param(["alice", "bob"], {"iou": 1.5}, r"`iou` must be in \(0, 1\], got 1.5", id="threshold 1.5"),
+        pytest.param(["alice", "bob"], {"iou": float("nan")}, r"`iou` must be in \(0, 1\], got nan", id="threshold nan"),
+        pytest.param(["alice", "bob"], {"assigned_field": "x"}, "`assigned_field` needs `annotator_attribute`", id="mode"),
+        pytest.param(
+            "alice",
+            {"annotator_attribute": "rater", "assigned_field": "nowhere"},
+            "`assigned_field` must be a sample field .* got 'nowhere', which does not exist",
+            id="assigned field",
+        ),
+        pytest.param(
+            "alice",
+            {"annotator_attribute": "rater", "assigned_field": "scene"},
+            "`assigned_field` must be .* got 'scene' with Classification",
+            id="type of the assigned field",
+        ),
+        pytest.param(
+            ["alice", "bob"], {"annotator_attribute": "rater"}, "must be one label field, got 2", id="attribute of two"
+        ),
+    ],
+)
+def test_options_and_fields_that_do_not_fit_are_refused(make_dataset, fields, options, match):
+    dataset = make_dataset()
+    dataset.add_sample_field("scene", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
+    _refused(dataset, match, fields, **options)
+
+
+def test_something_that_is_no_dataset_is_refused():
+    with pytest.raises(AgreementInputError, match="must be a FiftyOne dataset or view, got list"):
+        compute_agreement([1, 2], ANNOTATORS)
+
+
+def test_fields_of_mixed_types_are_refused(make_dataset, monkeypatch):
+    from annotator_agreement.dataset_io import source
+
+    dataset = make_dataset()
+    dataset.add_sample_field("lines", fo.EmbeddedDocumentField, embedded_doc_type=fo.Polylines)
+    _refused(dataset, r"can be compared \(Detections\), got 'lines' with Polylines", ["alice", "lines"])
+    lines = source.LabelKind(fo.Polylines, fo.Polyline, "polylines", {"label": "label"})
+    monkeypatch.setattr(source, "LABEL_KINDS", (*source.LABEL_KINDS, lines))
+    _refused(dataset, r"labels of one type, got alice \(Detections\), lines \(Polylines\)", ["alice", "lines"])
+
+
+def test_an_empty_dataset_is_refused(make_dataset):
+    _refused(make_dataset({"alice": [], "bob": []}), "Agreement needs samples, got an empty dataset", ["alice", "bob"])
+
+
+def test_labels_without_an_annotator_are_counted_and_named(make_dataset):
+    dataset = make_dataset()
+    rater = {"label": "cat", "bounding_box": [0, 0, 0.5, 0.5]}
+    dataset.add_samples(
+        [
+            fo.Sample(
+                filepath=f"/more/{k}.jpg",
+                labels=fo.Detections(detections=[fo.Detection(**rater, rater="ann"), fo.Detection(**rater)]),
+            )
+            for k in range(7)
+        ]
+    )
+    without = sorted(labels[1] for labels in dataset.values("labels.detections.id") if labels)
+    _refused(
+        dataset,
+        f"must name its annotator in `rater`, got 7 without .*{', '.join(without[:5])}, … .7 in all",
+        "labels",
+        annotator_attribute="rater",
+    )
+
+
+def test_one_annotator_in_an_attribute_is_refused(make_dataset):
+    dataset = make_dataset()
+    for sample in dataset.iter_samples(autosave=True):
+        sample["labels"] = detections([("cat", (0, 0, 1, 1))], rater="ann")
+    _refused(
+        dataset, "needs at least 2 annotators, got 1 .'ann'. in the attribute `rater`", "labels",
+        annotator_attribute="rater",
+    )  # fmt: skip
+    _refused(
+        dataset, "`annotators` must be found in `rater`, got bea; found are ann", "labels",
+        annotator_attribute="rater", annotators=["ann", "bea"],
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "box",
+    [
+        [0.1, 0.1, -0.2, 0.4],
+        [0.1, 0.1, 0.2, -0.4],
+        [float("nan"), 0.1, 0.2, 0.4],
+        [0.1, float("inf"), 0.2, 0.4],
+        [0.1, 0.1, float("inf"), 0.4],
+        [0.1, -float("inf"), 0.2, 0.4],
+        [0.1, 0.1, 0.2, float("nan")],
+        [0.1, 0.1, 0.2],
+        [0.1, 0.1, 0.2, 0.4, 0.5],
+        [0.1, "a", 0.2, 0.4],
+        None,
+    ],
+    ids=str,
+)
+def test_unusable_boxes_are_counted_with_their_samples(make_dataset, box):
+    dataset = make_dataset()
+    ids = dataset.values("_id")
+    for sample_id, field in ((ids[0], "alice"), (ids[1], "bob")):
+        dataset._sample_collection.update_one(
+            {"_id": sample_id}, {"$set": {f"{field}.detections.0.bounding_box": box}}
+        )
+    dataset.reload()
+    _refused(dataset, f"got 2 that are not, on samples {ids[0]}, {ids[1]}; correct them, or .* with invalid=", ANNOTATORS)
+    report = compute_agreement(dataset, ANNOTATORS, invalid="skip")
+    assert report.run.n_invalid == 2
+    assert report.n_objects == 10
+
+
+def test_an_unusable_box_that_a_view_leaves_out_does_not_matter(make_dataset):
+    dataset = make_dataset()
+    sample = dataset.first()
+    sample.alice.detections[0].bounding_box[2] = -0.5
+    sample.save()
+    view = dataset.filter_labels("alice", fo.ViewField("label") == "dog", only_matches=False)
+    assert compute_agreement(view, ANNOTATORS).n_rated == 4
+
+
+def test_boxes_without_area_are_compared(make_dataset):
+    dataset = make_dataset(
+        {"alice": [[("cat", (0.1, 0.1, 0.0, 0.5))]], "bob": [[("cat", (0.1, 0.1, 0.0, 0.5)), ("dog", (0, 0, 1, 1))]]}
+    )
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert dataset.values("alice.detections.agreement") == [["lone"]]
+    assert np.isclose(report.score.mean, 0.0)
+
+
+# ---- run keys ----
+
+
+@pytest.mark.parametrize("key", ["", "Upper", "1st", "with space", "a.b", "$set", "_private", "näme", None, 7])
+def test_a_run_key_that_cannot_begin_a_field_name_is_refused(make_dataset, key):
+    _refused(make_dataset(), "`run_key` must be lower-case letters", ANNOTATORS, run_key=key)
+
+
+@pytest.mark.parametrize("key", ["label", "tags", "bounding_box", "confidence", "index", "mask", "id", "attributes"])
+def test_a_run_key_that_is_part_of_a_label_is_refused(make_dataset, key):
+    _refused(make_dataset(), f"got '{key}': `{key}` is a field of Detection; choose", ANNOTATORS, run_key=key)
+
+
+def test_the_key_of_an_existing_run_is_refused(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    _refused(dataset, "must be new, got 'agreement', which is a run of this dataset", ANNOTATORS)
+
+
+@pytest.mark.parametrize(("first", "second"), [("agreement", "agreement_iou"), ("agreement_iou", "agreement")])
+def test_keys_that_collide_on_labels_are_refused(make_dataset, first, second):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS, run_key=first)
+    _refused(dataset, f"got '{second}': `.*agreement_iou.*` belongs to the run '{first}'", ANNOTATORS, run_key=second)
+
+
+@pytest.mark.parametrize("path", ["agreement_score", "agreement_units", "agreement_map", "bob.detections.agreement_of"])
+def test_a_key_under_which_somebody_declared_a_field_is_refused(make_dataset, path):
+    dataset = make_dataset()
+    dataset.add_sample_field(path, fo.StringField)
+    for overwrite in (False, True):
+        _refused(dataset, f"`{path}` is a field of the dataset; choose another key", ANNOTATORS, overwrite=overwrite)
+
+
+@pytest.mark.parametrize("path", ["agreement_score", "agreement_units", "bob.detections.0.agreement_votes"])
+def test_a_key_that_exists_undeclared_in_the_database_is_refused(make_dataset, path):
+    dataset = make_dataset()
+    dataset._sample_collection.update_one({"_id": dataset.values("_id")[0]}, {"$set": {path: 7}})
+    name = path.replace(".0.", ".")
+    for overwrite in (False, True):
+        _refused(
+            dataset, f"`{name}` exists, undeclared, in the database on 1 samples", ANNOTATORS, overwrite=overwrite
+        )
+
+
+def test_an_undeclared_attribute_does_not_cost_the_run_that_would_be_overwritten(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ["alice", "bob"])
+    dataset._sample_collection.update_one(
+        {"_id": dataset.values("_id")[0]}, {"$set": {"carol.detections.0.agreement_votes": 7}}
+    )
+    _refused(dataset, "`carol.detections.agreement_votes` exists, undeclared", ANNOTATORS, overwrite=True)

@@ -1,0 +1,196 @@
+"""Runs are registered, listed, replaced, renamed and deleted."""
+
+from __future__ import annotations
+
+import pytest
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    list_agreements,
+    load_agreement,
+    rename_agreement,
+)
+from annotator_agreement.dataset_io import runs
+from fiftyone import ViewField as F
+
+from tests.datasets import random_annotators, stored
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def test_the_run_records_its_status_options_and_fields(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset.limit(3), ANNOTATORS, iou=0.4)
+    config = dataset.get_run_info("agreement").config
+    assert (config.method, config.status, config.schema_version) == ("annotator_agreement", "completed", 1)
+    assert config.options["iou"] == 0.4
+    assert "alice.detections.agreement_id" in config.fields_written
+    assert len(dataset.load_run_view("agreement")) == 3
+    assert list_agreements(dataset) == ["agreement"]
+
+
+def test_deleting_leaves_the_dataset_as_it_was(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    before = stored(dataset)
+    compute_agreement(dataset, ANNOTATORS)
+    assert stored(dataset) != before
+    delete_agreement(dataset, "agreement")
+    assert stored(dataset) == before
+    assert list_agreements(dataset) == []
+
+
+def test_deleting_one_run_leaves_the_other(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS, run_key="one")
+    with_one = stored(dataset)
+    compute_agreement(dataset, ANNOTATORS, run_key="two")
+    delete_agreement(dataset, "two")
+    assert stored(dataset) == with_one
+    assert load_agreement(dataset, "one").run_key == "one"
+
+
+def test_deleting_also_removes_what_delete_run_left_behind(make_dataset):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_agreement(dataset, ANNOTATORS)
+    dataset.delete_run("agreement")
+    with pytest.raises(AgreementInputError, match="was left behind by a run of that name"):
+        compute_agreement(dataset, ANNOTATORS)
+    delete_agreement(dataset, "agreement")
+    assert stored(dataset) == before
+
+
+def test_overwriting_replaces_a_run(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    with pytest.raises(AgreementInputError, match="replace it with overwrite=True"):
+        compute_agreement(dataset, ["alice", "bob"])
+    report = compute_agreement(dataset, ["alice", "bob"], overwrite=True)
+    assert load_agreement(dataset) == report
+    assert dataset.get_field("carol.detections.agreement") is None
+    assert dataset.values("carol.detections.agreement")[0] == [None, None]
+    assert dataset.first().alice.detections[0].agreement_votes == 2
+
+
+def test_overwriting_works_where_there_is_nothing_to_overwrite(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS, overwrite=True)
+    dataset.delete_run("agreement")
+    compute_agreement(dataset, ANNOTATORS, overwrite=True)
+    assert list_agreements(dataset) == ["agreement"]
+
+
+def test_a_view_made_from_a_run_cannot_replace_it(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    before = stored(dataset)
+    for view in (
+        dataset.match(F("agreement_score") < 0.9),
+        dataset.filter_labels("alice", F("agreement") == "lone"),
+        dataset.sort_by("agreement_score"),
+    ):
+        with pytest.raises(AgreementInputError, match="must not depend on the run that is overwritten"):
+            compute_agreement(view, ANNOTATORS, overwrite=True)
+    assert stored(dataset) == before
+    compute_agreement(dataset.match(F("agreement_score") < 0.9), ANNOTATORS, run_key="worst")
+
+
+def test_renaming_moves_fields_and_report(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    before = stored(dataset)
+    compute_agreement(dataset, ANNOTATORS)
+    scores, ids = dataset.values("agreement_score"), dataset.values("bob.detections.agreement_id")
+    rename_agreement(dataset, "agreement", "first_round")
+    assert list_agreements(dataset) == ["first_round"]
+    assert dataset.values("first_round_score") == scores
+    assert dataset.values("bob.detections.first_round_id") == ids
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+    assert load_agreement(dataset, "first_round").run_key == "first_round"
+    assert load_agreement(dataset, "first_round").config["run_key"] == "first_round"
+    config = dataset.get_run_info("first_round").config
+    assert (config.status, "first_round_score" in config.fields_written) == ("completed", True)
+    compute_agreement(dataset, ANNOTATORS)
+    delete_agreement(dataset, "agreement")
+    delete_agreement(dataset, "first_round")
+    assert stored(dataset) == before
+
+
+def test_renaming_needs_a_free_key_and_a_completed_run(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    compute_agreement(dataset, ANNOTATORS, run_key="other")
+    before = stored(dataset)
+    for key, message in (
+        ("other", "which is a run of this dataset"),
+        ("label", "`label` is a field of Detection"),
+        ("Upper", "must be lower-case letters"),
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            rename_agreement(dataset, "agreement", key)
+    with pytest.raises(AgreementInputError, match=r"got 'nothing'; runs are 'agreement', 'other'"):
+        rename_agreement(dataset, "nothing", "fresh")
+    assert stored(dataset) == before
+    runs.update_config(dataset, "other", status=runs.RUNNING)
+    with pytest.raises(AgreementInputError, match="Only a completed run can be renamed, got 'other' with .* 'running'"):
+        rename_agreement(dataset, "other", "fresh")
+
+
+def test_a_run_that_is_not_there_is_named_as_such(make_dataset):
+    dataset = make_dataset()
+    for call in (load_agreement, delete_agreement):
+        with pytest.raises(AgreementInputError, match="must be an agreement run of .*, got 'nothing'; runs are none"):
+            call(dataset, "nothing")
+
+
+def test_runs_of_others_are_not_ours(make_dataset):
+    dataset = make_dataset()
+    dataset.register_run("theirs", dataset.init_run(method="something"))
+    assert list_agreements(dataset) == []
+    for call in (
+        lambda: delete_agreement(dataset, "theirs"),
+        lambda: compute_agreement(dataset, ANNOTATORS, run_key="theirs", overwrite=True),
+    ):
+        with pytest.raises(AgreementInputError, match="run of another kind"):
+            call()
+    assert dataset.list_runs() == ["theirs"]
+
+
+def test_a_run_that_fails_says_so_and_can_be_deleted(make_dataset, monkeypatch):
+    dataset = make_dataset()
+    before = stored(dataset)
+
+    def interrupt(bar):
+        raise KeyboardInterrupt("stop")
+
+    with pytest.raises(KeyboardInterrupt):
+        compute_agreement(dataset, ANNOTATORS, progress=interrupt)
+    config = dataset.get_run_info("agreement").config
+    assert (config.status, config.error) == ("failed", "KeyboardInterrupt: stop")
+    with pytest.raises(AgreementInputError, match="must be completed, got the status 'failed'; compute it again"):
+        load_agreement(dataset)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_a_cloned_dataset_can_delete_its_copy_of_a_run(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    clone = dataset.clone()
+    try:
+        assert load_agreement(clone) == load_agreement(dataset)
+        delete_agreement(clone)
+        assert not [path for path in clone.get_field_schema(flat=True) if "agreement" in path]
+        assert load_agreement(dataset).n_samples == 5
+        assert dataset.values("agreement_n_units") == [2, 2, 0, 1, 1]
+    finally:
+        clone.delete()
+
+
+def test_a_renamed_label_field_is_cleaned_all_the_same(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    dataset.rename_sample_field("alice", "alicia")
+    delete_agreement(dataset)
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+    assert dataset.count_values("alicia.detections.agreement") == {None: 6}

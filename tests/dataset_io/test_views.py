@@ -1,0 +1,136 @@
+"""Runs on views: agreement is about what the view shows, values land on the labels of the dataset."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+from annotator_agreement import AgreementInputError, compute_agreement
+from fiftyone import ViewField as F
+
+from tests.datasets import EXAMPLE, detections, random_annotators
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def test_a_filtered_label_view_is_about_the_labels_it_contains(make_dataset):
+    dataset = make_dataset()
+    view = dataset
+    for name in ANNOTATORS:
+        view = view.filter_labels(name, F("label") == "dog", only_matches=False)
+    report = compute_agreement(view, ANNOTATORS)
+    assert report.n_objects == 7
+    assert dataset.values("alice.detections.agreement") == [[None, "agreed"], [None, "missed"], [], ["lone"], [None]]
+    assert dataset.values("bob.detections.agreement")[1] == ["lone", "missed"]
+    second = dataset.skip(1).first()
+    assert second.bob.detections[1].agreement_id == second.alice.detections[1].id
+
+
+def test_none_and_empty_stay_apart_in_a_filtered_view(make_dataset):
+    dataset = make_dataset()
+    view = dataset
+    for name in ANNOTATORS:
+        view = view.filter_labels(name, F("label") == "nothing", only_matches=False)
+    report = compute_agreement(view, ANNOTATORS)
+    assert dataset.values("agreement_n_annotators") == [3, 3, 3, 2, 1]
+    assert (report.n_objects, report.n_empty) == (0, 4)
+    assert report.alpha.pooled is None
+    assert report.alpha.undefined == {"no_objects": 4, "one_annotator": 1}
+
+
+def test_a_limited_view_leaves_the_other_samples_alone(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset.limit(2), ANNOTATORS)
+    assert report.n_samples == 2
+    assert [value is None for value in dataset.values("agreement_n_annotators")] == [False, False, True, True, True]
+
+
+def test_a_sorted_view_gives_the_same_report(make_dataset):
+    dataset = make_dataset(random_annotators(30))
+    plain = compute_agreement(dataset, ANNOTATORS, run_key="plain")
+    by_path = compute_agreement(dataset.sort_by("filepath", reverse=True), ANNOTATORS, run_key="by_path")
+    assert plain.score.mean == by_path.score.mean
+    assert plain.alpha == by_path.alpha
+    assert plain.worst_samples == by_path.worst_samples
+    assert dataset.values("plain_score") == dataset.values("by_path_score")
+    assert dataset.values("bob.detections.plain_id") == dataset.values("bob.detections.by_path_id")
+
+
+def test_a_repeated_sample_counts_once(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset.concat(dataset.limit(2)), ANNOTATORS)
+    assert (report.n_samples, report.run.n_repeated) == (5, 2)
+    assert report.score.n == 3
+
+
+def test_classes_mapped_by_a_view_are_the_ones_compared(make_dataset):
+    dataset = make_dataset()
+    view = dataset.map_labels("alice", {"cat": "dog"}).map_labels("bob", {"cat": "dog"}).map_labels(
+        "carol", {"cat": "dog"}
+    )  # fmt: skip
+    report = compute_agreement(view, ANNOTATORS)
+    assert dataset.values("alice.detections.agreement")[1] == ["agreed", "missed"]
+    assert dataset.values("alice.detections.label")[1] == ["cat", "dog"]
+    assert report.class_given_match.percent_agreement == 1.0
+
+
+def test_a_view_of_selected_fields_works(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset.select_fields(["alice", "bob"]), ["alice", "bob"])
+    assert report.n_rated == 4
+    assert dataset.values("agreement_n_annotators") == [2, 2, 2, 2, 1]
+    with pytest.raises(AgreementInputError, match="'carol', which does not exist"):
+        compute_agreement(dataset.select_fields(["alice", "bob"]), ANNOTATORS, run_key="other")
+
+
+def test_a_view_without_a_rated_sample_completes_with_reasons(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset.skip(4), ANNOTATORS)
+    assert (report.n_samples, report.n_rated) == (1, 0)
+    assert (report.score.mean, report.alpha.pooled, report.alpha.mean) == (None, None, None)
+    assert report.alpha.undefined == {"one_annotator": 1}
+    assert report.pairs == []
+    report.print_report()
+
+
+def test_a_patches_view_is_refused(make_dataset):
+    dataset = make_dataset()
+    with pytest.raises(AgreementInputError, match=f"got a patches view of '{dataset.name}'; pass that dataset"):
+        compute_agreement(dataset.to_patches("alice"), ANNOTATORS)
+
+
+@pytest.mark.parametrize("kind", ["frames", "clips"])
+def test_a_view_of_parts_of_videos_is_refused(make_dataset, kind):
+    dataset = make_dataset({})
+    sample = fo.Sample(filepath="/videos/1.mp4", alice=detections([]), bob=detections([]))
+    sample.metadata = fo.VideoMetadata(total_frame_count=3, frame_rate=1, frame_width=10, frame_height=10)
+    sample.frames[1] = fo.Frame(filepath="/videos/1-1.jpg")
+    dataset.add_sample(sample)
+    view = dataset.to_frames() if kind == "frames" else dataset.to_clips([[(1, 2)]])
+    with pytest.raises(AgreementInputError, match=f"got a {kind} view of '{dataset.name}'; pass that dataset"):
+        compute_agreement(view, ["alice", "bob"])
+    assert compute_agreement(dataset, ["alice", "bob"]).n_rated == 1
+
+
+def test_an_empty_view_is_refused(make_dataset):
+    dataset = make_dataset()
+    with pytest.raises(AgreementInputError, match="Agreement needs samples, got an empty view"):
+        compute_agreement(dataset.match(F("filepath") == "nowhere"), ANNOTATORS)
+    assert not dataset.list_runs()
+
+
+def test_a_grouped_dataset_is_refused_until_slices_are_chosen(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    samples = []
+    for k in range(3):
+        group = fo.Group()
+        for side in ("left", "right"):
+            labels = {name: detections(EXAMPLE[name][k]) for name in ANNOTATORS}
+            samples.append(fo.Sample(filepath=f"/images/{side}{k}.jpg", group=group.element(side), **labels))
+    dataset.add_samples(samples)
+    with pytest.raises(AgreementInputError, match="got the grouped dataset .* choose slices first"):
+        compute_agreement(dataset, ANNOTATORS)
+    report = compute_agreement(dataset.select_group_slices("right"), ANNOTATORS)
+    assert report.n_samples == 3
+    assert dataset.select_group_slices("right").values("agreement_n_units") == [2, 2, 0]
+    assert dataset.select_group_slices("left").values("agreement_n_units") == [None, None, None]
