@@ -154,6 +154,7 @@ class Reader:
                 # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
                 value = {"$ifNull": [f"$$this.{attribute}", None]}
                 projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+            projection[f"id{field}"] = _label_ids(path)
         if self.source.config.assigned_field is not None:
             projection["assigned"] = f"${self.source.config.assigned_field}"
         return projection
@@ -194,7 +195,7 @@ class Reader:
         """All labels of some samples, whatever the view shows of them."""
         projection: dict[str, Any] = {"last_modified_at": True}
         for field, path in enumerate(self.source.list_paths):
-            projection[f"id{field}"] = {"$map": {"input": f"${path}", "in": "$$this._id"}}
+            projection[f"id{field}"] = _label_ids(path)
         rows = self.source.dataset._sample_collection.aggregate(
             [{"$match": {"_id": {"$in": sample_ids}}}, {"$project": projection}]
         )
@@ -331,6 +332,21 @@ class _Columns:
         if not (ascending | (block[before] != block[after])).all():
             order = np.lexsort((usable.position, usable.field, low, high, block))
         return usable.rows(order)
+
+
+def _label_ids(path: str) -> dict[str, Any]:
+    """The ids of a label list; None where the annotator was not assigned.
+
+    A list that FiftyOne emptied is not stored at all, so a label field without one is empty, not unassigned.
+    """
+    emptied = {
+        "$and": [
+            {"$eq": [{"$type": f"${path}"}, "missing"]},
+            {"$eq": [{"$type": f"${path.rsplit('.', 1)[0]}._cls"}, "string"]},
+        ]
+    }
+    ids = {"$map": {"input": f"${path}", "in": {"$ifNull": ["$$this._id", None]}}}
+    return {"$ifNull": [ids, {"$cond": [emptied, [], None]}]}
 
 
 def _boxes(values: list[Any]) -> tuple[FloatArray, BoolArray]:

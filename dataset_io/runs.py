@@ -48,7 +48,13 @@ _LABEL_TYPES = {
 
 def refresh(dataset: fo.Dataset) -> None:
     """Read the dataset again, samples in memory included, so that what the database has is known."""
-    dataset.reload()
+    for attempts_left in (4, 3, 2, 1, 0):
+        try:
+            dataset.reload()
+            return
+        except RuntimeError:  # FiftyOne walks through the samples in memory, to which other threads may add
+            if not attempts_left:
+                raise
 
 
 def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:

@@ -62,8 +62,8 @@ class Writer:
         condition: dict[str, Any] = {"_id": sample.sample_id, "last_modified_at": sample.last_modified_at}
         unchanged = []
         for path, label_ids in zip(self._source.list_paths, sample.label_ids, strict=True):
-            if label_ids is None:
-                condition[path] = None
+            if not label_ids:
+                condition[f"{path}.0"] = {"$exists": False}
             else:
                 unchanged.append({"$eq": [f"${path}._id", label_ids]})
         if unchanged:

@@ -82,6 +82,20 @@ def test_coverage_keeps_none_empty_and_not_assigned_apart(make_dataset):
     assert coverage == {"alice": (5, 1, 0), "bob": (4, 2, 1), "carol": (3, 1, 2)}
 
 
+def test_a_list_that_was_emptied_in_fiftyone_is_empty_not_unassigned(make_dataset):
+    dataset = make_dataset()
+    sample = dataset.first()
+    sample.alice.detections = []
+    sample.save()
+    assert "detections" not in dataset._sample_collection.find_one({"_id": sample._id})["alice"]
+    compute_agreement(dataset, ANNOTATORS)
+    assert dataset.values("agreement_n_annotators")[0] == 3
+    assert dataset.values("bob.detections.agreement")[0] == ["missed", "missed"]
+    view = dataset.filter_labels("alice", fo.ViewField("label") == "cat", only_matches=False)
+    compute_agreement(view, ANNOTATORS, run_key="of_view")
+    assert dataset.values("of_view_n_annotators") == dataset.values("agreement_n_annotators")
+
+
 def test_empty_images_can_count_as_agreement(make_dataset):
     dataset = make_dataset()
     report = compute_agreement(dataset, ANNOTATORS, empty="agree")

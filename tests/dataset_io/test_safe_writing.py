@@ -1,0 +1,210 @@
+"""Labels that somebody edits during a run are never overwritten and never get values that were meant for others."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import fiftyone as fo
+import pytest
+from annotator_agreement import compute_agreement, delete_agreement, list_agreements
+from annotator_agreement.dataset_io import read, run
+from annotator_agreement.dataset_io import write as write_module
+
+from tests.datasets import random_annotators, stored, user_values
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def _assert_consistent(dataset, run_key):
+    """Every value on a label is what the labels of its sample, as they are now, say."""
+    for document in dataset._sample_collection.find({}):
+        units: dict[str, list[tuple[str, dict]]] = {}
+        n_assigned = sum(document.get(name) is not None for name in ANNOTATORS)
+        assert document[f"{run_key}_n_annotators"] == n_assigned
+        for name in ANNOTATORS:
+            for label in (document.get(name) or {}).get("detections") or []:
+                assert {"_id", "_cls", "label", "bounding_box"} <= set(label), "an index past the end of the list"
+                units.setdefault(label[f"{run_key}_id"], []).append((name, label))
+        assert document[f"{run_key}_n_units"] == len(units)
+        for unit_id, members in units.items():
+            assert unit_id.split("-")[0] == str(members[0][1]["_id"])
+            assert {label[f"{run_key}_votes"] for _, label in members} == {len(members)}
+            assert len({name for name, _ in members}) == len(members)
+            if n_assigned >= 2 and len({label["label"] for _, label in members}) > 1:
+                assert {label[run_key] for _, label in members} == {"class_conflict"}
+            elif n_assigned >= 2 and len(members) == n_assigned:
+                assert {label[run_key] for _, label in members} == {"agreed"}
+
+
+@pytest.fixture
+def before_each_write(monkeypatch):
+    """Call a function just before every batch is written, after it was read and computed."""
+
+    def install(action):
+        original = write_module.Writer.write
+
+        def write(self, batch, agreement):
+            action(batch)
+            return original(self, batch, agreement)
+
+        monkeypatch.setattr(write_module.Writer, "write", write)
+
+    return install
+
+
+def _edit(dataset, sample_id, kind):
+    """What an editor does to one sample, in another process as far as this one's objects are concerned."""
+    sample = dataset[str(sample_id)]
+    sample.reload()
+    labels = sample.alice.detections
+    if kind == "add":
+        labels.insert(0, fo.Detection(label="new", bounding_box=[0.9, 0.9, 0.05, 0.05]))
+    elif kind == "delete":
+        sample.alice.detections = labels[1:]
+    elif kind == "empty":
+        sample.alice.detections = []
+    elif kind == "unassign":
+        sample.alice = None
+    elif kind == "change":
+        labels[0].label, labels[0].bounding_box = "changed", [0.0, 0.0, 0.03, 0.04]
+    sample.save()
+
+
+@pytest.mark.parametrize("kind", ["add", "delete", "empty", "unassign", "change"])
+def test_an_edit_between_reading_and_writing_is_seen(make_dataset, before_each_write, kind):
+    dataset = make_dataset()
+    edited = dataset.first().id
+    edits = []
+
+    def edit_once(batch):
+        if not edits:
+            edits.append(kind)
+            _edit(dataset, edited, kind)
+
+    before_each_write(edit_once)
+    report = compute_agreement(dataset, ANNOTATORS)
+    assert edits == [kind]
+    assert (report.run.n_changed, report.n_samples) == (0, 5)
+    _assert_consistent(dataset, "agreement")
+    sample = dataset[edited]
+    sample.reload()
+    labels = [label.label for label in sample.alice.detections] if sample.alice else None
+    assert labels == {
+        "add": ["new", "cat", "dog"], "delete": ["dog"], "empty": [], "unassign": None, "change": ["changed", "dog"]
+    }[kind]  # fmt: skip
+
+
+def test_an_edit_that_leaves_no_time_stamp_cannot_shift_values(make_dataset, before_each_write):
+    dataset = make_dataset()
+    sample_id = dataset.values("_id")[1]
+    done = []
+
+    def reverse_once(batch):
+        if not done:
+            done.append(True)
+            labels = dataset._sample_collection.find_one({"_id": sample_id})["alice"]["detections"]
+            dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"alice.detections": labels[::-1]}})
+
+    before_each_write(reverse_once)
+    compute_agreement(dataset, ANNOTATORS)
+    _assert_consistent(dataset, "agreement")
+    assert dataset.values("alice.detections.agreement")[1] == ["missed", "class_conflict"]
+
+
+def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, before_each_write):
+    dataset = make_dataset()
+    restless = dataset.first()
+
+    def touch(batch):
+        restless.tags.append("again")
+        restless.save()
+
+    before_each_write(touch)
+    report = compute_agreement(dataset, ANNOTATORS)
+    assert (report.run.n_changed, report.n_samples, report.score.n) == (1, 4, 2)
+    assert dataset.values("agreement_n_annotators") == [None, 3, 3, 2, 1]
+    assert len(restless.tags) == 1 + run.MAX_ATTEMPTS
+    report.print_report()
+
+
+def test_a_sample_deleted_meanwhile_is_counted(make_dataset, before_each_write):
+    dataset = make_dataset()
+    first = dataset.first().id
+    before_each_write(lambda batch: dataset.delete_samples([first]) if len(dataset) == 5 else None)
+    report = compute_agreement(dataset, ANNOTATORS)
+    assert (report.run.n_changed, report.n_samples) == (1, 4)
+
+
+def test_an_edit_in_a_view_is_seen(make_dataset, before_each_write):
+    dataset = make_dataset()
+    first = dataset.first().id
+    edits = []
+
+    def edit_once(batch):
+        if not edits:
+            edits.append(True)
+            _edit(dataset, first, "delete")
+
+    before_each_write(edit_once)
+    view = dataset.filter_labels("alice", fo.ViewField("label") == "dog", only_matches=False)
+    report = compute_agreement(view, ANNOTATORS)
+    assert report.n_samples == 5
+    assert dataset.values("alice.detections.agreement")[0] == ["agreed"]
+
+
+def test_an_editor_at_work_all_the_time(make_dataset, monkeypatch):
+    dataset = make_dataset(random_annotators(150, seed=7))
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 10)
+    editor = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("editor.py")), dataset.name],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        while "READY" not in editor.stdout.readline():
+            assert editor.poll() is None
+        for k in range(4):
+            compute_agreement(dataset, ANNOTATORS, run_key=f"run_{k}")
+    finally:
+        output, _ = editor.communicate("stop", timeout=60)
+    assert int(output.split()[-1]) > 10
+    for document in dataset._sample_collection.find({}):
+        for label in (document.get("alice") or {}).get("detections") or []:
+            assert {"_id", "label", "bounding_box"} <= set(label), "an index past the end of the list"
+    compute_agreement(dataset, ANNOTATORS, run_key="last")
+    _assert_consistent(dataset, "last")
+
+
+def test_two_runs_at_once_both_finish(make_dataset, monkeypatch):
+    dataset = make_dataset(random_annotators(120, seed=11))
+    before = stored(dataset)
+    labels = user_values(dataset, [])
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 10)
+    reports, errors = {}, []
+
+    def compute(key):
+        try:
+            reports[key] = compute_agreement(fo.load_dataset(dataset.name), ANNOTATORS, run_key=key)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=compute, args=(key,)) for key in ("first", "second")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not errors
+    dataset.reload()
+    assert list_agreements(dataset) == ["first", "second"]
+    assert reports["first"].score == reports["second"].score
+    for key in ("first", "second"):
+        assert reports[key].run.n_changed == 0
+        _assert_consistent(dataset, key)
+    assert user_values(dataset, ["first", "second"]) == labels
+    delete_agreement(dataset, "first")
+    delete_agreement(dataset, "second")
+    assert stored(dataset) == before

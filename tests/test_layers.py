@@ -1,0 +1,158 @@
+"""Who may import whom (DESIGN section 6), read from the source."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+
+#: layer: (layers it may import, third-party packages it may import)
+PURE = {"numpy", "scipy", "shapely"}
+LAYERS: dict[str, tuple[set[str], set[str]]] = {
+    "names": (set(), set()),
+    "metrics": (set(), PURE),
+    "agreement": ({"metrics", "names"}, {"numpy"}),
+    "charts": ({"agreement", "names"}, {"numpy", "pandas", "plotly"}),
+    "dataset_io": (
+        {"charts", "agreement", "metrics", "names"},
+        {*PURE, "pandas", "plotly", "fiftyone", "pymongo", "bson", "gridfs"},
+    ),
+    "operators": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
+    "panels": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
+}
+#: the report draws and prints itself: functions of this file may import this layer
+EXCEPTION = ("agreement/report.py", "charts", ("plot_", "to_dataframe", "print_report"))
+
+
+@dataclass(frozen=True)
+class Import:
+    """An import statement: a layer of ours (relative) or the top name of a package."""
+
+    line: int
+    name: str
+    relative: bool
+    function: str
+    typing_only: bool
+
+
+def _source_files() -> list[Path]:
+    files = [ROOT / "names.py"]
+    for layer in LAYERS:
+        files += sorted((ROOT / layer).rglob("*.py"))
+    return files
+
+
+def _imports(path: Path) -> list[Import]:
+    """All imports of a file, also those within functions."""
+    package = path.relative_to(ROOT).parent.parts
+    found: list[Import] = []
+
+    def visit(node: ast.AST, function: str, typing_only: bool) -> None:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            function = node.name
+        if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            typing_only = True
+        for name, relative in _names(node, package):
+            found.append(Import(node.lineno, name, relative, function, typing_only))
+        for child in ast.iter_child_nodes(node):
+            visit(child, function, typing_only)
+
+    visit(ast.parse(path.read_text(encoding="utf-8"), str(path)), "", False)
+    return found
+
+
+def _names(node: ast.AST, package: tuple[str, ...]) -> Iterator[tuple[str, bool]]:
+    if isinstance(node, ast.Import):
+        yield from ((alias.name.split(".")[0], False) for alias in node.names)
+    elif isinstance(node, ast.ImportFrom) and not node.level:
+        yield (node.module or "").split(".")[0], False
+    elif isinstance(node, ast.ImportFrom):
+        above = package[: len(package) - (node.level - 1)]
+        target = (*above, *(node.module or "").split(".")) if node.module else above
+        if target:
+            yield target[0], True
+        else:  # from .. import names
+            yield from ((alias.name, True) for alias in node.names)
+
+
+def _layer(path: Path) -> str:
+    return path.relative_to(ROOT).parts[0].removesuffix(".py")
+
+
+def _is_exception(path: Path, entry: Import) -> bool:
+    file, layer, functions = EXCEPTION
+    return path == ROOT / file and entry.name == layer and entry.function.startswith(functions)
+
+
+each_file = pytest.mark.parametrize("path", _source_files(), ids=lambda path: str(path.relative_to(ROOT)))
+
+
+@each_file
+def test_a_layer_imports_only_what_stands_below_it(path: Path) -> None:
+    layer = _layer(path)
+    allowed, _ = LAYERS[layer]
+    wrong = [
+        f"line {entry.line}: {entry.name}"
+        for entry in _imports(path)
+        if entry.relative and entry.name not in {layer, *allowed} and not _is_exception(path, entry)
+    ]
+    assert not wrong
+
+
+@each_file
+def test_a_layer_imports_only_its_third_party_packages(path: Path) -> None:
+    _, allowed = LAYERS[_layer(path)]
+    wrong = [
+        f"line {entry.line}: {entry.name}"
+        for entry in _imports(path)
+        if not entry.relative and entry.name not in {*allowed, *sys.stdlib_module_names}
+    ]
+    assert not wrong
+
+
+@each_file
+def test_our_own_modules_are_imported_relatively(path: Path) -> None:
+    own = {*LAYERS, "annotator_agreement"}
+    wrong = [f"line {entry.line}: {entry.name}" for entry in _imports(path) if not entry.relative and entry.name in own]
+    assert not wrong
+
+
+def test_relative_imports_stay_within_the_checkout() -> None:
+    known = {*LAYERS}
+    for path in _source_files():
+        assert {entry.name for entry in _imports(path) if entry.relative} <= known, path
+
+
+def test_the_root_imports_nothing_of_ours_before_it_is_used() -> None:
+    early = [entry for entry in _imports(ROOT / "__init__.py") if not entry.function and not entry.typing_only]
+    assert [entry.name for entry in early if entry.relative] == []
+    assert {entry.name for entry in early} <= {*sys.stdlib_module_names}
+
+
+def test_the_layers_are_all_there() -> None:
+    present = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()} - {"tests", "dev", "demo"}
+    assert present - {"bench"} <= set(LAYERS)
+    assert {"metrics", "agreement", "dataset_io", "operators"} <= present
+
+
+SAMPLES = [
+    ("from ..agreement import x", "metrics/a.py", [("agreement", True)]),
+    ("from .. import names", "metrics/a.py", [("names", True)]),
+    ("from .b import c", "metrics/a.py", [("metrics", True)]),
+    ("from . import b", "metrics/a.py", [("metrics", True)]),
+    ("import numpy.typing as t", "metrics/a.py", [("numpy", False)]),
+    ("from scipy.sparse import coo_array", "metrics/a.py", [("scipy", False)]),
+    ("from .metrics import a", "__init__.py", [("metrics", True)]),
+]
+
+
+@pytest.mark.parametrize(("statement", "file", "expected"), SAMPLES)
+def test_imports_are_read_as_what_they_import(statement: str, file: str, expected: list) -> None:
+    (node,) = ast.parse(statement).body
+    assert list(_names(node, Path(file).parent.parts)) == expected
