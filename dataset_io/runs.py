@@ -210,14 +210,13 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
     if run_key in dataset.list_runs() and not is_agreement(dataset, run_key):
         raise AgreementInputError(f"`run_key` must be an agreement run, got {run_key!r}, a run of another kind")
     documents = _run_documents(dataset, run_key)
-    declared = fields_of_run(dataset, run_key)
+    keys = {run_key} | {key for document in documents if (key := document["config"].get("renaming_to"))}
+    declared = sorted({path for key in keys for path in fields_of_run(dataset, key)})
     if not documents and not declared and run_key not in _run_references(dataset):
         require_run(dataset, run_key)
     if is_agreement(dataset, run_key):
         update_config(dataset, run_key, status=DELETING)
     recorded = recorded_paths(dataset, run_key)
-    renamed = {key for document in documents if (key := document["config"].get("renaming_to"))}
-    declared += [path for key in renamed for path in fields_of_run(dataset, key)]
     if declared:
         dataset.delete_sample_fields(declared, error_level=2)
     _unset_undeclared(dataset, sorted(recorded - set(declared)))

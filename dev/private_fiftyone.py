@@ -6,6 +6,7 @@ nothing of FiftyOne: the environment must be set before that is imported.
 
 from __future__ import annotations
 
+import atexit
 import importlib.util
 import os
 import shutil
@@ -13,7 +14,6 @@ import socket
 import subprocess
 import time
 from pathlib import Path
-from types import TracebackType
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -40,13 +40,15 @@ def free_port() -> int:
 class PrivateFiftyOne:
     """A folder with a database, a plugin folder and configuration, and the process that serves the database.
 
-    Use it as a context manager, or call :meth:`start` and :meth:`stop`.
+    The database is stopped when this process ends. Make the object before FiftyOne is imported: what FiftyOne does
+    when the process ends, which needs the database, comes first then.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
+        atexit.register(self.stop)
 
     @property
     def environment(self) -> dict[str, str]:
@@ -114,11 +116,3 @@ class PrivateFiftyOne:
             self._process.terminate()
             self._process.wait(30)
             self._process = None
-
-    def __enter__(self) -> PrivateFiftyOne:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()

@@ -49,9 +49,9 @@ def build() -> Any:
 
 def demo() -> None:
     """Build, compute, print."""
-    with timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start):
-        timed("Loading FiftyOne", lambda: __import__("fiftyone"))
-        build()
+    timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
+    timed("Loading FiftyOne", lambda: __import__("fiftyone"))
+    build()
     say(
         "\nTo see this in the FiftyOne App:  make app   (another port: make app PORT=5252)\n"
         "There: sort or filter by `agreement_score` in the sidebar, filter labels by `agreement` (the verdict), or\n"
@@ -61,17 +61,17 @@ def demo() -> None:
 
 def app(port: int) -> None:
     """Open the demo dataset in the App, building it if it is not there yet."""
-    with timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start):
-        fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
-        from demo.dataset import DATASET_NAME
+    timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
+    fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
+    from demo.dataset import DATASET_NAME
 
-        dataset = fo.load_dataset(DATASET_NAME) if fo.dataset_exists(DATASET_NAME) else build()
-        session = timed("Starting the App", lambda: fo.launch_app(dataset, remote=True, port=port, address="127.0.0.1"))
-        say(f"\nOpen http://127.0.0.1:{port}/datasets/{DATASET_NAME} in a browser; Ctrl+C ends the App.")
-        try:
-            session.wait(-1)
-        except KeyboardInterrupt:
-            say("\nThe App is closed.")
+    dataset = fo.load_dataset(DATASET_NAME) if fo.dataset_exists(DATASET_NAME) else build()
+    session = timed("Starting the App", lambda: fo.launch_app(dataset, remote=True, port=port, address="127.0.0.1"))
+    say(f"\nOpen http://127.0.0.1:{port}/datasets/{DATASET_NAME} in a browser; Ctrl+C ends the App.")
+    try:
+        session.wait(-1)
+    except KeyboardInterrupt:
+        say("\nThe App is closed.")
 
 
 def main() -> None:

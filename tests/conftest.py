@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import itertools
 import os
 import shutil
@@ -18,19 +19,19 @@ from dev.private_fiftyone import ROOT, PrivateFiftyOne
 SHARED_DATA = ROOT.parent / "shared" / "data"
 
 load_plugin()
+_FOLDER = Path(tempfile.gettempdir()) / f"annotator-agreement-tests-{os.getpid()}"
+atexit.register(shutil.rmtree, _FOLDER, ignore_errors=True)
 # before anything imports FiftyOne, which reads its environment once
-_PRIVATE = PrivateFiftyOne(Path(tempfile.gettempdir()) / f"annotator-agreement-tests-{os.getpid()}")
+_PRIVATE = PrivateFiftyOne(_FOLDER)
 os.environ.update(_PRIVATE.environment, FIFTYONE_SHOW_PROGRESS_BARS="false")
 
 _numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
-def private_fiftyone() -> Iterator[PrivateFiftyOne]:
+def private_fiftyone() -> PrivateFiftyOne:
     """A running database of the tests' own, with the checkout as a plugin."""
-    with _PRIVATE as private:
-        yield private
-    shutil.rmtree(_PRIVATE.folder, ignore_errors=True)
+    return _PRIVATE.start()
 
 
 @pytest.fixture

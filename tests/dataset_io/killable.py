@@ -1,0 +1,83 @@
+"""A process whose children are killed (SIGKILL) just before a given write to the database.
+
+FiftyOne is imported once; every request is served by a forked child. A request is a line of JSON on the standard input:
+``{"dataset", "call", "arguments", "options", "kill_before"}``. The answer is a line: ``killed``, or ``done N`` with the
+number of writes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sys
+import traceback
+from pathlib import Path
+
+import pymongo.monitoring
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+_WRITES = {"insert", "update", "delete", "findAndModify", "create", "createIndexes", "dropIndexes", "drop"}
+
+
+class _Killer(pymongo.monitoring.CommandListener):
+    """Counts writes in a child, and kills it before the one it was told."""
+
+    n_writes = 0
+    kill_before: int | None = None
+
+    def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
+        if event.command_name in _WRITES:
+            self.n_writes += 1
+            if self.n_writes == self.kill_before:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    def succeeded(self, event: object) -> None:
+        pass
+
+    def failed(self, event: object) -> None:
+        pass
+
+
+KILLER = _Killer()
+pymongo.monitoring.register(KILLER)  # before FiftyOne makes its client
+
+
+def _serve(request: dict) -> None:
+    import fiftyone as fo
+    from dev.plugin import load_plugin
+
+    plugin = load_plugin()
+    read = __import__("importlib").import_module("annotator_agreement.dataset_io.read")
+    read.BATCH_SAMPLES = 4
+    dataset = fo.load_dataset(request["dataset"])
+    KILLER.n_writes = 0
+    KILLER.kill_before = request["kill_before"]
+    getattr(plugin, request["call"])(dataset, *request["arguments"], **request["options"])
+    sys.stdout.write(f"done {KILLER.n_writes}\n")
+    sys.stdout.flush()
+
+
+def main() -> None:
+    import fiftyone  # noqa: F401
+    from dev.plugin import load_plugin
+
+    load_plugin().compute_agreement  # noqa: B018
+    for line in sys.stdin:
+        child = os.fork()
+        if child == 0:
+            try:
+                _serve(json.loads(line))
+            except BaseException:
+                traceback.print_exc()
+                sys.stdout.write("error\n")
+                sys.stdout.flush()
+            os._exit(0)
+        _, status = os.waitpid(child, 0)
+        if os.WIFSIGNALED(status):
+            sys.stdout.write("killed\n")
+            sys.stdout.flush()
+
+
+main()

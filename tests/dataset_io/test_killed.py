@@ -1,0 +1,117 @@
+"""A process that dies at any moment leaves a dataset that opens, labels as they were, and nothing that stays."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import fiftyone as fo
+import pytest
+from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
+from annotator_agreement.dataset_io import runs
+
+from tests.datasets import random_annotators, stored, user_values
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture(scope="module")
+def killable(private_fiftyone):
+    """Call a function of the plugin in a process that is killed before its n-th write."""
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("killable.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def call(dataset, function, *arguments, kill_before, **options):
+        request = {
+            "dataset": dataset.name,
+            "call": function,
+            "arguments": arguments,
+            "options": options,
+            "kill_before": kill_before,
+        }
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline().split()
+        assert answer[0] in ("killed", "done"), answer
+        return answer[0] == "killed"
+
+    yield call
+    process.stdin.close()
+    process.wait(20)
+
+
+def _check_and_delete(dataset, values, before, keys):
+    """The dataset opens, every user value is as it was, and deleting leaves the database as it was."""
+    reopened = fo.load_dataset(dataset.name)
+    reopened.reload()
+    assert len(reopened) == len(values)
+    reopened.first()
+    assert user_values(reopened, ["agreement", "renamed"]) == values
+    for key in keys:
+        if key in list_agreements(reopened) or runs.fields_of_run(reopened, key) or runs._run_documents(reopened, key):
+            delete_agreement(reopened, key)
+    assert stored(reopened) == before
+
+
+def _kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agreement",), **options):
+    """Kill a call before its first write, its second, and so on, until it survives."""
+    before, values = stored(dataset), user_values(dataset, [])
+    for n in itertools.count(1):
+        prepare()
+        killed = killable(dataset, function, *arguments, kill_before=n, **options)
+        if killed and function == "compute_agreement" and not options.get("overwrite"):
+            reopened = fo.load_dataset(dataset.name)
+            reopened.reload()
+            for key in list_agreements(reopened):
+                status = runs.read_config(reopened, key)["status"]
+                assert status == "running" or load_agreement(reopened, key).n_samples == len(values)
+        _check_and_delete(dataset, values, before, keys)
+        if not killed:
+            return n
+        dataset.reload()
+
+
+def _nothing():
+    pass
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return make_dataset(random_annotators(9, seed=5))
+
+
+def test_a_run_killed_before_any_of_its_writes(killable, dataset):
+    n = _kill_everywhere(killable, dataset, _nothing, "compute_agreement", ANNOTATORS)
+    assert n > 10  # register, declare, three batches, results, status
+
+
+def test_an_overwriting_run_killed_before_any_of_its_writes(killable, dataset):
+    def prepare():
+        dataset.reload()
+        compute_agreement(dataset, ["alice", "bob"])
+
+    assert _kill_everywhere(killable, dataset, prepare, "compute_agreement", ANNOTATORS, overwrite=True) > 12
+
+
+def test_a_renaming_killed_before_any_of_its_writes(killable, dataset):
+    def prepare():
+        dataset.reload()
+        compute_agreement(dataset, ANNOTATORS)
+
+    keys = ("agreement", "renamed")
+    assert _kill_everywhere(killable, dataset, prepare, "rename_agreement", "agreement", "renamed", keys=keys) > 6
+
+
+def test_a_deletion_killed_before_any_of_its_writes(killable, dataset):
+    def prepare():
+        dataset.reload()
+        compute_agreement(dataset, ANNOTATORS)
+
+    assert _kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
