@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-import math
+import numbers
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -101,6 +101,8 @@ def make_config(
     Raises:
         AgreementInputError: naming the first option that is not usable
     """
+    if not isinstance(fields, str | Sequence):
+        raise AgreementInputError(f"`fields` must be names of label fields, got {fields!r}")
     field_names = (fields,) if isinstance(fields, str) else tuple(fields)
     check_run_key(run_key)
     _check_fields(field_names, annotator_attribute)
@@ -113,7 +115,7 @@ def make_config(
         if option in CHOICES and value not in CHOICES[option]:
             raise AgreementInputError(f"`{option}` must be one of {', '.join(CHOICES[option])}, got {value!r}")
     iou = options.get("iou", 0.5)
-    if isinstance(iou, bool) or not isinstance(iou, int | float) or not (math.isfinite(iou) and 0 < iou <= 1):
+    if isinstance(iou, bool) or not isinstance(iou, numbers.Real) or not 0 < float(iou) <= 1:
         raise AgreementInputError(f"`iou` must be in (0, 1], got {iou!r}")
     if "iou" in options:
         options["iou"] = float(iou)
@@ -183,6 +185,8 @@ def _field_annotators(fields: tuple[str, ...], annotators: object) -> tuple[str,
     if unknown:
         raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
     named = tuple(str(annotators.get(field, field)) for field in fields)
+    if "" in named:
+        raise AgreementInputError(f"`annotators` must give every field a name, got {annotators!r}")
     if len(set(named)) < len(named):
         raise AgreementInputError(f"`annotators` must give every field a different annotator, got {shown(named)}")
     return named

@@ -12,11 +12,12 @@ from typing import Any, TextIO
 import numpy as np
 
 from .. import names
+from ..metrics.alpha import NominalTally
 from ..metrics.detection import f1_score, panoptic_quality, segmentation_quality
 from ..metrics.mutual_best import Alignment
 from .compute import ALPHA_REASONS, VERDICTS
 from .config import AgreementConfig
-from .statistics import AgreementStatistics, PairStatistics, pair_names, pair_tally
+from .statistics import AgreementStatistics, Moments, PairStatistics, pair_names, pair_tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +237,7 @@ def build_report(
         alpha=_alpha(statistics, config),
         existence=_existence(statistics),
         class_given_match=ClassGivenMatch(
-            number(statistics.given_match.alpha()),
+            number(_alpha_of(statistics.given_match, config)),
             number(statistics.given_match.percent_agreement()),
             statistics.given_match.n_units,
         ),
@@ -246,6 +247,12 @@ def build_report(
         worst_samples=worst_samples,
         run=run,
     )
+
+
+def _alpha_of(tally: NominalTally, config: AgreementConfig) -> float:
+    """Alpha; where everybody used one category, what the config says."""
+    alpha = tally.alpha()
+    return 1.0 if math.isnan(alpha) and tally.n_ratings and config.undefined == "one" else alpha
 
 
 def _mean_defined(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float | None, int]:
@@ -260,12 +267,9 @@ def _score(statistics: AgreementStatistics) -> ScoreSummary:
 
 def _alpha(statistics: AgreementStatistics, config: AgreementConfig) -> AlphaSummary:
     tally = statistics.joint
-    pooled = tally.alpha()
-    if math.isnan(pooled) and config.undefined == "one" and tally.n_ratings:
-        pooled = 1.0
     mean, n_defined = _mean_defined(statistics.alpha)
     return AlphaSummary(
-        pooled=number(pooled),
+        pooled=number(_alpha_of(tally, config)),
         mean=mean,
         n_defined=n_defined,
         undefined={
@@ -310,9 +314,6 @@ def _pair(statistics: AgreementStatistics, config: AgreementConfig, pair: int, a
     n_a, n_b, n_matched = int(sums.n_a[pair]), int(sums.n_b[pair]), int(sums.n_matched[pair])
     n_same_class, n_scored = int(sums.n_same_class[pair]), int(sums.n_scored[pair])
     tally = pair_tally(statistics, config, pair)
-    alpha = tally.alpha()
-    if math.isnan(alpha) and config.undefined == "one" and tally.n_ratings:
-        alpha = 1.0
     return PairSummary(
         a=a,
         b=b,
@@ -321,7 +322,7 @@ def _pair(statistics: AgreementStatistics, config: AgreementConfig, pair: int, a
         n_b=n_b,
         n_matched=n_matched,
         score=float(sums.score[pair]) / n_scored if n_scored else None,
-        alpha=number(alpha),
+        alpha=number(_alpha_of(tally, config)),
         percent_agreement=number(tally.percent_agreement()),
         f1=number(float(f1_score(n_matched, n_a, n_b))),
         class_agreement=n_same_class / n_matched if n_matched else None,
@@ -331,20 +332,19 @@ def _pair(statistics: AgreementStatistics, config: AgreementConfig, pair: int, a
         sq=number(float(segmentation_quality(sums.iou_same_class[pair], n_same_class))),
         rq=number(float(f1_score(n_same_class, n_a, n_b))),
         mean_max_iou={
-            "a_to_b": _sample_mean(sums.a_to_b, sums.a_to_b_squared, sums.n_a_to_b, pair),
-            "b_to_a": _sample_mean(sums.b_to_a, sums.b_to_a_squared, sums.n_b_to_a, pair),
-            "symmetric": _sample_mean(sums.symmetric, sums.symmetric_squared, sums.n_symmetric, pair),
+            "a_to_b": _sample_mean(sums.a_to_b, pair),
+            "b_to_a": _sample_mean(sums.b_to_a, pair),
+            "symmetric": _sample_mean(sums.symmetric, pair),
         },
         alignment=_alignment(sums, pair) if config.method == "mutual_best" else None,
     )
 
 
-def _sample_mean(total: Any, squared: Any, n: Any, pair: int) -> SampleMean:
-    count = int(n[pair])
-    if not count:
+def _sample_mean(moments: Moments, pair: int) -> SampleMean:
+    n = int(moments.n[pair])
+    if not n:
         return SampleMean(None, None, 0)
-    mean = float(total[pair]) / count
-    return SampleMean(mean, math.sqrt(max(float(squared[pair]) / count - mean * mean, 0.0)), count)
+    return SampleMean(float(moments.mean[pair]), math.sqrt(float(moments.squares[pair]) / n), n)
 
 
 def _alignment(sums: PairStatistics, pair: int) -> dict[str, float | int | None]:

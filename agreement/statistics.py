@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..metrics.alpha import NominalTally
-from ..metrics.arrays import FloatArray, IntArray, ranges, sums_by
+from ..metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ..metrics.overlaps import dice_from_iou
 from .columns import MISSING, Batch
 from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Agreement, Ratings
@@ -49,6 +49,33 @@ class SparseCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Moments:
+    """Number, mean and sum of squared deviations of the values of every row; added without loss of precision.
+
+    References:
+        T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+        variances", 1979
+    """
+
+    n: IntArray
+    mean: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, row: IntArray, values: FloatArray, n_rows: int) -> Moments:
+        """The moments of the values of every row; rows without a value have the mean 0."""
+        n = np.bincount(row, minlength=n_rows)
+        mean = sums_by(row, values, n_rows) / np.maximum(n, 1)
+        return cls(n, mean, sums_by(row, (values - mean[row]) ** 2, n_rows))
+
+    def __add__(self, other: Moments) -> Moments:
+        n = self.n + other.n
+        share = other.n / np.maximum(n, 1)
+        distance = other.mean - self.mean
+        return Moments(n, self.mean + distance * share, self.squares + other.squares + distance**2 * self.n * share)
+
+
+@dataclass(frozen=True, slots=True)
 class PairStatistics:
     """Sums over the samples that both annotators of a pair were assigned to; every column has the shape ``(P,)``.
 
@@ -66,11 +93,9 @@ class PairStatistics:
         dice: sum of Dice over units with both
         iou_same_class: sum of IoU over units with both and one class
         n_empty: shared samples that count as agreement on nothing
-        n_a_to_b: samples in which ``a`` has objects, and so on
-        a_to_b: sum over samples of the mean over ``a``'s objects of the best IoU with ``b``'s
-        a_to_b_squared: sum of squares
+        a_to_b: over samples, mean over ``a``'s objects of the best IoU with ``b``'s
         b_to_a: the other direction
-        symmetric: sum over samples of the mean of the two directions
+        symmetric: over samples, mean of the two directions
         n_aligned: mutual best pairs (method ``mutual_best``)
         recall: sum over them of shared area / area of ``a``'s object
         precision: sum over them of shared area / area of ``b``'s object
@@ -87,15 +112,9 @@ class PairStatistics:
     dice: FloatArray
     iou_same_class: FloatArray
     n_empty: IntArray
-    n_a_to_b: IntArray
-    a_to_b: FloatArray
-    a_to_b_squared: FloatArray
-    n_b_to_a: IntArray
-    b_to_a: FloatArray
-    b_to_a_squared: FloatArray
-    n_symmetric: IntArray
-    symmetric: FloatArray
-    symmetric_squared: FloatArray
+    a_to_b: Moments
+    b_to_a: Moments
+    symmetric: Moments
     n_aligned: IntArray
     recall: FloatArray
     precision: FloatArray
@@ -268,12 +287,12 @@ def _pair_statistics(batch: Batch, agreement: Agreement, config: AgreementConfig
         dice=add(of_match, dice_from_iou(pairs.iou)),
         iou_same_class=add(of_match[pairs.same_class], pairs.iou[pairs.same_class]),
         n_empty=count(of_sample[all_empty]),
-        **_best_overlap_sums(batch, agreement, of_sample, n_pairs),
+        **_best_overlaps(batch, agreement, of_sample, n_pairs),
         **_alignment_sums(agreement, objects.annotator, n_annotators, n_pairs),
     )
 
 
-def _best_overlap_sums(batch: Batch, agreement: Agreement, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
+def _best_overlaps(batch: Batch, agreement: Agreement, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
     """Sums and sums of squares over samples of the mean of the best IoU, for every pair in both directions."""
     objects, shared, overlaps = batch.objects, agreement.sample_pairs, agreement.overlaps
     iou = overlaps.similarity("iou")
@@ -291,17 +310,16 @@ def _best_overlap_sums(batch: Batch, agreement: Agreement, of_sample: IntArray, 
     rank_a, rank_b = shared.rank(shared.sample, shared.a), shared.rank(shared.sample, shared.b)
     a_to_b = sums[shared.sample * width + rank_a, rank_b] / np.maximum(shared.n_a, 1)
     b_to_a = sums[shared.sample * width + rank_b, rank_a] / np.maximum(shared.n_b, 1)
-    result: dict[str, Any] = {}
-    for name, value, defined in (
-        ("a_to_b", a_to_b, shared.n_a > 0),
-        ("b_to_a", b_to_a, shared.n_b > 0),
-        ("symmetric", (a_to_b + b_to_a) / 2.0, shared.n_a + shared.n_b > 0),
-    ):
-        rows, values = of_sample[defined], value[defined]
-        result[f"n_{name}"] = np.bincount(rows, minlength=n_pairs)
-        result[name] = sums_by(rows, values, n_pairs)
-        result[f"{name}_squared"] = sums_by(rows, values**2, n_pairs)
-    return result
+    drew_a, drew_b = shared.n_a > 0, shared.n_b > 0
+
+    def moments(values: FloatArray, defined: BoolArray) -> Moments:
+        return Moments.of(of_sample[defined], values[defined], n_pairs)
+
+    return {
+        "a_to_b": moments(a_to_b, drew_a),
+        "b_to_a": moments(b_to_a, drew_b),
+        "symmetric": moments((a_to_b + b_to_a) / 2.0, drew_a | drew_b),
+    }
 
 
 def _alignment_sums(agreement: Agreement, annotator: IntArray, n_annotators: int, n_pairs: int) -> dict[str, Any]:

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 _UNDEFINED = {
     "one_annotator": "fewer than 2 annotators assigned",
     "no_objects": "nobody drew anything",
-    "single_category": "everybody used one category, so there is no variation",
+    "single_category": "one category only, so there is no variation",
     "no_pairable_values": "no object was drawn by two annotators",
 }
 _COVERAGE = {
@@ -50,7 +50,7 @@ def _percent(part: float, whole: float) -> str:
 def _headline(report: AgreementReport) -> list[str]:
     title = f"Annotator agreement: run '{report.run_key}'"
     alpha = report.alpha
-    undefined = [f"{count} {_UNDEFINED[reason]}" for reason, count in alpha.undefined.items()]
+    undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in alpha.undefined.items()]
     lines = [
         title,
         "=" * len(title),
@@ -61,7 +61,7 @@ def _headline(report: AgreementReport) -> list[str]:
         f"  mean over images     {shown_number(alpha.mean)}   of the {alpha.n_defined} samples where it is defined",
     ]
     if undefined:
-        lines.append(f"  undefined            {'; '.join(undefined)}")
+        lines.append(f"  undefined            {', '.join(undefined)}")
     return lines
 
 
@@ -81,7 +81,7 @@ def _rules(report: AgreementReport) -> list[str]:
         f"{_INDENT}who was assigned     {_COVERAGE[report.run.coverage]}",
     ]
     notes = [
-        (report.run.n_added_assignments, "times an annotator who was not listed drew something, and counts as assigned"),
+        (report.run.n_added_assignments, "times somebody who is not listed drew something, and counts as assigned"),
         (report.run.n_invalid, "labels were left out because their box is unusable"),
         (report.run.n_repeated, "repetitions of samples in the view were left out"),
         (report.run.n_changed, "samples were changed by somebody during the run, and left out"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 from collections.abc import Sequence
@@ -48,13 +49,11 @@ _LABEL_TYPES = {
 
 def refresh(dataset: fo.Dataset) -> None:
     """Read the dataset again, samples in memory included, so that what the database has is known."""
-    for attempts_left in (4, 3, 2, 1, 0):
-        try:
-            dataset.reload()
-            return
-        except RuntimeError:  # FiftyOne walks through the samples in memory, to which other threads may add
-            if not attempts_left:
-                raise
+    with contextlib.suppress(RuntimeError):
+        dataset.reload()
+        return
+    # FiftyOne walks through the samples in memory, and another thread made one meanwhile
+    dataset.reload()
 
 
 def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:
@@ -99,9 +98,7 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
         )
     stored = json.loads(results.report)
     # a run that was renamed is known by its new key
-    return AgreementReport.from_dict(
-        {**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}}
-    )
+    return AgreementReport.from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
 
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:

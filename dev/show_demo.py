@@ -33,7 +33,6 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
 def build() -> Any:
     """Make the demo dataset and compute its agreement."""
     from demo.dataset import ANNOTATORS, DATASET_NAME, build_demo_dataset
-
     from dev.plugin import load_plugin
 
     dataset = timed(

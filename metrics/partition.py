@@ -7,6 +7,7 @@ together.
 
 from __future__ import annotations
 
+import itertools
 from functools import lru_cache
 
 import numpy as np
@@ -29,6 +30,8 @@ MAX_NODES_EXACT = 30
 MAX_BRANCHES = 2_000
 
 _FORBIDDEN = -1e6
+#: the solver stops within 1e-6 of the best objective; scaled, that is less than ``TIE``
+_OBJECTIVE_SCALE = 1e4
 _MAX_TOTALS_AT_ONCE = 2_000_000
 
 
@@ -160,44 +163,66 @@ def _assign(weights: FloatArray, side_a: IntArray, side_b: IntArray) -> IntArray
 
 
 def _integer_programme(weights: FloatArray) -> IntArray | None:
-    """Clique partitioning: one 0/1 variable a pair, transitivity for every triple; None where it gives up."""
+    """Clique partitioning: a 0/1 variable for every pair says whether it shares a group, transitivity holds for every
+    triple, and a variable for every node says whether it is the first of its group; None where the solver gives up.
+
+    References:
+        M. Grötschel and Y. Wakabayashi, "A cutting plane algorithm for a clustering problem", 1989
+    """
     n = len(weights)
     i, j = np.triu_indices(n, 1)
     number = np.zeros((n, n), np.int64)
     number[i, j] = number[j, i] = np.arange(len(i))
     gain = weights[i, j]
-    p, q, r = np.array([(p, q, r) for p in range(n) for q in range(p + 1, n) for r in range(q + 1, n)]).T
-    sides = [number[p, q], number[q, r], number[p, r]]
-    n_rows = 3 * len(p)
-    rows = np.tile(np.arange(n_rows), 3)
-    columns = np.concatenate([np.concatenate([sides[(k + shift) % 3] for k in range(3)]) for shift in range(3)])
-    values = np.repeat([1.0, 1.0, -1.0], n_rows)
-    transitivity = coo_array((values, (rows, columns)), shape=(n_rows, len(i))).tocsr()
+    allowed = gain > _FORBIDDEN / 2
     result = milp(
-        c=-np.maximum(gain, _FORBIDDEN / 1e5),
-        integrality=np.ones(len(i)),
-        bounds=Bounds(0.0, (gain > _FORBIDDEN / 2).astype(np.float64)),
-        constraints=LinearConstraint(transitivity, -np.inf, 1.0),
+        c=_OBJECTIVE_SCALE * np.concatenate([-np.where(allowed, gain, 0.0), np.full(n, TIE)]),
+        integrality=np.concatenate([np.ones(len(i)), np.zeros(n)]),
+        bounds=Bounds(0.0, np.concatenate([allowed.astype(np.float64), np.ones(n)])),
+        constraints=[
+            LinearConstraint(_transitivity(number), -np.inf, 1.0),
+            # a node that shares no group with an earlier one is the first of its group
+            LinearConstraint(_earlier_partners(i, j, n), 1.0, np.inf),
+        ],
         options={"mip_rel_gap": 0.0, "node_limit": MAX_BRANCHES},
     )
     if result.status != 0 or result.x is None:
         return None
     together = np.zeros((n, n), np.bool_)
-    together[i, j] = together[j, i] = result.x > 0.5
+    together[i, j] = together[j, i] = result.x[: len(i)] > 0.5
     np.fill_diagonal(together, True)
     # together is an equivalence, so the first member identifies the group
-    return _merge_and_move(weights, together.argmax(axis=1))
+    return number_by_first(together.argmax(axis=1))[0]
+
+
+def _transitivity(number: IntArray) -> coo_array:
+    """Rows ``x_pq + x_qr - x_pr`` for every triple and each of its three pairs; ``number[p, q]`` is a pair's column."""
+    n = len(number)
+    p, q, r = np.array(list(itertools.combinations(range(n), 3))).T
+    sides = [number[p, q], number[q, r], number[p, r]]
+    n_rows = 3 * len(p)
+    rows = np.tile(np.arange(n_rows), 3)
+    columns = np.concatenate([np.concatenate([sides[(k + shift) % 3] for k in range(3)]) for shift in range(3)])
+    values = np.repeat([1.0, 1.0, -1.0], n_rows)
+    return coo_array((values, (rows, columns)), shape=(n_rows, n * (n - 1) // 2 + n)).tocsr()
+
+
+def _earlier_partners(i: IntArray, j: IntArray, n: int) -> coo_array:
+    """Rows ``y_q + Σ_{p < q} x_pq`` for every node ``q``; the pairs are ``(i, j)``, ``i < j``."""
+    rows = np.concatenate([j, np.arange(n)])
+    columns = np.concatenate([np.arange(len(i)), len(i) + np.arange(n)])
+    return coo_array((np.ones(len(rows)), (rows, columns)), shape=(n, len(i) + n)).tocsr()
 
 
 # ---- greedy merges and local moves ----
 
 
-def _merge_and_move(weights: FloatArray, groups: IntArray | None = None) -> IntArray:
-    """Improve a partition (all nodes alone by default) by merging groups and moving nodes while that gains."""
+def _merge_and_move(weights: FloatArray) -> IntArray:
+    """Start with every node alone; merge groups and move nodes while that gains."""
     n = len(weights)
     weights = weights.copy()
     np.fill_diagonal(weights, 0.0)
-    member = np.eye(n) if groups is None else np.eye(n)[groups]
+    member = np.eye(n)
     for _ in range(n * n):  # every move gains; the bound only guards against rounding
         member = _merge(weights, member)
         moved = _move_one(weights, member)

@@ -35,8 +35,10 @@ def match_recursive(
         unit of every object, shape ``(N,)``
     """
     unit = np.empty(len(objects), np.int64)
+    if not len(objects):
+        return unit
     n_units = 0
-    starts = np.flatnonzero(np.r_[True, np.diff(objects.sample) != 0]) if len(objects) else np.empty(0, np.int64)
+    starts = np.flatnonzero(np.r_[True, np.diff(objects.sample) != 0])
     stops = np.r_[starts[1:], len(objects)]
     pair_starts, pair_stops = np.searchsorted(i, starts), np.searchsorted(i, stops)
     bounds = np.stack([starts, stops, pair_starts, pair_stops], axis=1)

@@ -46,6 +46,7 @@ pymongo.monitoring.register(KILLER)  # before FiftyOne makes its client
 
 def _serve(request: dict) -> None:
     import fiftyone as fo
+
     from dev.plugin import load_plugin
 
     plugin = load_plugin()
@@ -61,6 +62,7 @@ def _serve(request: dict) -> None:
 
 def main() -> None:
     import fiftyone  # noqa: F401
+
     from dev.plugin import load_plugin
 
     load_plugin().compute_agreement  # noqa: B018

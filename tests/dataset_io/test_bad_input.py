@@ -5,9 +5,10 @@ from __future__ import annotations
 import fiftyone as fo
 import numpy as np
 import pytest
-from annotator_agreement import AgreementInputError, compute_agreement
 
 from tests.datasets import detections, stored
+
+from annotator_agreement import AgreementInputError, compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -29,14 +30,24 @@ def _refused(dataset, match, *arguments, **options):
             ["alice", "zoe"], {}, "got 'zoe', which does not exist; label fields are alice, bob, carol", id="absent"
         ),
         pytest.param(["alice", "filepath"], {}, "got 'filepath' with StringField", id="no labels"),
-        pytest.param(["alice", "scene"], {}, r"can be compared \(Detections\), got 'scene' with Classification", id="type"),
-        pytest.param(["alice", "bob"], {"method": "magic"}, "`method` must be one of optimal, .* got 'magic'", id="method"),
+        pytest.param(
+            ["alice", "scene"], {}, r"can be compared \(Detections\), got 'scene' with Classification", id="type"
+        ),
+        pytest.param(
+            ["alice", "bob"], {"method": "magic"}, "`method` must be one of optimal, .* got 'magic'", id="method"
+        ),
         pytest.param(["alice", "bob"], {"classes": "no"}, "`classes` must be one of prefer, .* got 'no'", id="classes"),
-        pytest.param(["alice", "bob"], {"missing": 1}, "`missing` must be one of category, ignore, got 1", id="missing"),
+        pytest.param(
+            ["alice", "bob"], {"missing": 1}, "`missing` must be one of category, ignore, got 1", id="missing"
+        ),
         pytest.param(["alice", "bob"], {"iou": 0}, r"`iou` must be in \(0, 1\], got 0", id="threshold 0"),
         pytest.param(["alice", "bob"], {"iou": 1.5}, r"`iou` must be in \(0, 1\], got 1.5", id="threshold 1.5"),
-        pytest.param(["alice", "bob"], {"iou": float("nan")}, r"`iou` must be in \(0, 1\], got nan", id="threshold nan"),
-        pytest.param(["alice", "bob"], {"assigned_field": "x"}, "`assigned_field` needs `annotator_attribute`", id="mode"),
+        pytest.param(
+            ["alice", "bob"], {"iou": float("nan")}, r"`iou` must be in \(0, 1\], got nan", id="threshold nan"
+        ),
+        pytest.param(
+            ["alice", "bob"], {"assigned_field": "x"}, "`assigned_field` needs `annotator_attribute`", id="mode"
+        ),
         pytest.param(
             "alice",
             {"annotator_attribute": "rater", "assigned_field": "nowhere"},
@@ -136,11 +147,11 @@ def test_unusable_boxes_are_counted_with_their_samples(make_dataset, box):
     dataset = make_dataset()
     ids = dataset.values("_id")
     for sample_id, field in ((ids[0], "alice"), (ids[1], "bob")):
-        dataset._sample_collection.update_one(
-            {"_id": sample_id}, {"$set": {f"{field}.detections.0.bounding_box": box}}
-        )
+        dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {f"{field}.detections.0.bounding_box": box}})
     dataset.reload()
-    _refused(dataset, f"got 2 that are not, on samples {ids[0]}, {ids[1]}; correct them, or .* with invalid=", ANNOTATORS)
+    _refused(
+        dataset, f"got 2 that are not, on samples {ids[0]}, {ids[1]}; correct them, or .* with invalid=", ANNOTATORS
+    )
     report = compute_agreement(dataset, ANNOTATORS, invalid="skip")
     assert report.run.n_invalid == 2
     assert report.n_objects == 10
@@ -204,9 +215,7 @@ def test_a_key_that_exists_undeclared_in_the_database_is_refused(make_dataset, p
     dataset._sample_collection.update_one({"_id": dataset.values("_id")[0]}, {"$set": {path: 7}})
     name = path.replace(".0.", ".")
     for overwrite in (False, True):
-        _refused(
-            dataset, f"`{name}` exists, undeclared, in the database on 1 samples", ANNOTATORS, overwrite=overwrite
-        )
+        _refused(dataset, f"`{name}` exists, undeclared, in the database on 1 samples", ANNOTATORS, overwrite=overwrite)
 
 
 def test_an_undeclared_attribute_does_not_cost_the_run_that_would_be_overwritten(make_dataset):

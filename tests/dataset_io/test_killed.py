@@ -10,10 +10,11 @@ from pathlib import Path
 
 import fiftyone as fo
 import pytest
-from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
-from annotator_agreement.dataset_io import runs
 
 from tests.datasets import random_annotators, stored, user_values
+
+from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
+from annotator_agreement.dataset_io import runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -76,6 +77,7 @@ def _kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("ag
         if not killed:
             return n
         dataset.reload()
+    raise AssertionError
 
 
 def _nothing():

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from fiftyone import ViewField as F
+
+from tests.datasets import random_annotators, stored
+
 from annotator_agreement import (
     AgreementInputError,
     compute_agreement,
@@ -12,9 +16,6 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.dataset_io import runs
-from fiftyone import ViewField as F
-
-from tests.datasets import random_annotators, stored
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -132,14 +133,16 @@ def test_renaming_needs_a_free_key_and_a_completed_run(make_dataset):
         rename_agreement(dataset, "nothing", "fresh")
     assert stored(dataset) == before
     runs.update_config(dataset, "other", status=runs.RUNNING)
-    with pytest.raises(AgreementInputError, match="Only a completed run can be renamed, got 'other' with .* 'running'"):
+    with pytest.raises(
+        AgreementInputError, match=r"Only a completed run can be renamed, got 'other' with .* 'running'"
+    ):
         rename_agreement(dataset, "other", "fresh")
 
 
 def test_a_run_that_is_not_there_is_named_as_such(make_dataset):
     dataset = make_dataset()
     for call in (load_agreement, delete_agreement):
-        with pytest.raises(AgreementInputError, match="must be an agreement run of .*, got 'nothing'; runs are none"):
+        with pytest.raises(AgreementInputError, match=r"must be an agreement run of .*, got 'nothing'; runs are none"):
             call(dataset, "nothing")
 
 
@@ -167,7 +170,7 @@ def test_a_run_that_fails_says_so_and_can_be_deleted(make_dataset, monkeypatch):
         compute_agreement(dataset, ANNOTATORS, progress=interrupt)
     config = dataset.get_run_info("agreement").config
     assert (config.status, config.error) == ("failed", "KeyboardInterrupt: stop")
-    with pytest.raises(AgreementInputError, match="must be completed, got the status 'failed'; compute it again"):
+    with pytest.raises(AgreementInputError, match=r"must be completed, got the status 'failed'; compute it again"):
         load_agreement(dataset)
     delete_agreement(dataset)
     assert stored(dataset) == before

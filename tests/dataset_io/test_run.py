@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fiftyone as fo
 import pytest
-from annotator_agreement import compute_agreement, load_agreement
-from annotator_agreement.dataset_io import read
 
 from tests.datasets import detections, random_annotators
+
+from annotator_agreement import compute_agreement, load_agreement
+from annotator_agreement.dataset_io import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
 SAMPLE_FIELDS = {"score", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed"}

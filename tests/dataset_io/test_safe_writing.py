@@ -9,11 +9,12 @@ from pathlib import Path
 
 import fiftyone as fo
 import pytest
+
+from tests.datasets import random_annotators, stored, user_values
+
 from annotator_agreement import compute_agreement, delete_agreement, list_agreements
 from annotator_agreement.dataset_io import read, run
 from annotator_agreement.dataset_io import write as write_module
-
-from tests.datasets import random_annotators, stored, user_values
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

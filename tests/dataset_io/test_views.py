@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import fiftyone as fo
 import pytest
-from annotator_agreement import AgreementInputError, compute_agreement
 from fiftyone import ViewField as F
 
 from tests.datasets import EXAMPLE, detections, random_annotators
+
+from annotator_agreement import AgreementInputError, compute_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -128,7 +129,7 @@ def test_a_grouped_dataset_is_refused_until_slices_are_chosen(make_dataset):
             labels = {name: detections(EXAMPLE[name][k]) for name in ANNOTATORS}
             samples.append(fo.Sample(filepath=f"/images/{side}{k}.jpg", group=group.element(side), **labels))
     dataset.add_samples(samples)
-    with pytest.raises(AgreementInputError, match="got the grouped dataset .* choose slices first"):
+    with pytest.raises(AgreementInputError, match=r"got the grouped dataset .* choose slices first"):
         compute_agreement(dataset, ANNOTATORS)
     report = compute_agreement(dataset.select_group_slices("right"), ANNOTATORS)
     assert report.n_samples == 3

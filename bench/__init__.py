@@ -1,0 +1,1 @@
+"""``make bench``: speed and memory, as ratios measured in one run."""

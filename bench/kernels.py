@@ -1,0 +1,131 @@
+"""The kernels alone, columns in and numbers out, against kalos 0.8.0 on the same boxes."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import subprocess
+import tempfile
+import time
+import venv
+from pathlib import Path
+
+import numpy as np
+
+from dev.plugin import load_plugin
+from dev.private_fiftyone import ROOT
+
+from .generated import ANNOTATORS, GeneratedBoxes, generate
+from .output import Row, say
+
+N_SAMPLES = 5_000
+REPETITIONS = 3
+KALOS = "kalos==0.8.0"
+_ENVIRONMENT = ROOT / ".dev" / "kalos"
+
+#: our class handling, the cost function of kalos with the same class rule, and how much faster we must be
+_COMPARED = (("ignore", "negative_score", 5), ("prefer", "category_lenient", 3))
+
+
+class Kalos:
+    """kalos in an environment and a process of its own, which keeps the boxes in memory."""
+
+    def __init__(self, data: GeneratedBoxes) -> None:
+        folder = Path(tempfile.mkdtemp())
+        columns = folder / "boxes.npz"
+        np.savez(
+            columns,
+            sample=data.sample,
+            annotator=data.annotator,
+            label=data.label,
+            boxes=data.boxes_xywh_rel,
+            shape=[data.n_samples, data.n_annotators],
+        )
+        self._process = subprocess.Popen(
+            [str(_python_with_kalos()), str(Path(__file__).with_name("kalos_side.py")), str(columns)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        )
+
+    def run(self, method: str, cost: str) -> tuple[float, float]:
+        """Seconds and pooled alpha."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps([method, cost]) + "\n")
+        self._process.stdin.flush()
+        seconds, alpha = json.loads(self._process.stdout.readline())
+        return seconds, alpha
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.communicate()
+
+
+def _python_with_kalos() -> Path:
+    python = _ENVIRONMENT / "bin" / "python"
+    if not python.exists():
+        say(f"  installing {KALOS} into {_ENVIRONMENT} (once) ...")
+        venv.create(_ENVIRONMENT, with_pip=True)
+        subprocess.run([str(python), "-m", "pip", "install", "--quiet", KALOS], check=True)
+    return python
+
+
+def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[float, float]:
+    """Seconds of matching, statistics and per-sample numbers, and the pooled alpha."""
+    load_plugin()
+    from annotator_agreement.agreement import make_config
+    from annotator_agreement.agreement.columns import Batch
+    from annotator_agreement.agreement.compute import compute_agreement_of
+    from annotator_agreement.agreement.statistics import summarise
+    from annotator_agreement.metrics import Objects
+
+    boxes = data.boxes_xywh_rel.copy()
+    boxes[:, 2:] += boxes[:, :2]
+    assigned = np.ones((data.n_samples, data.n_annotators), np.bool_)
+    config = make_config(list(ANNOTATORS), classes=classes, **conventions)
+    started = time.perf_counter()
+    batch = Batch(Objects(data.sample, data.annotator, data.label + 1), boxes, assigned)
+    totals = summarise(batch, compute_agreement_of(batch, config), config)
+    alpha = totals.joint.alpha()
+    return time.perf_counter() - started, alpha
+
+
+def _where_all_drew(data: GeneratedBoxes) -> GeneratedBoxes:
+    """The samples in which every annotator drew something: those that the multi-graph matching of kalos can do."""
+    drew = np.zeros((data.n_samples, data.n_annotators), np.bool_)
+    drew[data.sample, data.annotator] = True
+    kept = drew.all(axis=1)
+    rows = kept[data.sample]
+    number = np.cumsum(kept) - 1
+    return GeneratedBoxes(
+        number[data.sample[rows]],
+        data.annotator[rows],
+        data.label[rows],
+        data.boxes_xywh_rel[rows],
+        int(kept.sum()),
+        data.n_annotators,
+    )
+
+
+def measure() -> list[Row]:
+    """Time both on the same boxes, taking turns, and compare the pooled alphas."""
+    data = generate(N_SAMPLES)
+    say(f"kernels: {len(data.sample)} boxes, columns in, units and numbers out")
+    kalos = Kalos(data)
+    rows = []
+    for classes, cost, times in _COMPARED:
+        our_run(data, classes)
+        ours, theirs = [], []
+        for _ in range(REPETITIONS):
+            ours.append(our_run(data, classes)[0])
+            theirs.append(kalos.run("greedy", cost)[0])
+        own, other = statistics.median(ours), statistics.median(theirs)
+        rows.append(Row(f"kalos greedy {cost} / ours {classes}", other, own, other / own, f"at least {times}"))
+        _, alpha = our_run(_where_all_drew(data), classes, empty="agree", undefined="one")
+        _, reference = kalos.run("mgm", cost)
+        rows.append(Row(f"pooled alpha, {classes}: ours, kalos mgm {cost}", alpha, reference, None, "within 0.001"))
+        say(f"  {classes}: alpha ours {alpha:.6f}, kalos mgm {reference:.6f}, difference {alpha - reference:+.6f}")
+    kalos.close()
+    return rows

@@ -1,0 +1,186 @@
+"""What a report must say, by loops over samples, units and pairs."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from annotator_agreement.agreement.columns import Batch
+from annotator_agreement.agreement.compute import Agreement, compute_agreement_of
+from annotator_agreement.agreement.config import AgreementConfig, make_config
+from annotator_agreement.agreement.report import AgreementReport, RunFacts, build_report
+from annotator_agreement.agreement.statistics import summarise
+from annotator_agreement.metrics import Objects, krippendorff_alpha
+
+NAN = float("nan")
+
+#: (class code from 1, x_min, y_min, x_max, y_max)
+Label = tuple[int, float, float, float, float]
+#: labels of every annotator who was assigned to the sample
+Sample = dict[int, Sequence[Label]]
+
+NAMES = ("alice", "bob", "carol", "dave")
+CLASS_NAMES = ("(missing)", "car", "bus", "van", "tram", "bike", "cart", "boat")
+
+
+def batch_of(samples: Sequence[Sample], n_annotators: int) -> Batch:
+    """The columns of samples."""
+    rows = [(s, r, *label) for s, sample in enumerate(samples) for r in sorted(sample) for label in sample[r]]
+    table = np.array(rows, dtype=float).reshape(-1, 7)
+    assigned = np.array([[r in sample for r in range(n_annotators)] for sample in samples], dtype=bool)
+    return Batch(Objects(*table[:, :3].astype(np.int64).T), table[:, 3:], assigned.reshape(-1, n_annotators))
+
+
+def config_of(n_annotators: int, **options: Any) -> AgreementConfig:
+    """A config of as many annotators."""
+    return make_config(NAMES[:n_annotators], **options)
+
+
+def report_of(samples: Sequence[Sample], config: AgreementConfig, batch_size: int | None = None) -> AgreementReport:
+    """The report of samples, in batches."""
+    size = batch_size or max(len(samples), 1)
+    total = None
+    for start in range(0, max(len(samples), 1), size):
+        batch = batch_of(samples[start : start + size], len(config.fields))
+        statistics = summarise(batch, compute_agreement_of(batch, config), config)
+        total = statistics if total is None else total + statistics
+    return build_report(total, config, config.annotators, CLASS_NAMES, [], RunFacts())
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One physical object: the label of every annotator who drew it."""
+
+    sample: int
+    members: dict[int, Label]
+
+    def pairs(self) -> Iterator[tuple[int, int]]:
+        """Pairs of its annotators."""
+        return combinations(sorted(self.members), 2)
+
+    def iou(self, a: int, b: int) -> float:
+        """IoU of two members."""
+        p, q = self.members[a], self.members[b]
+        width, height = min(p[3], q[3]) - max(p[1], q[1]), min(p[4], q[4]) - max(p[2], q[2])
+        shared = max(width, 0) * max(height, 0)
+        return shared / (_area(p) + _area(q) - shared)
+
+
+def _area(label: Label) -> float:
+    return (label[3] - label[1]) * (label[4] - label[2])
+
+
+def units_of(samples: Sequence[Sample], agreement: Agreement) -> list[Unit]:
+    """The units that the matching (tested with the metrics) found."""
+    rows = [(s, r, label) for s, sample in enumerate(samples) for r in sorted(sample) for label in sample[r]]
+    units: dict[int, Unit] = {}
+    for (s, r, label), number in zip(rows, agreement.matching.unit.tolist(), strict=True):
+        units.setdefault(number, Unit(s, {})).members[r] = label
+    return [units[number] for number in sorted(units)]
+
+
+def drawn(sample: Sample) -> bool:
+    """Whether anybody drew anything."""
+    return any(len(labels) for labels in sample.values())
+
+
+def verdict_of(unit: Unit, sample: Sample) -> str | None:
+    """Verdict of a unit."""
+    if len(sample) < 2:
+        return None
+    if len({label[0] for label in unit.members.values()}) > 1:
+        return "class_conflict"
+    if set(unit.members) == set(sample):
+        return "agreed"
+    return "missed" if len(unit.members) > 1 else "lone"
+
+
+def pair_score(sample: Sample, units: Sequence[Unit], a: int, b: int, empty: str) -> float:
+    """Panoptic quality of two annotators on a sample, nan where it is not scored."""
+    n = len(sample[a]) + len(sample[b])
+    if n == 0:
+        return 1.0 if drawn(sample) or empty == "agree" else NAN
+    matched = [unit for unit in units if a in unit.members and b in unit.members]
+    return 2 * sum(unit.iou(a, b) for unit in matched if unit.members[a][0] == unit.members[b][0]) / n
+
+
+def score_of(sample: Sample, units: Sequence[Unit], empty: str) -> float:
+    """Score of a sample: mean over its pairs of annotators."""
+    return mean([pair_score(sample, units, a, b, empty) for a, b in combinations(sorted(sample), 2)])
+
+
+def table_of(
+    samples: Sequence[Sample], units: Sequence[Unit], n_annotators: int, config: AgreementConfig
+) -> np.ndarray:
+    """Ratings that alpha counts: units of rated samples, and images that all left empty where these count."""
+    missing = 0.0 if config.missing == "category" else NAN
+    rows = []
+    for unit in units:
+        sample = samples[unit.sample]
+        if len(sample) >= 2:
+            absent = dict.fromkeys(sample, missing)
+            rows.append(absent | {r: label[0] for r, label in unit.members.items()})
+    if config.empty == "agree" and config.missing == "category":
+        rows += [dict.fromkeys(sample, 0.0) for sample in samples if len(sample) >= 2 and not drawn(sample)]
+    table = [[row.get(r, NAN) for r in range(n_annotators)] for row in rows]
+    return np.array(table, dtype=float).reshape(-1, n_annotators)
+
+
+def alpha_of(table: np.ndarray, undefined: str) -> float:
+    """Alpha of a table; 1 without variation if asked for."""
+    alpha = krippendorff_alpha(table)
+    comparable = ((~np.isnan(table)).sum(axis=1) >= 2).any()
+    return 1.0 if math.isnan(alpha) and undefined == "one" and comparable else alpha
+
+
+def sample_alpha(sample: Sample, units: Sequence[Unit], config: AgreementConfig) -> tuple[float, str]:
+    """Alpha of a sample and, where it is undefined, why."""
+    if len(sample) < 2:
+        return NAN, "one_annotator"
+    if not drawn(sample):
+        return (1.0, "") if config.empty == "agree" else (NAN, "no_objects")
+    table = table_of([sample], [Unit(0, unit.members) for unit in units], max(sample) + 1, config)
+    alpha = alpha_of(table, config.undefined)
+    if not math.isnan(alpha):
+        return alpha, ""
+    comparable = ((~np.isnan(table)).sum(axis=1) >= 2).any()
+    return NAN, "single_category" if comparable else "no_pairable_values"
+
+
+def mean(values: Sequence[float]) -> float:
+    """Mean of the values that are defined, nan without any."""
+    defined = [value for value in values if not math.isnan(value)]
+    return sum(defined) / len(defined) if defined else NAN
+
+
+def best_iou(sample: Sample, a: int, b: int) -> float:
+    """Mean over the labels of ``a`` of the best IoU with a label of ``b``; nan if ``a`` drew nothing."""
+    return mean([max((Unit(0, {0: p, 1: q}).iou(0, 1) for q in sample[b]), default=0.0) for p in sample[a]])
+
+
+def random_samples(seed: int, n_samples: int = 12, n_annotators: int = 3) -> list[Sample]:
+    """Noisy labels without ties: misses, class flips, annotators who are not assigned, images that all left empty."""
+    rng = np.random.default_rng(seed)
+    samples: list[Sample] = []
+    for _ in range(n_samples):
+        n = int(rng.integers(0, 5))
+        low, size = rng.uniform(0, [0.6, 0.5], (n, 2)), rng.uniform([0.1, 0.05], [0.3, 0.2], (n, 2))
+        classes = rng.integers(1, 4, n)
+        sample: Sample = {}
+        for annotator in range(n_annotators):
+            if rng.random() < 0.2:
+                continue
+            labels = []
+            for k in np.flatnonzero(rng.random(n) < 0.8).tolist():
+                corners = np.r_[low[k], low[k] + size[k]] + rng.normal(0, 0.12, 4) * np.r_[size[k], size[k]] * 0.7
+                box = np.sort(corners.reshape(2, 2), axis=0).ravel().tolist()
+                category = int(classes[k]) if rng.random() < 0.85 else int(rng.integers(1, 4))
+                labels.append((category, *box))
+            sample[annotator] = labels
+        samples.append(sample)
+    return samples

@@ -1,0 +1,152 @@
+"""Options of a run: what is accepted, what is an error, and their way through JSON."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from annotator_agreement.agreement import AgreementConfig, AgreementInputError, make_config
+from annotator_agreement.agreement.errors import shown
+
+TWO = ("alice", "bob")
+ATTRIBUTE = {"annotator_attribute": "rater_id"}
+MUST_MAP = "`annotators` must map field names to annotator names in field mode"
+MUST_LIST = "`annotators` must be a list of annotator names in attribute mode"
+
+
+def _error(message: str, fields: Any = TWO, **options: Any) -> Any:
+    return pytest.param(fields, options, message, id=f"{fields} {options}")
+
+
+ERRORS = [
+    _error(r"Agreement needs at least 2 annotators, got 1 \('alice'\)", "alice"),
+    _error(r"Agreement needs at least 2 annotators, got 1 \('alice'\); choose two or more", ["alice"]),
+    _error(r"Agreement needs at least 2 annotators, got 0 \(\)", []),
+    _error("`fields` must be different fields, got alice more than once", ["alice", "bob", "alice"]),
+    _error("`fields` must be names of label fields, got ''", ["alice", ""]),
+    _error("`fields` must be names of label fields, got 3", ["alice", 3]),
+    _error(r"With `annotator_attribute` `fields` must be one label field, got 2 \(alice, bob\)", **ATTRIBUTE),
+    _error("`similarity` must be one of iou, dice, got 'giou'", similarity="giou"),
+    _error("`method` must be one of optimal, recursive, mutual_best, got 'greedy'", method="greedy"),
+    _error("`classes` must be one of prefer, ignore, require, got None", classes=None),
+    _error("`missing` must be one of category, ignore, got 'drop'", missing="drop"),
+    _error("`undefined` must be one of none, one, got 1", undefined=1),
+    _error("`empty` must be one of skip, agree, got 'one'", empty="one"),
+    _error("`invalid` must be one of error, skip, got True", invalid=True),
+    _error(r"`iou` must be in \(0, 1\], got 0", iou=0),
+    _error(r"`iou` must be in \(0, 1\], got -0.5", iou=-0.5),
+    _error(r"`iou` must be in \(0, 1\], got 1.5", iou=1.5),
+    _error(r"`iou` must be in \(0, 1\], got True", iou=True),
+    _error(r"`iou` must be in \(0, 1\], got nan", iou=float("nan")),
+    _error(r"`iou` must be in \(0, 1\], got inf", iou=float("inf")),
+    _error(r"`iou` must be in \(0, 1\], got '0.5'", iou="0.5"),
+    _error(r"`iou` must be in \(0, 1\], got None", iou=None),
+    _error("`assigned_field` needs `annotator_attribute`", assigned_field="asked"),
+    _error(
+        r"`annotators` must map field names to annotator names in field mode, got \['a', 'b'\]", annotators=["a", "b"]
+    ),
+    _error("`annotators` must map field names to annotator names in field mode, got 'a'", annotators="a"),
+    _error("`annotators` must name chosen fields, got carol", annotators={"carol": "c"}),
+    _error(
+        "`annotators` must give every field a different annotator, got bob, bob",
+        annotators={"alice": "bob"},
+    ),
+    _error(f"{MUST_LIST}, got 'r1'", "x", annotators="r1", **ATTRIBUTE),
+    _error(
+        MUST_LIST + ", got {",
+        "x",
+        annotators={"a": "b"},
+        **ATTRIBUTE,
+    ),
+    _error(r"Agreement needs at least 2 annotators, got 1 \(r1\)", "x", annotators=["r1", "r1"], **ATTRIBUTE),
+]
+
+
+@pytest.mark.parametrize(("fields", "options", "message"), ERRORS)
+def test_unusable_options_are_an_error_that_says_what_to_change(fields: Any, options: dict, message: str) -> None:
+    with pytest.raises(AgreementInputError, match=message):
+        make_config(fields, **options)
+
+
+@pytest.mark.parametrize("run_key", ["", "Agreement", "1st", "_a", "a-b", "a.b", "a b", "ä", "a\n", 3, None])
+def test_a_run_key_must_be_able_to_begin_a_field_name(run_key: Any) -> None:
+    with pytest.raises(AgreementInputError, match="`run_key` must be lower-case letters, digits and underscores"):
+        make_config(TWO, run_key=run_key)
+
+
+@pytest.mark.parametrize("run_key", ["a", "agreement", "run_2", "a__b1_"])
+def test_lower_case_names_are_run_keys(run_key: str) -> None:
+    assert make_config(TWO, run_key=run_key).run_key == run_key
+
+
+def test_an_unknown_option_is_an_error() -> None:
+    with pytest.raises(TypeError, match="treshold"):
+        make_config(TWO, treshold=0.5)
+
+
+def test_defaults_are_the_documented_ones() -> None:
+    config = make_config(list(TWO))
+    assert config.to_dict() == {
+        "fields": ["alice", "bob"],
+        "run_key": "agreement",
+        "annotator_attribute": None,
+        "assigned_field": None,
+        "annotators": ["alice", "bob"],
+        "iou": 0.5,
+        "similarity": "iou",
+        "method": "optimal",
+        "classes": "prefer",
+        "missing": "category",
+        "undefined": "none",
+        "empty": "skip",
+        "invalid": "error",
+    }
+    assert not config.attribute_mode
+
+
+@pytest.mark.parametrize("iou", [1, 1.0, 1e-6, 0.5])
+def test_thresholds_up_to_and_including_one_are_accepted_as_floats(iou: float) -> None:
+    config = make_config(TWO, iou=iou)
+    assert config.iou == iou
+    assert isinstance(config.iou, float)
+
+
+def test_fields_keep_their_order_and_take_the_names_given() -> None:
+    config = make_config(["bob_v2", "alice"], annotators={"bob_v2": "bob"})
+    assert (config.fields, config.annotators) == (("bob_v2", "alice"), ("bob", "alice"))
+
+
+def test_swapped_annotator_names_are_different_names() -> None:
+    assert make_config(TWO, annotators={"alice": "bob", "bob": "alice"}).annotators == ("bob", "alice")
+
+
+def test_attribute_mode_sorts_the_annotators_to_compare_or_takes_all() -> None:
+    config = make_config("labels", annotators=["r2", "r1", "r2"], assigned_field="asked", **ATTRIBUTE)
+    assert (config.fields, config.annotators, config.attribute_mode) == (("labels",), ("r1", "r2"), True)
+    assert make_config("labels", **ATTRIBUTE).annotators == ()
+
+
+CONFIGS = [
+    make_config(TWO),
+    make_config(TWO, run_key="k", iou=0.25, similarity="dice", method="recursive", classes="require"),
+    make_config(TWO, missing="ignore", undefined="one", empty="agree", invalid="skip", annotators={"bob": "b"}),
+    make_config("labels", annotators=["r1", "r2"], assigned_field="asked", **ATTRIBUTE),
+]
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=str)
+def test_a_config_survives_a_dict_and_json(config: AgreementConfig) -> None:
+    assert AgreementConfig.from_dict(config.to_dict()) == config
+    assert AgreementConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
+
+
+def test_entries_of_a_later_version_are_left_out() -> None:
+    config = CONFIGS[1]
+    assert AgreementConfig.from_dict({**config.to_dict(), "later": [1], "status": "completed"}) == config
+
+
+def test_messages_show_the_first_five_offenders_and_how_many_there_are() -> None:
+    assert shown("abc") == "a, b, c"
+    assert shown(range(7)) == "0, 1, 2, 3, 4, … (7 in all)"

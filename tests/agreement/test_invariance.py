@@ -1,0 +1,147 @@
+"""What must not change a report: batches, and the order or names of anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.agreement.agreement_oracle import batch_of, config_of, random_samples, report_of
+
+from annotator_agreement.agreement import AgreementReport
+from annotator_agreement.agreement.compute import compute_agreement_of
+
+N_SAMPLES = 14
+OPTIONS = [
+    {},
+    {"missing": "ignore", "empty": "agree", "classes": "require"},
+    {"undefined": "one", "empty": "agree", "classes": "ignore", "similarity": "dice"},
+    {"method": "recursive"},
+    {"method": "mutual_best", "missing": "ignore"},
+]
+each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+order_independent = pytest.mark.parametrize("options", OPTIONS[:3], ids=str)
+
+
+def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield from _leaves(entry, f"{path}.{key}")
+    elif isinstance(value, list):
+        for place, entry in enumerate(value):
+            yield from _leaves(entry, f"{path}[{place}]")
+    else:
+        yield path, value
+
+
+def _assert_same(report: AgreementReport, expected: AgreementReport) -> None:
+    """Equal; floats to 1e-12."""
+    found, wanted = dict(_leaves(report.to_dict())), dict(_leaves(expected.to_dict()))
+    assert list(found) == list(wanted)
+    for path, value in wanted.items():
+        if isinstance(value, float):
+            assert found[path] == pytest.approx(value, rel=0, abs=1e-12), path
+        else:
+            assert found[path] == value, path
+
+
+@each_option
+@pytest.mark.parametrize("batch_size", [1, 2, 5, 13])
+def test_batches_of_any_size_give_the_same_report(options: dict, batch_size: int) -> None:
+    for seed in range(4):
+        samples = random_samples(seed, N_SAMPLES)
+        config = config_of(3, **options)
+        _assert_same(report_of(samples, config, batch_size), report_of(samples, config))
+
+
+def test_batches_of_identical_samples_give_the_same_spread() -> None:
+    # the variance is 0, so rounding must not show in its root
+    high = 0.4665288295306796
+    sample: dict = {0: [(1, 0.1, 0.2, 0.4, high)], 1: [(1, 0.11756138092241464, 0.2, 0.4351227618448293, high)]}
+    config = config_of(2)
+    _assert_same(report_of([sample] * 100, config, batch_size=3), report_of([sample] * 100, config))
+
+
+@each_option
+def test_the_order_of_samples_does_not_matter(options: dict) -> None:
+    for seed in range(4):
+        samples = random_samples(seed, N_SAMPLES)
+        config = config_of(3, **options)
+        order = np.random.default_rng(seed).permutation(N_SAMPLES).tolist()
+        _assert_same(report_of([samples[k] for k in order], config), report_of(samples, config))
+
+
+@each_option
+def test_the_order_of_labels_does_not_matter(options: dict) -> None:
+    for seed in range(4):
+        samples = random_samples(seed, N_SAMPLES)
+        rng = np.random.default_rng(seed)
+        shuffled = [
+            {r: [labels[k] for k in rng.permutation(len(labels))] for r, labels in sample.items()} for sample in samples
+        ]
+        config = config_of(3, **options)
+        _assert_same(report_of(shuffled, config), report_of(samples, config))
+
+
+def _recoded(samples: list, rename: Callable[[int], int]) -> list:
+    return [
+        {r: [(rename(label[0]), *label[1:]) for label in labels] for r, labels in sample.items()} for sample in samples
+    ]
+
+
+@each_option
+def test_the_names_of_classes_do_not_matter(options: dict) -> None:
+    for seed in range(4):
+        samples = random_samples(seed, N_SAMPLES)
+        config = config_of(3, **options)
+        renamed = report_of(_recoded(samples, {1: 6, 2: 1, 3: 4}.__getitem__), config).to_dict()
+        expected = report_of(samples, config).to_dict()
+        for values in (renamed, expected):
+            for annotator in values["annotators"]:
+                annotator["classes"] = sorted(annotator["classes"].values())
+        _assert_same(AgreementReport.from_dict(renamed), AgreementReport.from_dict(expected))
+
+
+@order_independent
+@pytest.mark.parametrize("order", [(0, 2, 1), (1, 0, 2), (2, 0, 1), (2, 1, 0)])
+def test_the_order_of_annotators_does_not_matter(options: dict, order: tuple) -> None:
+    config = config_of(3, **options)
+    for seed in range(4):
+        samples = random_samples(seed, N_SAMPLES)
+        permuted = [{order[r]: labels for r, labels in sample.items()} for sample in samples]
+        first, second = (compute_agreement_of(batch_of(s, 3), config) for s in (samples, permuted))
+        for name in ("score", "alpha", "iou", "dice", "n_units", "n_disputed", "n_assigned", "alpha_reason"):
+            assert_allclose(getattr(second, name), getattr(first, name), rtol=0, atol=1e-12, err_msg=name)
+        _assert_pairs_permuted(report_of(samples, config), report_of(permuted, config), order)
+
+
+def _assert_pairs_permuted(report: AgreementReport, permuted: AgreementReport, order: tuple) -> None:
+    names = [entry.name for entry in report.annotators]
+    moved = {(pair.a, pair.b): pair for pair in permuted.pairs}
+    for pair in report.pairs:
+        a, b = (names[order[names.index(name)]] for name in (pair.a, pair.b))
+        swapped = (a, b) not in moved
+        other = moved[(b, a) if swapped else (a, b)]
+        assert (pair.n_a, pair.n_b) == ((other.n_b, other.n_a) if swapped else (other.n_a, other.n_b))
+        directions = ("b_to_a", "a_to_b", "symmetric") if swapped else ("a_to_b", "b_to_a", "symmetric")
+        for name, direction in zip(("a_to_b", "b_to_a", "symmetric"), directions, strict=True):
+            assert pair.mean_max_iou[name].mean == pytest.approx(other.mean_max_iou[direction].mean, rel=0, abs=1e-12)
+        for name in ("n_samples", "n_matched", "score", "alpha", "f1", "class_agreement", "mean_iou", "pq", "sq", "rq"):
+            assert getattr(pair, name) == pytest.approx(getattr(other, name), rel=0, abs=1e-12), name
+    for name, place in zip(names, order, strict=True):
+        before = next(entry for entry in report.annotators if entry.name == name)
+        after = permuted.annotators[place]
+        assert (before.verdicts, before.n_missed, before.classes) == (after.verdicts, after.n_missed, after.classes)
+
+
+def test_the_sequential_method_is_known_to_depend_on_the_order_of_annotators() -> None:
+    chain = [(1, 0.0, 0.0, 0.4, 0.1), (1, 0.1, 0.0, 0.5, 0.1), (1, 0.2, 0.0, 0.6, 0.1)]
+    config = config_of(3, method="recursive")
+    n_units = {
+        order: report_of([{r: [chain[k]] for r, k in enumerate(order)}], config).n_units
+        for order in ((0, 1, 2), (0, 2, 1))
+    }
+    assert n_units == {(0, 1, 2): 1, (0, 2, 1): 2}

@@ -1,0 +1,92 @@
+"""200 images of LVIS annotated twice: numbers that other programs give too (DESIGN section 2)."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotator_agreement.agreement import AgreementReport
+from annotator_agreement.agreement.columns import Batch, ClassCodes
+from annotator_agreement.agreement.compute import compute_agreement_of
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.report import RunFacts, build_report
+from annotator_agreement.agreement.statistics import summarise
+from annotator_agreement.metrics import Objects
+
+# ROOT.parent / "shared" / "data"
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
+LVIS = DATA / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
+
+pytestmark = pytest.mark.skipif(not LVIS.is_file(), reason=f"needs {LVIS}, which is not part of the repository")
+
+
+@pytest.fixture(scope="module")
+def lvis() -> tuple[list[str], list[str], Batch]:
+    """Annotators, class names and columns."""
+    data: dict[str, Any] = json.loads(LVIS.read_text())
+    annotators = sorted({rater for image in data["images"] for rater in image["rater_list"]})
+    names = {category["id"]: category["name"] for category in data["categories"]}
+    codes = ClassCodes()
+    labels = defaultdict(list)
+    for entry in data["annotations"]:
+        labels[entry["image_id"]].append(entry)
+    rows = []
+    assigned = np.zeros((len(data["images"]), len(annotators)), np.bool_)
+    for sample, image in enumerate(data["images"]):
+        assigned[sample, [annotators.index(rater) for rater in image["rater_list"]]] = True
+        for entry in sorted(labels[image["id"]], key=lambda e: (annotators.index(e["rater_id"]), e["id"])):
+            x, y, width, height = entry["bbox"]
+            box = np.array([x, y, x + width, y + height]) / np.tile([image["width"], image["height"]], 2)
+            rows.append((sample, annotators.index(entry["rater_id"]), codes[names[entry["category_id"]]], *box))
+    table = np.array(rows)
+    return annotators, codes.names(), Batch(Objects(*table[:, :3].astype(np.int64).T), table[:, 3:], assigned)
+
+
+def _report(lvis: tuple[list[str], list[str], Batch], **options: Any) -> AgreementReport:
+    annotators, class_names, batch = lvis
+    config = make_config(annotators, **options)
+    statistics = summarise(batch, compute_agreement_of(batch, config), config)
+    return build_report(statistics, config, annotators, class_names, [], RunFacts())
+
+
+CONVENTIONS = {"source": {"empty": "agree", "undefined": "one"}, "defaults": {}}
+# (conventions, classes, mean of the alphas of the images, pooled alpha)
+ALPHA = [
+    ("source", "ignore", 0.679026, 0.635151),
+    ("source", "prefer", 0.688879, 0.648286),
+    ("defaults", "ignore", 0.569163, 0.633426),
+    ("defaults", "prefer", 0.582387, 0.646623),
+    ("defaults", "require", 0.582046, 0.645886),
+]
+
+
+@pytest.mark.parametrize(("conventions", "classes", "mean", "pooled"), ALPHA)
+def test_alpha_is_the_published_one(lvis: tuple, conventions: str, classes: str, mean: float, pooled: float) -> None:
+    report = _report(lvis, classes=classes, **CONVENTIONS[conventions])
+    assert report.alpha.mean == pytest.approx(mean, rel=0, abs=5e-7)
+    assert report.alpha.pooled == pytest.approx(pooled, rel=0, abs=5e-7)
+
+
+def test_images_without_an_alpha_are_counted_by_reason(lvis: tuple) -> None:
+    for classes in ("ignore", "prefer"):
+        assert _report(lvis, classes=classes).alpha.n_defined == 149
+    report = _report(lvis)
+    assert report.alpha.undefined == {"single_category": 37, "no_objects": 14}
+    assert (report.n_samples, report.n_rated, report.n_empty, report.n_objects) == (200, 200, 14, 3521)
+
+
+@pytest.mark.parametrize(
+    ("classes", "n_units", "n_shared"), [("ignore", 2121, None), ("prefer", 2121, 1400), ("require", 2123, 1398)]
+)
+def test_units_are_as_many_as_published(lvis: tuple, classes: str, n_units: int, n_shared: int | None) -> None:
+    report = _report(lvis, classes=classes)
+    votes = {(entry["assigned"], entry["votes"]): entry["units"] for entry in report.existence.votes}
+    assert report.n_units == n_units
+    assert report.n_inexact_components == 0
+    if n_shared is not None:
+        assert votes == {(2, 1): n_units - n_shared, (2, 2): n_shared}

@@ -1,0 +1,243 @@
+"""The report against loops over samples, units and pairs, and its way through JSON."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+
+from tests.agreement.agreement_oracle import (
+    CLASS_NAMES,
+    NAMES,
+    NAN,
+    alpha_of,
+    batch_of,
+    best_iou,
+    config_of,
+    drawn,
+    mean,
+    pair_score,
+    random_samples,
+    report_of,
+    sample_alpha,
+    score_of,
+    table_of,
+    units_of,
+    verdict_of,
+)
+from tests.agreement.strategies import OPTIONS, sample_lists
+
+from annotator_agreement.agreement import AgreementReport
+from annotator_agreement.agreement.compute import VERDICTS, compute_agreement_of
+from annotator_agreement.agreement.report import RunFacts, build_report
+from annotator_agreement.agreement.statistics import summarise
+from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
+
+SETTINGS = settings(max_examples=120, deadline=None, derandomize=True)
+
+
+def _same(value: float | None, expected: float, tolerance: float = 1e-12) -> None:
+    if value is None or math.isnan(expected):
+        assert (value is None) == math.isnan(expected), (value, expected)
+    else:
+        assert value == pytest.approx(expected, rel=0, abs=tolerance)
+
+
+def _std(values: list[float]) -> float:
+    defined = [value for value in values if not math.isnan(value)]
+    return float(np.std(defined)) if defined else NAN
+
+
+def _check_dataset(n_annotators: int, samples: list, options: dict) -> None:
+    config = config_of(n_annotators, **options)
+    report = report_of(samples, config)
+    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+    own = [[unit for unit in units if unit.sample == s] for s in range(len(samples))]
+    rated = [s for s, sample in enumerate(samples) if len(sample) >= 2]
+
+    assert (report.n_samples, report.n_rated) == (len(samples), len(rated))
+    assert report.n_empty == sum(not drawn(samples[s]) for s in rated)
+    assert report.n_units == sum(len(own[s]) for s in rated)
+    assert report.n_objects == sum(len(labels) for s in rated for labels in samples[s].values())
+
+    scores = [score_of(sample, own[s], config.empty) for s, sample in enumerate(samples)]
+    _same(report.score.mean, mean(scores))
+    assert report.score.n == sum(not math.isnan(score) for score in scores)
+
+    alphas = [sample_alpha(sample, own[s], config) for s, sample in enumerate(samples)]
+    table = table_of(samples, units, n_annotators, config)
+    _same(report.alpha.pooled, alpha_of(table, config.undefined))
+    _same(report.alpha.percent_agreement, percent_agreement(table))
+    _same(report.alpha.mean, mean([alpha for alpha, _ in alphas]))
+    assert report.alpha.n_defined == sum(not math.isnan(alpha) for alpha, _ in alphas)
+    assert report.alpha.undefined == Counter(reason for _, reason in alphas if reason)
+    assert report.alpha.n_units == ((~np.isnan(table)).sum(axis=1) >= 2).sum()
+
+    classes = np.where(table == 0.0, NAN, table)
+    if config.undefined == "none":
+        _same(report.class_given_match.alpha, krippendorff_alpha(classes))
+    _same(report.class_given_match.percent_agreement, percent_agreement(classes))
+    assert report.class_given_match.n_units == sum(len(unit.members) >= 2 for unit in units)
+
+    iou = [unit.iou(a, b) for unit in units for a, b in unit.pairs()]
+    _same(report.localisation.mean_iou, mean(iou))
+    _same(report.localisation.mean_dice, mean([2 * value / (1 + value) for value in iou]))
+    assert report.localisation.n_pairs == len(iou)
+
+    votes = Counter((len(samples[unit.sample]), len(unit.members)) for unit in units if unit.sample in rated)
+    assert {(v["assigned"], v["votes"]): v["units"] for v in report.existence.votes} == votes
+    n_both = sum(len(sample[a]) + len(sample[b]) for sample in samples for a, b in combinations(sorted(sample), 2))
+    _same(report.existence.f1, 2 * len(iou) / n_both if n_both else NAN)
+
+
+def _check_pairs(n_annotators: int, samples: list, options: dict) -> None:
+    config = config_of(n_annotators, **options)
+    report = report_of(samples, config)
+    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+    pairs = {(NAMES.index(pair.a), NAMES.index(pair.b)): pair for pair in report.pairs}
+    shared_by = {
+        (a, b): [s for s, sample in enumerate(samples) if a in sample and b in sample]
+        for a, b in combinations(range(n_annotators), 2)
+    }
+    assert sorted(pairs) == sorted(pair for pair, shared in shared_by.items() if shared)
+    for (a, b), pair in pairs.items():
+        shared = shared_by[a, b]
+        n_a, n_b = (sum(len(samples[s][r]) for s in shared) for r in (a, b))
+        matched = [unit for unit in units if a in unit.members and b in unit.members]
+        iou = [unit.iou(a, b) for unit in matched]
+        alike = [unit.iou(a, b) for unit in matched if unit.members[a][0] == unit.members[b][0]]
+        assert (pair.n_samples, pair.n_a, pair.n_b, pair.n_matched) == (len(shared), n_a, n_b, len(matched))
+
+        missing = 0.0 if config.missing == "category" else NAN
+        rows = [
+            [unit.members[r][0] if r in unit.members else missing for r in (a, b)]
+            for unit in units
+            if unit.sample in shared and (a in unit.members or b in unit.members)
+        ]
+        if config.empty == "agree":
+            rows += [[missing, missing] for s in shared if not drawn(samples[s])]
+        table = np.array(rows, dtype=float).reshape(-1, 2)
+        _same(pair.alpha, alpha_of(table, config.undefined))
+        _same(pair.percent_agreement, percent_agreement(table))
+
+        of_sample = {s: [unit for unit in units if unit.sample == s] for s in shared}
+        _same(pair.score, mean([pair_score(samples[s], of_sample[s], a, b, config.empty) for s in shared]))
+        _same(pair.f1, 2 * len(matched) / (n_a + n_b) if n_a + n_b else NAN)
+        _same(pair.class_agreement, len(alike) / len(matched) if matched else NAN)
+        _same(pair.mean_iou, mean(iou))
+        _same(pair.mean_dice, mean([2 * value / (1 + value) for value in iou]))
+        _same(pair.pq, 2 * sum(alike) / (n_a + n_b) if n_a + n_b else NAN)
+        _same(pair.sq, mean(alike))
+        _same(pair.rq, 2 * len(alike) / (n_a + n_b) if n_a + n_b else NAN)
+
+        forth, back = ([best_iou(samples[s], p, q) for s in shared] for p, q in ((a, b), (b, a)))
+        both = [
+            NAN if math.isnan(f) and math.isnan(k) else (np.nan_to_num(f) + np.nan_to_num(k)) / 2
+            for f, k in zip(forth, back, strict=True)
+        ]
+        for name, values in (("a_to_b", forth), ("b_to_a", back), ("symmetric", both)):
+            found = pair.mean_max_iou[name]
+            _same(found.mean, mean(values))
+            _same(found.std, _std(values), tolerance=1e-7)
+            assert found.n == sum(not math.isnan(value) for value in values)
+        assert (pair.alignment is None) == (config.method != "mutual_best")
+
+
+def _check_annotators(n_annotators: int, samples: list, options: dict) -> None:
+    config = config_of(n_annotators, **options)
+    report = report_of(samples, config)
+    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+    assert [entry.name for entry in report.annotators] == list(NAMES[:n_annotators])
+    for r, entry in enumerate(report.annotators):
+        own = [sample[r] for sample in samples if r in sample]
+        assert (entry.n_assigned, entry.n_not_assigned) == (len(own), len(samples) - len(own))
+        assert entry.n_drew_nothing == sum(not labels for labels in own)
+        assert entry.n_objects == sum(map(len, own))
+        assert entry.classes == Counter(CLASS_NAMES[label[0]] for labels in own for label in labels)
+        verdicts = Counter(verdict_of(unit, samples[unit.sample]) for unit in units if r in unit.members)
+        assert entry.verdicts == {verdict: verdicts[verdict] for verdict in VERDICTS}
+        assert entry.n_missed == sum(
+            len(unit.members) >= 2 and r in samples[unit.sample] and r not in unit.members for unit in units
+        )
+
+
+CHECKS = [_check_dataset, _check_pairs, _check_annotators]
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@SETTINGS
+@given(sample_lists(), OPTIONS)
+def test_numbers_are_those_of_loops_on_small_grids(check: Callable, samples_of: tuple, options: dict) -> None:
+    check(*samples_of, options)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+@pytest.mark.parametrize("missing", ["category", "ignore"])
+@pytest.mark.parametrize("empty", ["skip", "agree"])
+@pytest.mark.parametrize("classes", ["prefer", "require"])
+def test_numbers_are_those_of_loops_on_noisy_samples(check: Callable, missing: str, empty: str, classes: str) -> None:
+    options = {"missing": missing, "empty": empty, "classes": classes}
+    for seed in range(3):
+        check(4, random_samples(seed, n_samples=40, n_annotators=4), options)
+
+
+def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
+    samples: list[dict] = [
+        {
+            0: [(1, 0.0, 0.0, 0.4, 0.1), (1, 0.6, 0.5, 0.7, 0.6)],
+            1: [(1, 0.2, 0.0, 0.4, 0.1)],
+        },  # recall 1/2, precision 1
+        {0: [], 1: [(2, 0.1, 0.1, 0.2, 0.3)]},
+    ]
+    (pair,) = report_of(samples, config_of(2, method="mutual_best")).pairs
+    assert pair.alignment is not None
+    assert pair.alignment["n_aligned"] == 1
+    _same(pair.alignment["recall"], 0.5 / 3)
+    _same(pair.alignment["precision"], 1 / 3)
+    _same(pair.alignment["f_score"], 2 * (0.5 / 3) * (1 / 3) / (1.5 / 3))
+
+
+def _report(seed: int = 0, **options: Any) -> AgreementReport:
+    samples = random_samples(seed, n_samples=15)
+    config, batch = config_of(3, **options), batch_of(samples, 3)
+    statistics = summarise(batch, compute_agreement_of(batch, config), config)
+    run = RunFacts(n_changed=2, coverage="assumed", seconds=1.5, versions={"numpy": "2"})
+    worst = [{"id": "0" * 24, "filepath": "/a/b.jpg", "score": 0.25, "n_units": 3, "n_disputed": 2}]
+    return build_report(statistics, config, config.annotators, CLASS_NAMES, worst, run)
+
+
+@pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
+def test_a_report_survives_a_dict_and_json(method: str) -> None:
+    report = _report(method=method)
+    assert AgreementReport.from_dict(report.to_dict()) == report
+    text = json.dumps(report.to_dict(), allow_nan=False)
+    assert AgreementReport.from_dict(json.loads(text)) == report
+
+
+def test_a_report_without_samples_survives_json_and_has_no_numbers() -> None:
+    report = report_of([], config_of(2))
+    assert AgreementReport.from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False))) == report
+    assert (report.score.mean, report.alpha.pooled, report.alpha.mean, report.pairs) == (None, None, None, [])
+    assert (report.n_samples, report.n_rated, report.n_units, report.alpha.undefined) == (0, 0, 0, {})
+
+
+def test_the_dict_has_the_documented_entries() -> None:
+    values = _report().to_dict()
+    assert {"pooled", "mean", "n_defined", "undefined"} <= set(values["alpha"])
+    assert values["score"]["mean"] is not None
+    assert {"n_samples", "n_rated", "n_units", "n_objects", "pairs", "annotators", "config"} <= set(values)
+    assert values["config"]["fields"] == ["alice", "bob", "carol"]
+
+
+def test_the_report_is_printed_to_the_file_given(tmp_path) -> None:
+    path = tmp_path / "report.txt"
+    with path.open("w", encoding="utf-8") as file:
+        _report().print_report(file=file)
+    assert "alice" in path.read_text(encoding="utf-8")

@@ -1,0 +1,152 @@
+"""Overlaps of boxes: published cases, edge cases, pixel counting."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.metrics.golden_cases import GOLDEN, corners, fraction
+
+from annotator_agreement import metrics
+
+ALL_PAIRS = {"iou": metrics.box_iou, "dice": metrics.box_dice, "iom": metrics.box_iom}
+ROWWISE = {"iou": metrics.box_iou_rowwise, "dice": metrics.box_dice_rowwise, "iom": metrics.box_iom_rowwise}
+NAN = float("nan")
+
+
+@pytest.mark.parametrize("case", GOLDEN["boxes"], ids=lambda case: case["name"])
+def test_boxes_of_the_source_documents_have_their_exact_iou(case: dict) -> None:
+    a = np.array([corners(case["a"], case["format"])], dtype=float)
+    b = np.array([corners(case["b"], case["format"])], dtype=float)
+    expected = fraction(case["iou_exact"]) if "iou_exact" in case else case["iou"]
+    assert_allclose(metrics.box_iou(a, b), [[expected]], rtol=0, atol=1e-15)
+    assert_allclose(metrics.box_iou(b, a), [[expected]], rtol=0, atol=1e-15)
+    assert_allclose(metrics.box_dice(a, b), [[case.get("dice", 2 * expected / (1 + expected))]], rtol=0, atol=1e-15)
+
+
+# (id, a, b, iou, dice, iom); boxes (x_min, y_min, x_max, y_max), by hand
+EDGE_CASES = [
+    ("nested", (0, 0, 4, 8), (1, 2, 3, 3), 2 / 32, 4 / 34, 1.0),
+    ("nested touching two edges", (0, 0, 4, 8), (0, 6, 1, 8), 2 / 32, 4 / 34, 1.0),
+    ("quarter overlap", (0, 0, 4, 2), (2, 1, 6, 3), 2 / 14, 4 / 16, 2 / 8),
+    ("wide against tall", (0, 2, 10, 3), (4, 0, 5, 9), 1 / 18, 2 / 19, 1 / 9),
+    ("touching edge", (0, 0, 2, 3), (2, 0, 5, 3), 0.0, 0.0, 0.0),
+    ("touching corner", (0, 0, 2, 3), (2, 3, 5, 4), 0.0, 0.0, 0.0),
+    ("disjoint in x", (0, 0, 2, 3), (4, 1, 5, 2), 0.0, 0.0, 0.0),
+    ("disjoint in y", (0, 0, 2, 3), (1, 5, 2, 7), 0.0, 0.0, 0.0),
+    ("disjoint in both axes", (0, 0, 1, 1), (2, 2, 3, 3), 0.0, 0.0, 0.0),
+    ("no width against a box that contains it", (1, 0, 1, 3), (0, 0, 2, 3), 0.0, 0.0, 0.0),
+    ("a point on the border of a box", (0, 0, 2, 3), (2, 1, 2, 1), 0.0, 0.0, 0.0),
+    ("both without area, the same", (1, 1, 1, 4), (1, 1, 1, 4), NAN, NAN, NAN),
+    ("both without area, apart", (0, 0, 0, 0), (5, 1, 9, 1), NAN, NAN, NAN),
+    ("fractional", (0.1, 0.2, 0.35, 0.3), (0.2, 0.25, 0.35, 0.45), 0.0075 / 0.0475, 0.015 / 0.055, 0.0075 / 0.025),
+    ("negative coordinates", (-5, -3, -1, -1), (-3, -2, 1, 0), 2 / 14, 4 / 16, 2 / 8),
+    ("identical fractional", (0.1, 0.7, 0.4, 0.9), (0.1, 0.7, 0.4, 0.9), 1.0, 1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize("case", EDGE_CASES, ids=lambda case: case[0])
+@pytest.mark.parametrize("kind", ALL_PAIRS)
+def test_edge_cases_have_the_value_computed_by_hand(case: tuple, kind: str) -> None:
+    _, a, b, *values = case
+    expected = dict(zip(("iou", "dice", "iom"), values, strict=True))[kind]
+    a, b = np.array([a], dtype=float), np.array([b], dtype=float)
+    assert_allclose(ALL_PAIRS[kind](a, b), [[expected]], rtol=0, atol=1e-12)
+    assert_allclose(ALL_PAIRS[kind](b, a), [[expected]], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ALL_PAIRS)
+@pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 3), (2, 0)])
+def test_sets_without_boxes_give_an_empty_matrix(kind: str, n: int, m: int) -> None:
+    a, b = np.tile([0, 0, 1, 2.0], (n, 1)), np.tile([0, 0, 1, 2.0], (m, 1))
+    assert ALL_PAIRS[kind](a, b).shape == (n, m)
+
+
+def test_an_empty_list_counts_as_no_boxes() -> None:
+    assert metrics.box_iou(np.array([]), np.array([[0, 0, 1, 2.0]])).shape == (0, 1)
+
+
+def test_entry_i_j_compares_box_i_of_a_with_box_j_of_b() -> None:
+    a = np.array([[0, 0, 2, 4], [10, 0, 12, 4.0]])
+    b = np.array([[50, 0, 51, 9], [10, 0, 11, 4], [0, 0, 2, 3.0]])
+    assert_allclose(metrics.box_iou(a, b), [[0, 0, 0.75], [0, 0.5, 0]], rtol=0, atol=1e-15)
+
+
+GOOD = np.array([[0, 0, 1, 2.0]])
+ERRORS = [
+    ("three columns", np.zeros((2, 3)), r"`boxes_a` must have the shape \(N, 4\), got \(2, 3\)"),
+    ("one dimension", np.zeros(4), r"`boxes_a` must have the shape \(N, 4\), got \(4,\)"),
+    ("not a number", np.array([[0, 0, 1, 1], [0, NAN, 1, 1]]), r"`boxes_a` must be finite, got \[0.0, nan, 1.0, 1.0\]"),
+    ("infinite", np.array([[0, 0, np.inf, 1]]), r"`boxes_a` must be finite, got \[0.0, 0.0, inf, 1.0\]"),
+    ("x reversed", np.array([[3, 0, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[3.0, 0.0, 1.0, 1.0\]"),
+    ("y reversed", np.array([[0, 2, 1, 1.0]]), r"`boxes_a` must have max >= min, got \[0.0, 2.0, 1.0, 1.0\]"),
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
+@pytest.mark.parametrize("function", [*ALL_PAIRS.values(), *ROWWISE.values()], ids=lambda f: f.__name__)
+def test_unusable_boxes_are_an_error_that_names_the_argument(case: tuple, function) -> None:
+    _, boxes, message = case
+    with pytest.raises(ValueError, match=message):
+        function(boxes, GOOD)
+    with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes_b")):
+        function(GOOD, boxes)
+
+
+@pytest.mark.parametrize("function", ROWWISE.values(), ids=lambda f: f.__name__)
+def test_rowwise_needs_as_many_boxes_in_a_as_in_b(function) -> None:
+    with pytest.raises(ValueError, match="`boxes_a` and `boxes_b` must have the same length, got 1 and 2"):
+        function(GOOD, np.repeat(GOOD, 2, axis=0))
+
+
+def _boxes(n: int, seed: int) -> np.ndarray:
+    rng = np.random.default_rng(seed)
+    low = rng.uniform(0, [3.0, 1.0], (n, 2))
+    return np.hstack([low, low + rng.uniform(0, [1.0, 2.5], (n, 2))])
+
+
+@pytest.mark.parametrize("kind", ALL_PAIRS)
+def test_rowwise_is_the_diagonal_of_all_pairs(kind: str) -> None:
+    a, b = _boxes(40, 1), _boxes(40, 2)
+    assert_array_equal(ROWWISE[kind](a, b), np.diag(ALL_PAIRS[kind](a, b)))
+    assert ROWWISE[kind](a[:0], b[:0]).shape == (0,)
+
+
+def test_dice_follows_from_iou() -> None:
+    a, b = _boxes(30, 3), _boxes(20, 4)
+    iou = metrics.box_iou(a, b)
+    assert_allclose(metrics.box_dice(a, b), 2 * iou / (1 + iou), rtol=0, atol=1e-14)
+    assert_allclose(metrics.dice_from_iou(iou), metrics.box_dice(a, b), rtol=0, atol=1e-14)
+    assert np.isnan(metrics.dice_from_iou(np.array([NAN]))).all()
+
+
+@st.composite
+def grid_boxes(draw: st.DrawFn) -> tuple[int, int, int, int]:
+    """A box on a grid 11 wide and 7 high, sides may be 0."""
+    x = sorted(draw(st.tuples(st.integers(0, 11), st.integers(0, 11))))
+    y = sorted(draw(st.tuples(st.integers(0, 7), st.integers(0, 7))))
+    return x[0], y[0], x[1], y[1]
+
+
+def _pixels(box: tuple[int, int, int, int]) -> set[tuple[int, int]]:
+    return {(x, y) for x in range(box[0], box[2]) for y in range(box[1], box[3])}
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(grid_boxes(), min_size=1, max_size=4), st.lists(grid_boxes(), min_size=1, max_size=4))
+def test_boxes_on_a_grid_overlap_as_their_pixels_do(a: list, b: list) -> None:
+    array_a, array_b = np.array(a, dtype=float), np.array(b, dtype=float)
+    results = {kind: function(array_a, array_b) for kind, function in ALL_PAIRS.items()}
+    for i, p in enumerate(map(_pixels, a)):
+        for j, q in enumerate(map(_pixels, b)):
+            shared, smaller = len(p & q), min(len(p), len(q))
+            expected = {
+                "iou": shared / len(p | q) if p | q else NAN,
+                "dice": 2 * shared / (len(p) + len(q)) if p | q else NAN,
+                "iom": shared / smaller if smaller else (0.0 if p | q else NAN),
+            }
+            for kind, value in expected.items():
+                assert_allclose(results[kind][i, j], value, rtol=0, atol=1e-14, err_msg=f"{kind} of {a[i]} and {b[j]}")

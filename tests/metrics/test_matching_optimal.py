@@ -1,0 +1,273 @@
+"""The method ``optimal`` against all partitions of up to 7 objects, and cases by hand."""
+
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.metrics.golden_cases import GOLDEN
+from tests.metrics.matching_oracle import (
+    best_by_enumeration,
+    best_by_subsets,
+    match,
+    node_weights,
+    partition_of,
+    sorted_rows,
+    total_of,
+)
+
+SETTINGS = settings(max_examples=120, deadline=None, derandomize=True)
+
+
+@st.composite
+def grid_rows(draw: st.DrawFn) -> list:
+    """Up to 7 overlapping boxes of whole numbers, so that many similarities and totals are equal."""
+    row = st.tuples(
+        st.just(0),
+        st.integers(0, 3),
+        st.integers(1, 3),
+        *[st.integers(0, 3), st.integers(0, 2), st.integers(1, 5), st.integers(1, 3)],
+    )
+    rows = draw(st.lists(row, min_size=1, max_size=7))
+    return sorted_rows([(s, r, c, x, y, x + w, y + h) for s, r, c, x, y, w, h in rows])
+
+
+@st.composite
+def jittered_rows(draw: st.DrawFn) -> list:
+    """Up to 7 boxes around one or two places, 20 wide and 8 high give or take a third, without exact ties."""
+    shift = st.floats(-6.0, 6.0, allow_subnormal=False)
+    low = st.floats(-2.5, 2.5, allow_subnormal=False)
+    row = st.tuples(st.integers(0, 3), st.integers(1, 3), st.sampled_from([0.0, 9.0]), shift, low, shift, low)
+    rows = draw(st.lists(row, min_size=2, max_size=7))
+    return sorted_rows([(0, r, c, at + x, y, at + 20 + w, 8 + h) for r, c, at, x, y, w, h in rows])
+
+
+THRESHOLDS = st.sampled_from([0.25, 1 / 3, 0.5, 0.6, 0.75])
+KINDS = st.sampled_from(["iou", "dice"])
+
+
+def _check_stage(rows: list, nodes: list, unit_of_node: np.ndarray, threshold: float, kind: str) -> bool:
+    """Compare a stage with all partitions of its nodes; returns whether the best partition is unique."""
+    weights = node_weights(rows, nodes, threshold, kind)
+    best = best_by_enumeration(weights)
+    found = partition_of(unit_of_node)
+    assert total_of(weights, found) == pytest.approx(best.total, rel=0, abs=1e-8)
+    assert len(found) == best.n_groups
+    unique = len(best.partitions) == 1
+    if unique and best.runner_up < best.total - 1e-6:
+        assert found == best.partitions[0]
+    return unique
+
+
+@SETTINGS
+@given(st.one_of(grid_rows(), jittered_rows()), THRESHOLDS, KINDS)
+def test_geometry_alone_gives_the_best_of_all_partitions(rows: list, threshold: float, kind: str) -> None:
+    matching = match(rows, threshold=threshold, similarity=kind, classes="ignore")
+    _check_stage(rows, [[k] for k in range(len(rows))], matching.unit, threshold, kind)
+    assert matching.n_inexact == 0
+
+
+@SETTINGS
+@given(st.one_of(grid_rows(), jittered_rows()), THRESHOLDS, KINDS)
+def test_required_classes_give_the_best_of_all_partitions_of_every_class(
+    rows: list, threshold: float, kind: str
+) -> None:
+    matching = match(rows, threshold=threshold, similarity=kind, classes="require")
+    units_of_classes = 0
+    for category in {row[2] for row in rows}:
+        members = [k for k, row in enumerate(rows) if row[2] == category]
+        _check_stage(rows, [[k] for k in members], matching.unit[members], threshold, kind)
+        units_of_classes += len(set(matching.unit[members].tolist()))
+    assert matching.n_units == units_of_classes  # no unit has two classes
+
+
+@SETTINGS
+@given(st.one_of(grid_rows(), jittered_rows()), THRESHOLDS, KINDS)
+def test_preferred_classes_join_the_units_of_the_first_stage_in_the_best_way(
+    rows: list, threshold: float, kind: str
+) -> None:
+    first = match(rows, threshold=threshold, similarity=kind, classes="require").unit  # checked above
+    matching = match(rows, threshold=threshold, similarity=kind, classes="prefer")
+    nodes = [np.flatnonzero(first == u).tolist() for u in range(int(first.max()) + 1)]
+    for node in nodes:
+        assert len(set(matching.unit[node].tolist())) == 1  # units of the first stage stay whole
+    _check_stage(rows, nodes, matching.unit[[node[0] for node in nodes]], threshold, kind)
+
+
+@SETTINGS
+@given(
+    st.one_of(grid_rows(), jittered_rows()),
+    THRESHOLDS,
+    st.sampled_from(["optimal", "recursive", "mutual_best"]),
+    st.sampled_from(["prefer", "ignore", "require"]),
+)
+def test_every_object_is_in_one_unit_and_a_unit_has_one_object_of_an_annotator(
+    rows: list, threshold: float, method: str, classes: str
+) -> None:
+    several = [(s, *row[1:]) for s in range(2) for row in rows]
+    matching = match(several, threshold=threshold, method=method, classes=classes)
+    assert matching.unit.shape == (len(several),)
+    first = [np.flatnonzero(matching.unit == u)[0] for u in range(matching.n_units)]
+    assert first == sorted(first)  # every number is used, in the order of the first objects
+    for unit in partition_of(matching.unit):
+        assert len({several[k][0] for k in unit}) == 1
+        assert len({several[k][1] for k in unit}) == len(unit)
+        if classes == "require" and method != "mutual_best":
+            assert len({several[k][2] for k in unit}) == 1
+    n = len(rows)
+    assert partition_of(matching.unit[:n]) == partition_of(matching.unit[n:])  # samples do not influence each other
+
+
+@pytest.mark.parametrize("classes", ["ignore", "prefer"])
+@pytest.mark.parametrize("seed", range(6))
+def test_crowds_of_more_objects_than_are_enumerated_are_matched_in_the_best_way(seed: int, classes: str) -> None:
+    rng = np.random.default_rng(seed)
+    boxes = np.array([3.0, 2.0, 23.0, 10.0]) + rng.normal(0, [2.5, 0.7, 2.5, 0.7], (11, 4))
+    rows = sorted_rows([(0, k % 4, int(rng.integers(1, 4)), *box) for k, box in enumerate(boxes.tolist())])
+    matching = match(rows, classes=classes)
+    nodes = [[k] for k in range(len(rows))]
+    if classes == "prefer":
+        first = match(rows, classes="require").unit
+        nodes = [np.flatnonzero(first == u).tolist() for u in range(int(first.max()) + 1)]
+    weights = node_weights(rows, nodes, 0.5)
+    table = np.array(weights, dtype=float)  # None becomes nan
+    total, n_units = best_by_subsets(np.nan_to_num(table), np.isnan(table))
+    found = partition_of(matching.unit[[node[0] for node in nodes]])
+    assert total_of(weights, found) == pytest.approx(total, rel=0, abs=1e-8)
+    assert (len(found), matching.n_hard > 0, matching.n_inexact) == (n_units, True, 0)
+
+
+def _irregular_rows(seed: int) -> list:
+    """Noisy boxes of 3 annotators on 4 samples, crowded, without ties."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for sample in range(4):
+        for x, y in rng.uniform(0, [30, 12], (6, 2)):
+            for annotator in range(3):
+                if rng.random() < 0.85:
+                    box = np.array([x, y, x + 14, y + 6]) + rng.normal(0, [1.5, 0.8, 1.5, 0.8])
+                    rows.append((sample, annotator, int(rng.integers(1, 4)), *box.tolist()))
+    return sorted_rows(rows)
+
+
+@pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
+@pytest.mark.parametrize("seed", range(8))
+def test_neither_the_order_of_anything_nor_the_names_of_classes_change_the_partition(seed: int, classes: str) -> None:
+    rows = _irregular_rows(seed)
+    expected = partition_of(match(rows, classes=classes).unit)
+    rng = np.random.default_rng(seed + 50)
+    samples, annotators, names = rng.permutation(4), rng.permutation(3), [0, *(rng.permutation(3) + 5)]
+    shuffled = rng.permutation(len(rows)).tolist()
+    renamed = [(int(samples[s]), int(annotators[r]), int(names[c]), *box) for s, r, c, *box in rows]
+    order = sorted(shuffled, key=lambda k: renamed[k][:2])
+    unit = match([renamed[k] for k in order], classes=classes).unit
+    back = np.empty(len(rows), np.int64)
+    back[order] = unit
+    assert partition_of(back) == expected
+
+
+CHAIN = [(0, k, 1, *box) for k, box in enumerate(GOLDEN["intransitive_chain"])]
+
+
+ORDERS = list(permutations(range(3)))
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_a_chain_of_three_boxes_gains_most_as_a_pair_and_a_single_box(order: tuple) -> None:
+    # totals: pair and single 0.6 - 0.5 = 0.1; all three 0.1 + 0.1 - 1/6 = 0.0333
+    rows = sorted_rows([(0, order[k], *CHAIN[k][2:]) for k in range(3)])
+    assert sorted(map(len, partition_of(match(rows).unit))) == [1, 2]
+
+
+def test_a_chain_whose_ends_lose_less_than_a_link_gains_is_one_unit() -> None:
+    # shift s of 100: IoU of neighbours 0.8182 (s = 10), of the ends 2/3; at 0.7 the ends lose 0.033
+    chain = [(0, k, 1, 10.0 * k, 0.0, 100.0 + 10.0 * k, 30.0) for k in range(3)]
+    assert match(chain, threshold=0.7).n_units == 1
+
+
+def _vehicles(*classes: int) -> list:
+    return [(0, k, c, 2.0, 1.0, 9.0, 4.0) for k, c in enumerate(classes)]
+
+
+def test_preferred_classes_keep_a_dissenting_class_in_the_unit() -> None:
+    assert match(_vehicles(1, 1, 2), classes="prefer").unit.tolist() == [0, 0, 0]
+
+
+def test_required_classes_leave_a_dissenting_class_alone() -> None:
+    assert match(_vehicles(1, 1, 2), classes="require").unit.tolist() == [0, 0, 1]
+
+
+def test_preferred_classes_take_the_same_class_before_the_better_overlap() -> None:
+    rows = [(0, 0, 1, 0, 0, 10, 4), (0, 1, 1, 2, 0, 10, 4), (0, 1, 2, 0, 0, 10, 4)]
+    assert match(rows, classes="prefer").unit.tolist() == [0, 0, 1]
+    assert match(rows, classes="ignore").unit.tolist() == [0, 1, 0]
+
+
+def test_preferred_classes_count_every_pair_of_units_that_do_not_overlap() -> None:
+    # a wide box (class 3) over two units of two that lie side by side; threshold 0.25, IoU with the wide box 0.5:
+    # joining one unit gains 2 · 0.25, joining the other as well gains 2 · 0.25 and loses 4 · 0.25
+    left, right, wide = (0.0, 0.0, 5.0, 2.0), (5.0, 0.0, 10.0, 2.0), (0.0, 0.0, 10.0, 2.0)
+    rows = [(0, 0, 1, *left), (0, 1, 1, *left), (0, 2, 2, *right), (0, 3, 2, *right), (0, 4, 3, *wide)]
+    assert sorted(map(len, partition_of(match(rows, threshold=0.25).unit))) == [2, 3]
+
+
+HALF = [(0, 0, 1, 0, 0, 10, 10), (0, 1, 1, 0, 0, 10, 5)]
+
+
+@pytest.mark.parametrize(("method", "n_units"), [("optimal", 1), ("recursive", 2)])
+@pytest.mark.parametrize("scale", [1.0, 1 / 640, 1 / 3, 0.1])
+def test_a_pair_exactly_at_the_threshold_matches_only_in_the_optimal_method(
+    method: str, n_units: int, scale: float
+) -> None:
+    rows = [(*row[:3], *(value * scale for value in row[3:])) for row in HALF]
+    assert match(rows, method=method, threshold=0.5).n_units == n_units
+
+
+@pytest.mark.parametrize("method", ["optimal", "recursive"])
+def test_similarity_says_what_the_threshold_is_compared_with(method: str) -> None:
+    # IoU 0.5, Dice 2/3
+    assert match(HALF, method=method, threshold=0.6).n_units == 2
+    assert match(HALF, method=method, threshold=0.6, similarity="dice").n_units == 1
+
+
+def test_components_that_need_a_decision_are_counted() -> None:
+    certain = [(0, 0, 1, 0, 0, 10, 4), (0, 1, 1, 1, 0, 10, 4)]
+    disputed = [(1, 0, 1, 0, 0, 10, 4), (1, 1, 1, 1, 0, 10, 4), (1, 1, 1, 0, 0, 9, 4)]
+    assert match(certain).n_hard == 0
+    assert match(certain + disputed).n_hard == 1
+
+
+@pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
+@pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
+def test_no_objects_give_no_units(method: str, classes: str) -> None:
+    matching = match([], method=method, classes=classes)
+    assert (matching.unit.shape, matching.n_units, matching.n_hard) == ((0,), 0, 0)
+
+
+@pytest.mark.parametrize("n_annotators", [63, 64, 130])
+def test_more_annotators_than_bits_of_a_word_are_told_apart(n_annotators: int) -> None:
+    rows = [(0, r, 1 + r % 2, 0.0, 0.0, 7.0, 3.0) for r in range(n_annotators)]
+    assert match(rows).n_units == 1
+    twice = sorted_rows([*rows, (0, n_annotators - 1, 1, 0.0, 0.0, 7.0, 3.0)])
+    assert match(twice).n_units == 2
+
+
+ERRORS = [
+    ({"threshold": 0.0}, r"`threshold` must be in \(0, 1\], got 0.0"),
+    ({"threshold": 1.5}, r"`threshold` must be in \(0, 1\], got 1.5"),
+    ({"threshold": float("nan")}, r"`threshold` must be in \(0, 1\], got nan"),
+    ({"similarity": "giou"}, r"`similarity` must be one of \('iou', 'dice'\), got 'giou'"),
+    ({"method": "greedy"}, r"`method` must be one of \('optimal', 'recursive', 'mutual_best'\), got 'greedy'"),
+    ({"classes": "strict"}, r"`classes` must be one of \('prefer', 'ignore', 'require'\), got 'strict'"),
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: str(case[0]))
+def test_unknown_options_are_an_error_that_names_the_option(case: tuple) -> None:
+    options, message = case
+    with pytest.raises(ValueError, match=message):
+        match(HALF, **options)

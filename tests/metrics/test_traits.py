@@ -1,0 +1,177 @@
+"""What holds for every metric: a registry of traits, and a test that no metric was forgotten."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from annotator_agreement import metrics
+from annotator_agreement.metrics import Objects, box_iou, box_overlaps
+
+Labels = np.ndarray
+
+#: public names that are no metrics
+NOT_METRICS = {
+    "Alignment": "values of a metric, tested with mutual_best",
+    "Matching": "result of match_objects",
+    "NominalTally": "sufficient statistics, tested with alpha",
+    "Objects": "columns",
+    "Overlaps": "columns",
+    "box_overlaps": "finds pairs, tested with objects",
+    "match_objects": "a method, tested with matching",
+}
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric as a function of what two annotators labelled, with its traits.
+
+    ``labels``: ``boxes`` (of one image) or ``codes`` (a class for every unit). ``each``: the metric gives a value for
+    every pair of boxes (``all``) or every row (``row``) instead of one for the image.
+    """
+
+    of: Callable[[Labels, Labels], np.ndarray | float]
+    labels: str
+    each: str = ""
+    lowest: float = 0.0
+    highest: float = 1.0
+    symmetric: bool = True
+    identity: float = 1.0
+
+
+def _matched(a: Labels, b: Labels) -> tuple[float, int]:
+    """Sum of IoU and number of matched pairs."""
+    objects = Objects(*(np.r_[np.full(len(a), k), np.full(len(b), v)] for k, v in ((0, 0), (0, 1), (1, 1))))
+    unit = metrics.match_objects(objects, box_overlaps(objects, np.r_[a, b])).unit
+    i, j = np.nonzero(unit[: len(a), None] == unit[None, len(a) :])
+    return float(box_iou(a, b)[i, j].sum()), len(i)
+
+
+def _alpha_by_group(a: Labels, b: Labels) -> np.ndarray:
+    unit = np.arange(len(a))
+    same = a == b
+    units, codes = np.r_[unit, unit[~same]], np.r_[a, b[~same]]
+    counts = np.r_[np.where(same, 2, 1), np.ones((~same).sum(), np.int64)]
+    return metrics.alpha_by_group(units, codes, counts, np.zeros(len(a), np.int64), 1)
+
+
+METRICS = {
+    "alpha_by_group": Metric(_alpha_by_group, "codes", lowest=-np.inf),
+    "box_dice": Metric(metrics.box_dice, "boxes", each="all"),
+    "box_dice_rowwise": Metric(metrics.box_dice_rowwise, "boxes", each="row"),
+    "box_iom": Metric(metrics.box_iom, "boxes", each="all"),
+    "box_iom_rowwise": Metric(metrics.box_iom_rowwise, "boxes", each="row"),
+    "box_iou": Metric(metrics.box_iou, "boxes", each="all"),
+    "box_iou_rowwise": Metric(metrics.box_iou_rowwise, "boxes", each="row"),
+    "dice_from_iou": Metric(lambda a, b: metrics.dice_from_iou(box_iou(a, b)), "boxes", each="all"),
+    "f1_score": Metric(lambda a, b: metrics.f1_score(_matched(a, b)[1], len(a), len(b)), "boxes"),
+    "krippendorff_alpha": Metric(
+        lambda a, b: metrics.krippendorff_alpha(np.column_stack([a, b]).astype(float)), "codes", lowest=-np.inf
+    ),
+    "mean_max_iou": Metric(lambda a, b: metrics.mean_max_iou(box_iou(a, b))[2], "boxes"),
+    "panoptic_quality": Metric(lambda a, b: metrics.panoptic_quality(_matched(a, b)[0], len(a), len(b)), "boxes"),
+    "percent_agreement": Metric(lambda a, b: metrics.percent_agreement(np.column_stack([a, b]).astype(float)), "codes"),
+    "segmentation_quality": Metric(lambda a, b: metrics.segmentation_quality(*_matched(a, b)), "boxes"),
+}
+
+
+def test_no_metric_was_forgotten() -> None:
+    assert sorted([*METRICS, *NOT_METRICS]) == sorted(metrics.__all__)
+
+
+@pytest.mark.parametrize("name", METRICS)
+def test_every_metric_says_when_it_is_undefined(name: str) -> None:
+    assert "Undefined:" in (getattr(metrics, name).__doc__ or "")
+
+
+def _labels(kind: str, seed: int) -> tuple[Labels, Labels]:
+    """What two annotators labelled, alike but not the same; sides and axes differ."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(2, 7))
+    if kind == "codes":
+        a = np.r_[1, 2, rng.integers(1, 5, n)]
+        return a, np.where(rng.random(len(a)) < 0.6, a, rng.integers(1, 5, len(a)))
+    low = rng.uniform(0, [20.0, 6.0], (n, 2))
+    a = np.hstack([low, low + rng.uniform(1.0, [9.0, 4.0], (n, 2))])
+    b = np.sort((a + rng.normal(0, 0.8, a.shape)).reshape(-1, 2, 2), axis=1).reshape(-1, 4)
+    return a, b
+
+
+each_metric = pytest.mark.parametrize("name", METRICS)
+each_seed = given(st.integers(0, 10_000))
+few = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+@each_metric
+@few
+@each_seed
+def test_swapping_the_annotators_changes_nothing(name: str, seed: int) -> None:
+    metric = METRICS[name]
+    a, b = _labels(metric.labels, seed)
+    swapped = np.asarray(metric.of(b, a))
+    assert metric.symmetric
+    assert_allclose(swapped.T if metric.each == "all" else swapped, metric.of(a, b), rtol=0, atol=1e-12)
+
+
+@each_metric
+@few
+@each_seed
+def test_values_are_within_their_bounds(name: str, seed: int) -> None:
+    metric = METRICS[name]
+    values = np.atleast_1d(metric.of(*_labels(metric.labels, seed)))
+    values = values[~np.isnan(values)]
+    assert (values >= metric.lowest).all()
+    assert (values <= metric.highest + 1e-12).all()
+
+
+@each_metric
+@few
+@each_seed
+def test_an_annotator_agrees_with_himself(name: str, seed: int) -> None:
+    metric = METRICS[name]
+    a, _ = _labels(metric.labels, seed)
+    value = np.asarray(metric.of(a, a))
+    assert_allclose(np.diag(value) if metric.each == "all" else value, metric.identity, rtol=0, atol=1e-12)
+
+
+@each_metric
+@few
+@each_seed
+def test_the_order_of_labels_does_not_matter(name: str, seed: int) -> None:
+    metric = METRICS[name]
+    a, b = _labels(metric.labels, seed)
+    rng = np.random.default_rng(seed)
+    p, q = rng.permutation(len(a)), rng.permutation(len(b))
+    expected = np.asarray(metric.of(a, b))
+    if metric.each == "all":
+        assert_allclose(metric.of(a[p], b[q]), expected[np.ix_(p, q)], rtol=0, atol=1e-12)
+    elif metric.each == "row":
+        assert_allclose(metric.of(a[p], b[p]), expected[p], rtol=0, atol=1e-12)
+    else:  # units of codes stay together, boxes are independent
+        assert_allclose(metric.of(a[p], b[p if metric.labels == "codes" else q]), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.labels == "codes"])
+@few
+@each_seed
+def test_the_names_of_classes_do_not_matter(name: str, seed: int) -> None:
+    metric = METRICS[name]
+    a, b = _labels("codes", seed)
+    names = np.random.default_rng(seed).permutation(20)
+    assert_allclose(metric.of(names[a], names[b]), metric.of(a, b), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.labels == "boxes"])
+@few
+@each_seed
+def test_the_unit_of_each_axis_does_not_matter(name: str, seed: int) -> None:
+    metric = METRICS[name]
+    a, b = _labels("boxes", seed)
+    scale = np.array([1 / 640, 3.0, 1 / 640, 3.0])
+    assert_allclose(metric.of(a * scale, b * scale), metric.of(a, b), rtol=0, atol=1e-9)
