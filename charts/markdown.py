@@ -17,9 +17,7 @@ def report_markdown(report: AgreementReport) -> str:
     given, local = report.class_given_match, report.localisation
     undefined = sum(alpha.undefined.values())
     lines = [
-        f"### Run `{report.run_key}`",
-        "",
-        f"**Score {shown_number(report.score.mean)}** (mean over {report.score.n} samples) · "
+        f"Run `{report.run_key}`: **score {shown_number(report.score.mean)}** (mean over {report.score.n} samples) · "
         f"**Krippendorff's α {shown_number(alpha.pooled)}** (mean per image {shown_number(alpha.mean)}, defined on "
         f"{alpha.n_defined}, undefined on {undefined})",
         "",

@@ -60,6 +60,10 @@ SOURCES_TOLD = {
 }
 
 
+#: colours of the annotators' boxes in the App
+COLORS = {"alice": "#7fe07f", "bob": "#5aa9ff", "carol": "#ff8c42"}
+
+
 def build_demo_dataset(image_dir: Path, name: str = DATASET_NAME) -> fo.Dataset:
     """Create the persistent demo dataset, replacing a dataset that has the name already.
 
@@ -85,6 +89,9 @@ def build_demo_dataset(image_dir: Path, name: str = DATASET_NAME) -> fo.Dataset:
     dataset.compute_metadata(progress=False)
     dataset.description = DESCRIPTION
     dataset.info = {"annotators": HABITS_TOLD, "sources": SOURCES_TOLD, "seed": SEED}
+    dataset.app_config.color_scheme = fo.ColorScheme(
+        color_by="field", fields=[{"path": name, "fieldColor": color} for name, color in COLORS.items()]
+    )
     dataset.save()
     return dataset
 

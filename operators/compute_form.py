@@ -95,7 +95,11 @@ def compute_form(ctx: foo.ExecutionContext) -> types.Property:
     fields = _fields_input(inputs, ctx, candidates)
     if len(fields) == 1:
         _attribute_inputs(inputs, ctx, fields[0])
-    _run_key_inputs(inputs, dataset)
+    default_key = _run_key_inputs(inputs, dataset)
+    problem = _problem(ctx, fields, default_key)
+    if problem is not None:
+        shown = inputs.view("problem", types.Error(label=problem))
+        shown.invalid, shown.error_message = True, problem
     inputs.float(
         "iou",
         label="Threshold",
@@ -110,9 +114,6 @@ def compute_form(ctx: foo.ExecutionContext) -> types.Property:
         for value, label in values.items():
             choices.add_choice(value, label=label)
         inputs.enum(name, list(values), label=title, default=next(iter(values)), view=choices)
-    problem = _problem(ctx, fields)
-    if problem is not None:
-        inputs.view("problem", types.Error(label=problem)).invalid = True
     return types.Property(inputs, view=prompt)
 
 
@@ -141,7 +142,6 @@ def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, field: st
         attributes,
         label="Attribute with the annotator",
         description="Attribute of the labels that names their annotator",
-        required=True,
         view=types.AutocompleteView(),
     )
     inputs.enum(
@@ -168,7 +168,8 @@ def _attribute_choices(dataset: fo.Dataset, field: str) -> tuple[list[str], list
     return simple, lists
 
 
-def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> None:
+def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> str:
+    """Ask for the run key; returns its default, a key that is free."""
     existing = list_agreements(dataset)
     key, number = names.DEFAULT_RUN_KEY, 2
     while key in existing:
@@ -178,7 +179,6 @@ def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> None:
         label="Run key",
         description="Name of the run; all fields that it writes begin with it",
         default=key,
-        required=True,
     )
     if existing:
         inputs.bool(
@@ -188,14 +188,13 @@ def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> None:
             default=False,
             view=types.SwitchView(),
         )
+    return key
 
 
-def _problem(ctx: foo.ExecutionContext, fields: list[str]) -> str | None:
+def _problem(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> str | None:
     """What is wrong with the input, as far as the schema tells."""
-    options = options_of({**ctx.params, "fields": fields})
+    options = options_of({"run_key": default_key, **ctx.params, "fields": fields})
     overwrite = options.pop("overwrite", False)
-    if "run_key" not in options:
-        return None  # the form has not been filled with its defaults yet
     try:
         if len(fields) == 1 and "annotator_attribute" not in options:
             raise AgreementInputError(

@@ -1,0 +1,89 @@
+"""The App in a real Chromium: start both, and find the App's parts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from .private_fiftyone import ROOT, free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+_START_SECONDS = 120
+_ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def find_chromium() -> str | None:
+    """The Chromium of this machine, None where there is none."""
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+
+
+@contextlib.contextmanager
+def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
+    """The App with the demo dataset; gives the address of the dataset's page."""
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    log_path = folder / "app.log"
+    with log_path.open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "dev.app_server", str(port), dataset_name, str(folder / "images")],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT,
+            env=dict(os.environ, PYTHONUNBUFFERED="1"),
+        )
+        try:
+            deadline = time.monotonic() + _START_SECONDS
+            while "READY" not in log_path.read_text():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"The App did not start:\n{log_path.read_text()}")
+                time.sleep(0.2)
+            yield f"http://127.0.0.1:{port}/datasets/{dataset_name}"
+        finally:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+@contextlib.contextmanager
+def open_page(address: str, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
+    """A page of the App in Chromium, with its grid of samples loaded."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=_ARGUMENTS)
+        context = browser.new_context(viewport={"width": width, "height": height})
+        # without these a popover with an invisible backdrop takes all clicks
+        context.add_init_script(
+            "window.IS_PLAYWRIGHT = true; localStorage.setItem('fiftyone-enterprise-tooltip-seen', 'true');"
+        )
+        context.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
+        page = context.new_page()
+        page.set_default_timeout(30_000)
+        page.goto(address, wait_until="domcontentloaded")
+        page.wait_for_selector("[data-cy='fo-grid'] [data-cy='looker']")
+        yield page
+        browser.close()

@@ -1,0 +1,44 @@
+"""Operators by URI through FiftyOne's registry, with real execution contexts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+PLUGIN = "@annotator/agreement"
+
+
+@pytest.fixture
+def operator(private_fiftyone) -> Callable[[str], Any]:
+    """An operator of the plugin as FiftyOne knows it."""
+    import fiftyone.operators as foo
+
+    return lambda name: foo.get_operator(f"{PLUGIN}/{name}")
+
+
+@pytest.fixture
+def context(private_fiftyone) -> Callable[..., Any]:
+    """A real execution context: ``context(operator, dataset, view=None, **params)``."""
+    from fiftyone.operators.executor import ExecutionContext, Executor
+
+    def make(operator: Any, dataset: Any, view: Any = None, **params: Any) -> Any:
+        request = {"dataset_name": dataset.name if dataset is not None else None, "params": params}
+        if view is not None:
+            request["view"] = view._serialize()
+            request["view_target"] = "CURRENT_VIEW"
+        return ExecutionContext(request, executor=Executor(), operator_uri=operator.uri)
+
+    return make
+
+
+@pytest.fixture
+def form(context) -> Callable[..., dict[str, Any]]:
+    """The inputs of an operator's form, as the App gets them."""
+
+    def make(operator: Any, dataset: Any, **params: Any) -> dict[str, Any]:
+        schema = operator.resolve_type(context(operator, dataset, **params), "inputs").to_json()
+        return schema["type"]["properties"]
+
+    return make

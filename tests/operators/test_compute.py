@@ -1,0 +1,149 @@
+"""The operator that computes agreement: form, execution, delegation, Python."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import fiftyone.operators as foo
+import pytest
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def compute(operator):
+    return operator("compute_agreement")
+
+
+def test_the_form_is_ready_to_execute_as_it_opens(compute, make_dataset, form):
+    dataset = make_dataset()
+    dataset.add_sample_field("scene", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
+    inputs = form(compute, dataset)
+    assert inputs["fields"]["default"] == ANNOTATORS
+    assert [choice["value"] for choice in inputs["fields"]["view"]["choices"]] == ANNOTATORS
+    assert inputs["run_key"]["default"] == "agreement"
+    defaults = {name: entry["default"] for name, entry in inputs.items() if entry.get("default") is not None}
+    assert "problem" not in form(compute, dataset, **defaults)
+
+
+def test_attribute_mode_is_offered_when_one_field_is_chosen(compute, make_dataset, form):
+    dataset = make_dataset()
+    dataset.add_sample_field("alice.detections.rater", fo.StringField)
+    dataset.add_sample_field("raters", fo.ListField, subfield=fo.StringField)
+    assert "annotator_attribute" not in form(compute, dataset, fields=ANNOTATORS, run_key="agreement")
+    inputs = form(compute, dataset, fields=["alice"], run_key="agreement")
+    assert inputs["annotator_attribute"]["type"]["values"] == ["rater"]
+    assert inputs["assigned_field"]["type"]["values"] == ["raters"]
+    assert inputs["problem"]["invalid"]
+    filled = form(compute, dataset, fields=["alice"], run_key="agreement", annotator_attribute="rater")
+    assert "problem" not in filled
+
+
+@pytest.mark.parametrize(
+    ("params", "message"),
+    [
+        ({"fields": []}, "needs at least 2 annotators"),
+        ({"fields": ["alice"]}, "Choose a second field, or the attribute"),
+        ({"run_key": "label"}, "`label` is a field of Detection"),
+        ({"run_key": "Not a key"}, "must be lower-case letters"),
+        ({"run_key": "taken"}, "`taken_score` is a field of the dataset"),
+        ({"iou": 0.0}, r"`iou` must be in (0, 1], got 0.0"),
+    ],
+)
+def test_what_is_wrong_is_shown_in_the_form(compute, make_dataset, form, params, message):
+    dataset = make_dataset()
+    dataset.add_sample_field("taken_score", fo.FloatField)
+    inputs = form(compute, dataset, **{"fields": ANNOTATORS, "run_key": "agreement", **params})
+    assert inputs["problem"]["invalid"]
+    assert message in inputs["problem"]["view"]["label"]
+
+
+def test_a_dataset_without_label_fields_gets_a_sentence(compute, make_dataset, form):
+    inputs = form(compute, make_dataset({}))
+    assert list(inputs) == ["nothing_to_compare"]
+    assert inputs["nothing_to_compare"]["invalid"]
+
+
+def test_the_next_run_gets_a_key_of_its_own(compute, make_dataset, form):
+    dataset = make_dataset()
+    compute(dataset, ANNOTATORS)
+    inputs = form(compute, dataset)
+    assert inputs["run_key"]["default"] == "agreement_2"
+    assert "overwrite" in inputs
+    assert "problem" in form(compute, dataset, fields=ANNOTATORS, run_key="agreement")
+    assert "problem" not in form(compute, dataset, fields=ANNOTATORS, run_key="agreement", overwrite=True)
+    assert "problem" not in form(compute, dataset, fields=ANNOTATORS, run_key="agreement_2")
+
+
+def test_executing_writes_the_fields_and_returns_a_readable_result(compute, make_dataset):
+    dataset = make_dataset()
+    result = foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": ANNOTATORS}}).result
+    assert result["n_rated"] == 4
+    assert result["worst_samples"][0] == dataset.values("id")[3]
+    assert "**score 0." in result["summary"]
+    dataset.reload()
+    assert dataset.values("agreement_score")[0] == 1.0
+
+
+def test_executing_reloads_the_dataset_in_the_app(compute, make_dataset, context):
+    dataset = make_dataset()
+    ctx = context(compute, dataset, fields=ANNOTATORS, run_key="agreement")
+    compute.execute(ctx)
+    requests = [request["operator_uri"] for request in ctx.executor.to_json()["requests"]]
+    assert "reload_dataset" in requests
+
+
+def test_the_current_view_is_what_is_computed(compute, make_dataset, context):
+    dataset = make_dataset()
+    ctx = context(compute, dataset, view=dataset.limit(2), fields=ANNOTATORS, run_key="agreement")
+    assert compute.execute(ctx)["n_samples"] == 2
+    dataset.reload()
+    assert [value is None for value in dataset.values("agreement_n_annotators")] == [False, False, True, True, True]
+
+
+def test_all_options_of_the_form_reach_the_run(compute, make_dataset):
+    dataset = make_dataset()
+    options = {
+        "classes": "ignore",
+        "missing": "ignore",
+        "empty": "agree",
+        "undefined": "one",
+        "method": "recursive",
+        "similarity": "dice",
+        "invalid": "skip",
+        "iou": 0.3,
+    }
+    params = {"fields": ["alice", "bob"], "run_key": "all_options", **options}
+    foo.execute_operator(compute.uri, {"dataset": dataset, "params": params})
+    dataset.reload()
+    recorded = dataset.get_run_info("all_options").config.options
+    assert {name: recorded[name] for name in options} == options
+
+
+def test_an_error_of_the_input_reaches_the_user(compute, make_dataset):
+    dataset = make_dataset()
+    with pytest.raises(Exception, match="Choose a second field, or the attribute"):
+        foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": ["alice"]}})
+
+
+def test_a_delegated_run_reports_its_progress(compute, make_dataset, monkeypatch):
+    from fiftyone.operators.delegated import DelegatedOperationService
+
+    dataset = make_dataset()
+    request = {"dataset": dataset, "params": {"fields": ANNOTATORS, "run_key": "later"}}
+    queued = foo.execute_operator(compute.uri, request, request_delegation=True)
+    assert queued.delegated
+    service = DelegatedOperationService()
+    document = next(entry for entry in service.list_operations(operator=compute.uri) if entry.run_state == "queued")
+    service.execute_operation(document)
+    done = service.get(document.id)
+    assert done.run_state == "completed"
+    assert done.status.progress == 1.0
+    dataset.reload()
+    assert dataset.values("later_n_units") == [2, 2, 0, 1, 1]
+
+
+def test_from_python_it_returns_the_report(compute, make_dataset):
+    dataset = make_dataset()
+    report = compute(dataset, ANNOTATORS, run_key="by_call", iou=0.6)
+    assert report.to_dict()["config"]["iou"] == 0.6
+    assert report.score.n == 3

@@ -1,0 +1,110 @@
+"""Real annotations, through the operator: LVIS images annotated twice, and the images of the first source document."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+
+import fiftyone as fo
+import pytest
+
+from tests.datasets import coco_dataset
+
+LVIS = "lvis_double/lvis_v1.0_val_doubly_annos_subset200.json"
+
+#: conventions, class handling → mean of the per-image alphas, pooled alpha, images with a defined alpha
+LVIS_ALPHA = [
+    ("agree", "one", "ignore", 0.679026, 0.635151, 200),
+    ("agree", "one", "prefer", 0.688879, 0.648286, 200),
+    ("skip", "none", "ignore", 0.569163, 0.633426, 149),
+    ("skip", "none", "prefer", 0.582387, 0.646623, 149),
+    ("skip", "none", "require", 0.582046, 0.645886, 149),
+]
+LVIS_UNITS = {"ignore": (2121, 1400), "prefer": (2121, 1400), "require": (2123, 1398)}
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["field mode", "attribute mode"])
+def lvis(request, private_fiftyone):
+    from tests.conftest import SHARED_DATA
+
+    path = SHARED_DATA / LVIS
+    if not path.exists():
+        pytest.skip(f"needs the test data in {path}")
+    dataset = coco_dataset(f"lvis-{os.getpid()}-{request.param}", path, attribute_mode=request.param)
+    yield dataset, request.param
+    dataset.delete()
+
+
+@pytest.mark.parametrize(("empty", "undefined", "classes", "mean", "pooled", "n_defined"), LVIS_ALPHA)
+def test_lvis_gives_the_verified_alphas(operator, lvis, empty, undefined, classes, mean, pooled, n_defined):
+    dataset, attribute_mode = lvis
+    where = {"annotator_attribute": "rater_id", "assigned_field": "rater_list"} if attribute_mode else {}
+    fields = "labels" if attribute_mode else ["r1", "r2"]
+    report = operator("compute_agreement")(
+        dataset, fields, classes=classes, empty=empty, undefined=undefined, overwrite=True, **where
+    )
+    assert (report.n_samples, report.n_rated, report.n_empty, report.n_objects) == (200, 200, 14, 3521)
+    assert report.alpha.mean == pytest.approx(mean, abs=5e-7)
+    assert report.alpha.pooled == pytest.approx(pooled, abs=5e-7)
+    assert report.alpha.n_defined == n_defined
+    if empty == "skip":
+        assert report.alpha.undefined == {"no_objects": 14, "single_category": 37}
+    units = {(entry["assigned"], entry["votes"]): entry["units"] for entry in report.existence.votes}
+    assert (report.n_units, units[2, 2]) == LVIS_UNITS[classes]
+    written = dataset.values("labels.detections.agreement_id" if attribute_mode else "r1.detections.agreement_id")
+    assert sum(map(len, written)) == (3521 if attribute_mode else 1751)
+    ids = [sample["agreement_n_units"] for sample in dataset.select_fields("agreement_n_units")]
+    assert sum(ids) == LVIS_UNITS[classes][0]
+
+
+#: file, image → units as columns of annotation ids (-1: missed), and alpha as a fraction
+SOURCE_DOCUMENT = [
+    ("fruits", "apple_banana.jpg", [[1, 2, 3, -1], [6, 5, 4, -1], [9, -1, 8, 7]], (1, 45)),
+    ("smile_fruits", "Smile_at_a_stranger.jpg", [[1, 2, 3, 4, -1], [5, 6, 7, 8, -1], [9, 10, 11, -1, 12]], (41, 83)),
+    ("landscape_annotations", "Landscape.ppm", None, (353, 722)),
+]
+
+
+def _raters_dataset(path, name):
+    """The images of one file with one field an annotator, named by the order of the annotators."""
+    coco = json.loads(path.read_text())
+    categories = {category["id"]: category["name"] for category in coco["categories"]}
+    images = sorted((image for image in coco["images"]), key=lambda image: image["id"])
+    sample = fo.Sample(filepath=f"/raters/{images[0]['file_name']}")
+    for k, image in enumerate(images):
+        scale = [image["width"], image["height"]] * 2
+        labels = [
+            fo.Detection(
+                label=categories[annotation["category_id"]],
+                bounding_box=[value / size for value, size in zip(annotation["bbox"], scale, strict=True)],
+                coco_id=annotation["id"],
+            )
+            for annotation in sorted(coco["annotations"], key=lambda annotation: annotation["id"])
+            if annotation["image_id"] == image["id"]
+        ]
+        sample[f"annotator_{k + 1}"] = fo.Detections(detections=labels)
+    dataset = fo.Dataset(name, persistent=True)
+    dataset.add_sample(sample, dynamic=True)
+    return dataset, [f"annotator_{k + 1}" for k in range(len(images))]
+
+
+@pytest.mark.parametrize(("file", "image", "table", "alpha"), SOURCE_DOCUMENT)
+def test_the_source_document_is_reproduced(operator, shared_data, private_fiftyone, file, image, table, alpha):
+    dataset, fields = _raters_dataset(shared_data / "coco_raters" / f"{file}.json", f"raters-{os.getpid()}-{file}")
+    try:
+        report = operator("compute_agreement")(dataset, fields, method="recursive", classes="ignore")
+        assert dataset.first().filepath.endswith(image)
+        assert report.alpha.pooled == pytest.approx(alpha[0] / alpha[1], abs=1e-12)
+        assert dataset.first().agreement_alpha == report.alpha.pooled
+        units: dict[str, list[int]] = {}
+        sample = dataset.first()
+        for k, field in enumerate(fields):
+            for label in sample[field].detections:
+                units.setdefault(label.agreement_id, [-1] * len(fields))[k] = label.coco_id
+        if table is not None:
+            assert Counter(map(tuple, units.values())) == Counter(zip(*table, strict=True))
+        else:
+            assert len(units) == 14
+    finally:
+        dataset.delete()

@@ -1,0 +1,67 @@
+"""The operators that show, rename and delete runs."""
+
+from __future__ import annotations
+
+import fiftyone.operators as foo
+import pytest
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset, operator):
+    dataset = make_dataset()
+    operator("compute_agreement")(dataset, ANNOTATORS)
+    return dataset
+
+
+def _execute(operator, dataset, **params):
+    result = foo.execute_operator(operator.uri, {"dataset": dataset, "params": params}).result
+    dataset.reload()
+    return result
+
+
+@pytest.mark.parametrize("name", ["show_agreement", "rename_agreement", "delete_agreement"])
+def test_a_dataset_without_runs_gets_a_sentence(operator, make_dataset, form, name):
+    inputs = form(operator(name), make_dataset())
+    assert list(inputs) == ["no_runs"]
+    assert inputs["no_runs"]["invalid"]
+
+
+@pytest.mark.parametrize("name", ["show_agreement", "rename_agreement", "delete_agreement"])
+def test_runs_are_offered_with_their_status(operator, dataset, form, name):
+    dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
+    dataset.register_run("died", dead)
+    inputs = form(operator(name), dataset)
+    assert inputs["run_key"]["type"]["values"] == ["agreement", "died"]
+    assert [choice["label"] for choice in inputs["run_key"]["view"]["choices"]] == ["agreement", "died (running)"]
+
+
+def test_showing_gives_the_stored_report(operator, dataset):
+    result = _execute(operator("show_agreement"), dataset, run_key="agreement")
+    report = operator("show_agreement")(dataset)
+    assert result["report"] == report.to_dict()
+    assert "| alice – bob | 4 |" in result["summary"]
+
+
+def test_deleting_removes_the_run_and_its_fields(operator, dataset):
+    _execute(operator("delete_agreement"), dataset, run_key="agreement")
+    assert dataset.list_runs() == []
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+
+
+def test_renaming_moves_the_run_and_its_fields(operator, dataset, form):
+    rename = operator("rename_agreement")
+    assert form(rename, dataset, run_key="agreement", new_run_key="agreement")["problem"]["invalid"]
+    assert form(rename, dataset, run_key="agreement", new_run_key="No key")["problem"]["invalid"]
+    assert "problem" not in form(rename, dataset, run_key="agreement", new_run_key="round_1")
+    _execute(rename, dataset, run_key="agreement", new_run_key="round_1")
+    assert dataset.list_runs() == ["round_1"]
+    assert dataset.values("round_1_n_units") == [2, 2, 0, 1, 1]
+
+
+def test_calls_from_python(operator, dataset):
+    operator("rename_agreement")(dataset, "agreement", "round_1")
+    assert operator("show_agreement")(dataset, "round_1").run_key == "round_1"
+    operator("delete_agreement")(dataset, "round_1")
+    assert dataset.list_runs() == []

@@ -1,0 +1,26 @@
+"""The README's snippets run as they stand."""
+
+from __future__ import annotations
+
+import re
+
+from dev.private_fiftyone import ROOT
+
+
+def test_the_snippets_of_the_readme_run_one_after_the_other(private_fiftyone, capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    snippets = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(snippets) == 3
+    scope: dict[str, object] = {}
+    for snippet in snippets:
+        exec(compile(snippet, "README.md", "exec"), scope)
+    printed = capsys.readouterr().out
+    assert "Krippendorff's alpha" in printed
+    assert scope["lone"].count("alice.detections") == 1
+    assert len(scope["conflicts"]) == 1
+    scope["dataset"].delete()
+
+
+def test_the_quickstart_has_about_ten_lines():
+    quickstart = re.search(r"## Quickstart\n\n```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    assert len(quickstart.group(1).splitlines()) <= 15
