@@ -75,7 +75,8 @@ def match_objects(
         ValueError: if the threshold is outside (0, 1] or an option is unknown
 
     References:
-        D. Tschirschwitz et al., "Drawing the Same Bounding Box Twice?", BMVC 2022 (``recursive``);
+        D. Tschirschwitz et al., "A Dataset for Analysing Complex Document Layouts in the Digital Humanities and Its
+        Evaluation with Krippendorff's Alpha", GCPR 2022 (``recursive``);
         J. Hajič jr. and P. Pecina, "The MUSCIMA++ dataset", ICDAR 2017 (``mutual_best``)
     """
     if not 0.0 < threshold <= 1.0:

@@ -97,8 +97,9 @@ def test_invalid_input_is_shown_in_the_form_before_execution(page, dataset):
 
 
 def test_show_rename_and_delete_from_the_operator_browser(page, dataset):
-    from annotator_agreement import compute_agreement
     from playwright.sync_api import expect
+
+    from annotator_agreement import compute_agreement
 
     report = compute_agreement(dataset, ["alice", "bob"])
     form = _open_from_browser(page, "Show annotator agreement")
