@@ -1,0 +1,103 @@
+"""The checkout as users get it: as a pip package, and as a FiftyOne plugin downloaded from an archive."""
+
+from __future__ import annotations
+
+import functools
+import http.server
+import os
+import shutil
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+import yaml
+
+from dev.private_fiftyone import ROOT
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory) -> Path:
+    """A copy of the files that are tracked by git, as they are now."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode:
+        pytest.skip("this is not a git checkout")
+    copy = tmp_path_factory.mktemp("checkout") / "annotator-agreement-main"
+    for name in listed.stdout.splitlines():
+        if (ROOT / name).is_file():
+            (copy / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, copy / name)
+    return copy
+
+
+def _run(*command: str, cwd: Path, **environment: str) -> str:
+    done = subprocess.run(
+        command, cwd=cwd, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
+    target = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
+    _run(*pip, "--target", str(target), str(checkout), cwd=tmp_path)
+    installed = {path.name for path in (target / "annotator_agreement").iterdir()}
+    assert {"metrics", "agreement", "charts", "dataset_io", "operators", "names.py"} <= installed
+    assert not {"tests", "demo", "dev", "bench"} & installed
+    script = (
+        "import annotator_agreement as aa, fiftyone as fo\n"
+        "box = fo.Detection(label='cat', bounding_box=[0, 0, .5, .5])\n"
+        "dataset = fo.Dataset()\n"
+        "dataset.add_sample(fo.Sample('1.jpg', a=fo.Detections(detections=[box]), b=fo.Detections()))\n"
+        "report = aa.compute_agreement(dataset, ['a', 'b'], progress=False)\n"
+        "print(report.score.mean, aa.__file__, aa.metrics.box_iou([[0, 0, 2, 2]], [[1, 0, 3, 2]]))\n"
+        "dataset.delete()\n"
+    )
+    printed = _run(sys.executable, "-c", script, cwd=tmp_path, PYTHONPATH=str(target))
+    assert printed.startswith(f"0.0 {target}")
+
+
+def test_every_package_folder_is_installed(checkout):
+    tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
+    listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
+    found = {"annotator_agreement"} | {
+        f"annotator_agreement.{path.parent.name}"
+        for path in ROOT.glob("*/__init__.py")
+        if path.parent.name not in ("demo", "dev", "bench", "tests")
+    }
+    assert listed == found
+
+
+def test_versions_and_requirements_agree():
+    tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    plugin = yaml.safe_load((ROOT / "fiftyone.yml").read_text())
+    requirements = (ROOT / "requirements.txt").read_text().split()
+    assert plugin["version"] == project["version"]
+    assert requirements == project["dependencies"]
+    assert f"fiftyone{plugin['fiftyone']['version']}" in requirements
+
+
+def test_fiftyone_downloads_a_working_plugin(private_fiftyone, checkout, tmp_path):
+    served = tmp_path / "served"
+    served.mkdir()
+    shutil.make_archive(str(served / "main"), "zip", checkout.parent, checkout.name)
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(served))
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    plugins = tmp_path / "plugins"
+    plugins.mkdir()
+    fiftyone = str(Path(sys.executable).with_name("fiftyone"))
+    run = functools.partial(_run, cwd=tmp_path, FIFTYONE_PLUGINS_DIR=str(plugins), NO_PROXY="127.0.0.1")
+    try:
+        run(fiftyone, "plugins", "download", f"http://127.0.0.1:{server.server_address[1]}/main.zip")
+    finally:
+        server.shutdown()
+    assert "@annotator/agreement" in run(fiftyone, "plugins", "list")
+    run(fiftyone, "plugins", "requirements", "@annotator/agreement", "--install")
+    listed = run(fiftyone, "operators", "list")
+    assert "@annotator/agreement/compute_agreement" in listed
+    script = "import fiftyone.operators as foo; print(foo.get_operator('@annotator/agreement/delete_agreement').name)"
+    assert "delete_agreement" in run(sys.executable, "-c", script)
