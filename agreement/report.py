@@ -273,9 +273,7 @@ def _alpha(statistics: AgreementStatistics, config: AgreementConfig) -> AlphaSum
         mean=mean,
         n_defined=n_defined,
         undefined={
-            reason: int(count)
-            for reason, count in zip(ALPHA_REASONS, statistics.alpha_reasons, strict=True)
-            if reason and count
+            reason: int(count) for reason, count in zip(ALPHA_REASONS, statistics.alpha_reasons, strict=True) if reason
         },
         percent_agreement=number(tally.percent_agreement()),
         n_units=tally.n_units,

@@ -50,7 +50,7 @@ def _percent(part: float, whole: float) -> str:
 def _headline(report: AgreementReport) -> list[str]:
     title = f"Annotator agreement: run '{report.run_key}'"
     alpha = report.alpha
-    undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in alpha.undefined.items()]
+    undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in alpha.undefined.items() if count]
     lines = [
         title,
         "=" * len(title),

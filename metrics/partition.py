@@ -24,7 +24,7 @@ MAX_NODES_ENUMERATED = 9
 #: components up to this many nodes are first tested for being one group by all their bipartitions
 MAX_NODES_CERTIFIED = 14
 #: components up to this many nodes are solved by an integer programme; larger ones by greedy merges and local moves
-MAX_NODES_EXACT = 30
+MAX_NODES_EXACT = 24
 #: the integer programme gives up after this many branch-and-bound nodes (a count, so that the result is the same
 #: on every machine)
 MAX_BRANCHES = 2_000

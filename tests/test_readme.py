@@ -19,8 +19,3 @@ def test_the_snippets_of_the_readme_run_one_after_the_other(private_fiftyone, ca
     assert scope["lone"].count("alice.detections") == 1
     assert len(scope["conflicts"]) == 1
     scope["dataset"].delete()
-
-
-def test_the_quickstart_has_about_ten_lines():
-    quickstart = re.search(r"## Quickstart\n\n```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
-    assert len(quickstart.group(1).splitlines()) <= 15
