@@ -120,15 +120,18 @@ def run_agreement(
     dataset, run_key = source.dataset, config.run_key
     if overwrite:
         _delete_if_there(source)
-    runs.register(samples, config, source.annotators, written_paths(run_key, source.list_paths))
+    paths = written_paths(run_key, source.list_paths)
+    run_id = runs.register(samples, config, source.annotators, paths)
     try:
         runs.declare_fields(dataset, run_key, source.list_paths)
-        report = _Run(source).execute(progress, started)
+        report = _Run(source, run_id).execute(progress, started)
+        runs.require_current(dataset, run_key, run_id)
         dataset._reload(hard=True)
         runs.declare_fields(dataset, run_key, source.list_paths)
         runs.complete(dataset, run_key, report)
     except BaseException as error:
-        _mark_failed(dataset, run_key, error)
+        _mark_failed(dataset, run_key, run_id, error)
+        runs.remove_remains(dataset, run_key, paths)
         raise
     runs.refresh(dataset)
     return report
@@ -153,12 +156,14 @@ def _delete_if_there(source: Source) -> None:
         runs.delete_agreement(dataset, run_key)
 
 
-def _mark_failed(dataset: fo.Dataset, run_key: str, error: BaseException) -> None:
-    """Record why a run ended, unless somebody deleted it meanwhile."""
+def _mark_failed(dataset: fo.Dataset, run_key: str, run_id: str, error: BaseException) -> None:
+    """Record why a run ended, unless somebody deleted or replaced it meanwhile."""
     try:
         runs.refresh(dataset)
-        if runs.is_agreement(dataset, run_key):
-            runs.update_config(dataset, run_key, status=runs.FAILED, error=f"{type(error).__name__}: {error}")
+        runs.require_current(dataset, run_key, run_id)
+        runs.update_config(dataset, run_key, status=runs.FAILED, error=f"{type(error).__name__}: {error}")
+    except AgreementInputError:
+        pass
     except Exception:
         logger.exception("The failure of the run %r could not be recorded", run_key)
 
@@ -173,8 +178,9 @@ class _Computed:
 class _Run:
     """One run: batches are read ahead, computed and written at the same time; their statistics are added up."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, run_id: str) -> None:
         self._source = source
+        self._run_id = run_id
         self._codes = ClassCodes()
         self._reader = Reader(source, self._codes)
         self._writer = Writer(source, source.config.run_key)
@@ -229,6 +235,7 @@ class _Run:
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self._reader.columns(rows)
         agreement = compute_agreement_of(read.batch, self._source.config)
+        runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
         return _Computed(read, agreement, writers.submit(self._writer.write, read, agreement))
 
     def _finish(self, computed: _Computed, writers: ThreadPoolExecutor) -> int:

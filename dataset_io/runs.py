@@ -116,8 +116,9 @@ def require_run(dataset: fo.Dataset, run_key: str) -> None:
 
 def register(
     samples: SampleCollection, config: AgreementConfig, annotators: Sequence[str], fields_written: Sequence[str]
-) -> None:
-    """Record a run as running, before anything is written."""
+) -> str:
+    """Record a run as running, before anything is written; returns an id that tells it from others of its key."""
+    results_id = str(ObjectId())
     run = samples._dataset.init_run(
         method=names.RUN_METHOD,
         schema_version=names.SCHEMA_VERSION,
@@ -125,11 +126,21 @@ def register(
         fields_written=list(fields_written),
         annotators=list(annotators),
         options=config.to_dict(),
-        results_id=str(ObjectId()),
+        results_id=results_id,
         versions=versions(),
         seed=None,
     )
     samples.register_run(config.run_key, run)
+    return results_id
+
+
+def require_current(dataset: fo.Dataset, run_key: str, results_id: str) -> None:
+    """Raise :class:`AgreementInputError` if a run was deleted or replaced since it was registered."""
+    current = {"_dataset_id": dataset._doc.id, "key": run_key, "config.results_id": results_id}
+    if get_db_conn().runs.find_one(current, {"_id": True}) is None:
+        raise AgreementInputError(
+            f"The run {run_key!r} was deleted or replaced while it was running; it has stopped writing"
+        )
 
 
 def versions() -> dict[str, str]:
@@ -258,6 +269,14 @@ def _unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
         {"$or": [{path: {"$exists": True}} for path in paths]},
         [{"$unset": paths}, {"$set": {"last_modified_at": "$$NOW"}}],
     )
+
+
+def remove_remains(dataset: fo.Dataset, run_key: str, paths: Sequence[str]) -> None:
+    """Remove what a run went on to write after somebody deleted or replaced it, but nothing of its successor."""
+    if not _run_documents(dataset, run_key):
+        dataset.delete_sample_fields(fields_of_run(dataset, run_key), error_level=2)
+    _unset_undeclared(dataset, sorted(set(paths) - recorded_paths(dataset, run_key)))
+    refresh(dataset)
 
 
 def _forget_run(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str, Any]]) -> None:

@@ -12,7 +12,13 @@ import pytest
 
 from tests.datasets import random_annotators, stored, user_values
 
-from annotator_agreement import compute_agreement, delete_agreement, list_agreements
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    list_agreements,
+    load_agreement,
+)
 from annotator_agreement.dataset_io import read, run
 from annotator_agreement.dataset_io import write as write_module
 
@@ -209,3 +215,36 @@ def test_two_runs_at_once_both_finish(make_dataset, monkeypatch):
     delete_agreement(dataset, "first")
     delete_agreement(dataset, "second")
     assert stored(dataset) == before
+
+
+def test_a_run_that_is_deleted_while_it_runs_stops_and_leaves_nothing(make_dataset, before_each_write, monkeypatch):
+    dataset = make_dataset(random_annotators(40))
+    before = stored(dataset)
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+    batches = []
+
+    def delete_at_the_third(batch):
+        batches.append(batch)
+        if len(batches) == 3:
+            delete_agreement(fo.load_dataset(dataset.name), "agreement")
+
+    before_each_write(delete_at_the_third)
+    with pytest.raises(AgreementInputError, match="'agreement' was deleted or replaced while it was running"):
+        compute_agreement(dataset, ANNOTATORS)
+    assert stored(dataset) == before
+
+
+def test_a_run_that_is_replaced_while_it_runs_leaves_the_new_one_alone(make_dataset, monkeypatch):
+    dataset = make_dataset(random_annotators(40))
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+    replaced = []
+
+    def replace(bar):
+        if not replaced:
+            replaced.append(compute_agreement(dataset, ["alice", "bob"], overwrite=True))
+
+    with pytest.raises(AgreementInputError, match="was deleted or replaced while it was running"):
+        compute_agreement(dataset, ANNOTATORS, progress=replace)
+    assert load_agreement(dataset) == replaced[0]
+    for sample in dataset._sample_collection.find({}):
+        assert not [label for label in (sample["carol"] or {}).get("detections") or [] if "agreement" in label]
