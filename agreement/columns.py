@@ -23,7 +23,7 @@ class ClassCodes(dict[str | None, int]):
 
     def names(self) -> list[str]:
         """Name of every code, ``names()[0]`` for *missing*."""
-        return ["(missing)", *(str(name) for name in self)]
+        return ["(missing)", *("(no label)" if name is None else str(name) for name in self)]
 
 
 @dataclass(frozen=True, slots=True)

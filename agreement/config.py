@@ -29,6 +29,7 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "invalid": get_args(Invalid),
 }
 
+_ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -104,6 +105,9 @@ def make_config(
     if not isinstance(fields, str | Sequence):
         raise AgreementInputError(f"`fields` must be names of label fields, got {fields!r}")
     field_names = (fields,) if isinstance(fields, str) else tuple(fields)
+    for option, value in (("annotator_attribute", annotator_attribute), ("assigned_field", assigned_field)):
+        if value is not None and (not isinstance(value, str) or not _ATTRIBUTE.fullmatch(value)):
+            raise AgreementInputError(f"`{option}` must be the name of an attribute or field, got {value!r}")
     check_run_key(run_key)
     _check_fields(field_names, annotator_attribute)
     if assigned_field is not None and annotator_attribute is None:
@@ -129,11 +133,11 @@ def make_config(
     )
 
 
-def check_run_key(run_key: str) -> None:
+def check_run_key(run_key: str, argument: str = "run_key") -> None:
     """Raise :class:`AgreementInputError` unless the key can begin the name of a field."""
     if not isinstance(run_key, str) or not _RUN_KEY.fullmatch(run_key):
         raise AgreementInputError(
-            f"`run_key` must be lower-case letters, digits and underscores, beginning with a letter, got {run_key!r}"
+            f"`{argument}` must be lower-case letters, digits and underscores, beginning with a letter, got {run_key!r}"
         )
 
 
@@ -164,7 +168,7 @@ def _annotator_names(
         return _field_annotators(fields, annotators)
     if annotators is None:
         return ()
-    if isinstance(annotators, str | Mapping):
+    if isinstance(annotators, str | Mapping) or not isinstance(annotators, Sequence):
         raise AgreementInputError(
             f"`annotators` must be a list of annotator names in attribute mode, got {annotators!r}"
         )
@@ -185,7 +189,7 @@ def _field_annotators(fields: tuple[str, ...], annotators: object) -> tuple[str,
     if unknown:
         raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
     named = tuple(str(annotators.get(field, field)) for field in fields)
-    if "" in named:
+    if any(not isinstance(name, str) or not name for name in annotators.values()):
         raise AgreementInputError(f"`annotators` must give every field a name, got {annotators!r}")
     if len(set(named)) < len(named):
         raise AgreementInputError(f"`annotators` must give every field a different annotator, got {shown(named)}")

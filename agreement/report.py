@@ -123,6 +123,7 @@ class RunFacts:
 
     n_changed: int = 0
     n_invalid: int = 0
+    n_unknown: int = 0
     n_repeated: int = 0
     coverage: str = "given"
     n_added_assignments: int = 0
@@ -369,7 +370,8 @@ def _annotators(
     for row, category, count in zip(
         counts.rows().tolist(), counts.categories().tolist(), counts.counts.tolist(), strict=True
     ):
-        classes[row][class_names[category]] = count
+        name = class_names[category]
+        classes[row][name] = classes[row].get(name, 0) + count
     return [
         AnnotatorSummary(
             name=name,

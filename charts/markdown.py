@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from .text import shown_number
+from .text import best_and_worst_pairs, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -46,7 +46,7 @@ def report_markdown(report: AgreementReport) -> str:
                     pair.n_samples,
                     *(shown_number(value) for value in (pair.score, pair.alpha, pair.f1, pair.mean_iou)),
                 ]
-                for pair in report.pairs
+                for pair in best_and_worst_pairs(report)[0]
             ],
         ),
     ]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ..agreement.report import AgreementReport
+    from ..agreement.report import AgreementReport, PairSummary
 
 _UNDEFINED = {
     "one_annotator": "fewer than 2 annotators assigned",
@@ -56,7 +56,7 @@ def _headline(report: AgreementReport) -> list[str]:
         "=" * len(title),
         f"Score                  {shown_number(report.score.mean)}   mean panoptic quality of {report.score.n} samples "
         "(0: nothing in common, 1: identical)",
-        f"Krippendorff's alpha   {shown_number(alpha.pooled)}   over all {alpha.n_units} objects "
+        f"Krippendorff's alpha   {shown_number(alpha.pooled)}   over all {alpha.n_units} units "
         "(0: as by chance, 1: perfect)",
         f"  mean over images     {shown_number(alpha.mean)}   of the {alpha.n_defined} samples where it is defined",
     ]
@@ -83,6 +83,7 @@ def _rules(report: AgreementReport) -> list[str]:
     notes = [
         (report.run.n_added_assignments, "times somebody who is not listed drew something, and counts as assigned"),
         (report.run.n_invalid, "labels were left out because their box is unusable"),
+        (report.run.n_unknown, "labels of annotators who appeared during the run were left out"),
         (report.run.n_repeated, "repetitions of samples in the view were left out"),
         (report.run.n_changed, "samples were changed by somebody during the run, and left out"),
         (report.n_inexact_components, f"of {report.n_hard_components} entangled groups of objects were too large for "
@@ -124,8 +125,8 @@ def _coverage(report: AgreementReport) -> list[str]:
         for entry in report.annotators
     ]
     head = f"Coverage: {report.n_samples} samples, {report.n_rated} with at least 2 annotators assigned, of which " \
-           f"{report.n_empty} nobody drew in; {report.n_objects} objects, {report.n_units} after matching"  # fmt: skip
-    return [head, *table(["annotator", "assigned", "drew nothing", "not assigned", "objects"], rows)]
+           f"{report.n_empty} nobody drew in; there {report.n_objects} labels are {report.n_units} objects"  # fmt: skip
+    return [head, *table(["annotator", "assigned", "drew nothing", "not assigned", "labels"], rows)]
 
 
 def _annotators(report: AgreementReport) -> list[str]:
@@ -146,7 +147,17 @@ def _annotators(report: AgreementReport) -> list[str]:
     return ["Annotators: verdicts on their labels, and objects of two others that they missed", *table(header, rows)]
 
 
+def best_and_worst_pairs(report: AgreementReport, at_most: int = 30) -> tuple[list[PairSummary], str]:
+    """The pairs by descending score and a title; where there are many, only those at both ends."""
+    pairs = sorted(report.pairs, key=lambda pair: (pair.score is None, -(pair.score or 0.0), pair.a, pair.b))
+    if len(pairs) <= at_most:
+        return pairs, "Pairs of annotators, best first"
+    half = at_most // 2
+    return pairs[:half] + pairs[-half:], f"Pairs of annotators: the best {half} and the last {half} of {len(pairs)}"
+
+
 def _pairs(report: AgreementReport) -> list[str]:
+    shown_pairs, title = best_and_worst_pairs(report)
     rows = [
         [
             pair.a,
@@ -155,11 +166,11 @@ def _pairs(report: AgreementReport) -> list[str]:
             *(shown_number(value) for value in (pair.score, pair.alpha, pair.f1, pair.class_agreement, pair.mean_iou)),
             f"{pair.n_matched} of {pair.n_a} / {pair.n_b}",
         ]
-        for pair in sorted(report.pairs, key=lambda pair: (pair.score is None, -(pair.score or 0.0), pair.a, pair.b))
+        for pair in shown_pairs
     ]
     header = ["a", "b", "samples", "score", "alpha", "F1", "same class", "mean IoU", "matched objects"]
-    lines = ["Pairs of annotators, best first", *table(header, rows)]
-    aligned = [pair for pair in report.pairs if pair.alignment is not None]
+    lines = [title, *table(header, rows)]
+    aligned = [pair for pair in shown_pairs if pair.alignment is not None]
     if aligned:
         rows = [[pair.a, pair.b, *(_alignment_entry(pair.alignment, key) for key in _ALIGNMENT)] for pair in aligned]
         lines += ["", "Alignment (b as if a were right)", *table(["a", "b", *_ALIGNMENT.values()], rows)]

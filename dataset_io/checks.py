@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
+from bson import ObjectId
+
 from ..agreement.errors import AgreementInputError, shown
-from .source import Source, annotators_found
+from .source import Source, annotator_name, annotators_found
 
 _FINITE = {"$not": {"$gt": -math.inf, "$lt": math.inf}}
 _NOT_NEGATIVE = {"$not": {"$gte": 0, "$lt": math.inf}}
@@ -37,20 +38,55 @@ def check_labels(source: Source) -> None:
     """Refuse labels that cannot be compared.
 
     Raises:
-        AgreementInputError: if a label has no annotator (attribute mode), or an unusable box (``invalid="error"``)
+        AgreementInputError: if a label has no id or no annotator (attribute mode), or an unusable box
+            (``invalid="error"``)
     """
-    attribute = source.config.annotator_attribute
+    config, attribute = source.config, source.config.annotator_attribute
+    conditions: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}]
     if attribute is not None:
-        without = _labels_where(source, {attribute: None}, lambda label: label.get(attribute) is None)
-        if without:
+        conditions.append({attribute: None})
+    if config.invalid == "error":
+        conditions.append(_UNUSABLE_BOX)
+    labels = _labels_where(source, {"$or": conditions})
+    without_id = [sample for label, sample in labels if not isinstance(label.get("_id"), ObjectId)]
+    if without_id:
+        raise AgreementInputError(
+            f"Every label must have an id, got {len(without_id)} without, on samples {shown(sorted(set(without_id)))}; "
+            "load and save these samples with FiftyOne"
+        )
+    if attribute is not None:
+        unnamed = sorted(str(label["_id"]) for label, _ in labels if label.get(attribute) is None)
+        if unnamed:
             raise AgreementInputError(
-                f"Every label of `{source.config.fields[0]}` must name its annotator in `{attribute}`, got "
-                f"{len(without)} without (label ids {shown(label for label, _ in without)})"
+                f"Every label of `{config.fields[0]}` must name its annotator in `{attribute}`, got {len(unnamed)} "
+                f"without (label ids {shown(unnamed)})"
             )
-    if source.config.invalid == "error":
-        unusable = _labels_where(source, _UNUSABLE_BOX, lambda label: not is_usable_box(label.get("bounding_box")))
+    if config.invalid == "error":
+        chosen = set(config.annotators) if attribute is not None else set()
+        unusable = [
+            sample
+            for label, sample in labels
+            if not is_usable_box(label.get("bounding_box"))
+            and (not chosen or annotator_name(label.get(attribute)) in chosen)
+        ]
         if unusable:
-            raise unusable_boxes_error(len(unusable), sorted({sample for _, sample in unusable}))
+            raise unusable_boxes_error(len(unusable), sorted(set(unusable)))
+
+
+def _labels_where(source: Source, condition: dict[str, Any]) -> list[tuple[dict[str, Any], str]]:
+    """``(label, sample id)`` of all labels on samples with one that meets a condition."""
+    affected = source.aggregate(
+        [
+            {"$match": {"$or": [{path: {"$elemMatch": condition}} for path in source.list_paths]}},
+            {"$project": dict.fromkeys(source.list_paths, True)},
+        ]
+    )
+    return [
+        (label, str(document["_id"]))
+        for document in affected
+        for name in source.config.fields
+        for label in (document.get(name) or {}).get(source.kind.list_name) or []
+    ]
 
 
 def check_annotators(source: Source) -> None:
@@ -80,23 +116,4 @@ def unusable_boxes_error(n: int, sample_ids: list[str]) -> AgreementInputError:
     return AgreementInputError(
         f"Boxes must be four finite numbers with a width and height of at least 0, got {n} that are not, on samples "
         f'{shown(sample_ids)}; correct them, or leave them out with invalid="skip"'
-    )
-
-
-def _labels_where(
-    source: Source, condition: dict[str, Any], applies: Callable[[dict[str, Any]], bool]
-) -> list[tuple[str, str]]:
-    """``(label id, sample id)`` of the labels that meet a condition, given as a query and as a function."""
-    affected = source.aggregate(
-        [
-            {"$match": {"$or": [{path: {"$elemMatch": condition}} for path in source.list_paths]}},
-            {"$project": dict.fromkeys(source.list_paths, True)},
-        ]
-    )
-    return sorted(
-        (str(label.get("_id")), str(document["_id"]))
-        for document in affected
-        for name in source.config.fields
-        for label in (document.get(name) or {}).get(source.kind.list_name) or []
-        if applies(label)
     )

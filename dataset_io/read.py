@@ -15,11 +15,12 @@ from ..agreement.columns import Batch, ClassCodes
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from ..metrics.objects import Objects
 from .checks import is_usable_box, unusable_boxes_error
-from .source import Source
+from .source import Source, annotator_name
 
-#: a batch ends when it has this many samples, or this many labels
+#: a batch ends when it has this many samples, this many labels, or this many pairs of annotators over all samples
 BATCH_SAMPLES = 1_000
 BATCH_LABELS = 40_000
+BATCH_PAIRS = 500_000
 
 _CURSOR_BATCH = 500
 
@@ -49,8 +50,9 @@ class ReadBatch:
         field: shape ``(N,)``, index of the field of every object
         position: shape ``(N,)``, index of every object in the label list in the database
         label_ids: ids of the objects
-        n_invalid: labels that were left out because their geometry cannot be compared
-        n_added: assignments of annotators who are not listed but drew something
+        n_invalid: shape ``(S,)``, labels that were left out because their geometry cannot be compared
+        n_unknown: shape ``(S,)``, labels that were left out because their annotator appeared during the run
+        n_added: shape ``(S,)``, annotators who are not listed but drew something, and count as assigned
         changed: ids of samples that changed between two queries
     """
 
@@ -59,8 +61,9 @@ class ReadBatch:
     field: IntArray
     position: IntArray
     label_ids: list[ObjectId]
-    n_invalid: int
-    n_added: int
+    n_invalid: IntArray
+    n_unknown: IntArray
+    n_added: IntArray
     changed: list[ObjectId]
 
     def without(self, sample_ids: set[ObjectId]) -> ReadBatch:
@@ -74,6 +77,9 @@ class ReadBatch:
             field=self.field[rows],
             position=self.position[rows],
             label_ids=[self.label_ids[k] for k in np.flatnonzero(rows).tolist()],
+            n_invalid=self.n_invalid[kept],
+            n_unknown=self.n_unknown[kept],
+            n_added=self.n_added[kept],
             changed=[],
         )
 
@@ -88,9 +94,11 @@ class Reader:
         self._number = {name: k for k, name in enumerate(source.annotators)}
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
-        """Query results for all samples, in batches of bounded size; a repeated sample is given once."""
+        """Query results for all samples, in batches of bounded size; of a repeated sample the first counts."""
         cursor = self.source.aggregate([{"$project": self._projection()}], batchSize=_CURSOR_BATCH)
         seen: set[ObjectId] = set()
+        n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
+        most_samples = max(1, min(BATCH_SAMPLES, BATCH_PAIRS // n_pairs))
         batch: list[dict[str, Any]] = []
         n_labels = 0
         with cursor:
@@ -102,7 +110,7 @@ class Reader:
                     seen.add(row["_id"])
                 batch.append(row)
                 n_labels += sum(len(ids) for ids in self._fields_of(row, "id") if ids)
-                if len(batch) >= BATCH_SAMPLES or n_labels >= BATCH_LABELS:
+                if len(batch) >= most_samples or n_labels >= BATCH_LABELS:
                     yield batch
                     batch, n_labels = [], 0
         if batch:
@@ -112,7 +120,10 @@ class Reader:
         """Query results for some of the samples, as they are now."""
         wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
         rows = self.source.aggregate([wanted, {"$project": self._projection()}])
-        return list({row["_id"]: row for row in rows}.values())
+        first: dict[ObjectId, dict[str, Any]] = {}
+        for row in rows:
+            first.setdefault(row["_id"], row)
+        return list(first.values())
 
     def columns(self, rows: list[dict[str, Any]]) -> ReadBatch:
         """Turn query results into columns.
@@ -123,9 +134,14 @@ class Reader:
         rows, samples, changed = self._stored(rows)
         parts = [self._field_columns(rows, samples, field, path) for field, path in enumerate(self.source.list_paths)]
         joined = _Columns.concatenate(parts)
-        n_invalid = 0
-        if not joined.usable.all():
-            n_invalid = int((~joined.usable).sum())
+        known = joined.annotator >= 0
+        n_unknown = np.zeros(len(rows), np.int64)
+        if not known.all():
+            if not self.source.config.annotators:
+                n_unknown = np.bincount(joined.sample[~known], minlength=len(rows))
+            joined = joined.rows(known)
+        n_invalid = np.bincount(joined.sample[~joined.usable], minlength=len(rows))
+        if n_invalid.any():
             self._refuse_unless_skipped(joined, samples)
         joined = joined.sorted()
         assigned, n_added = self._assigned(rows, samples, joined)
@@ -138,6 +154,7 @@ class Reader:
             position=joined.position,
             label_ids=[joined.label_ids[k] for k in joined.origin.tolist()],
             n_invalid=n_invalid,
+            n_unknown=n_unknown,
             n_added=n_added,
             changed=changed,
         )
@@ -206,27 +223,28 @@ class Reader:
 
     def _assigned(
         self, rows: list[dict[str, Any]], samples: list[StoredSample], columns: _Columns
-    ) -> tuple[BoolArray, int]:
-        """Who was assigned to every sample, shape ``(S, R)``, and how many of that only their labels tell."""
+    ) -> tuple[BoolArray, IntArray]:
+        """Who was assigned to every sample, ``(S, R)``, and of how many of them only their labels tell, ``(S,)``."""
         source = self.source
+        none_added = np.zeros(len(samples), np.int64)
         assigned = np.zeros((len(samples), len(source.annotators)), np.bool_)
         if not source.config.attribute_mode:
             for field, annotator in enumerate(source.field_annotator):
                 assigned[:, annotator] = [sample.label_ids[field] is not None for sample in samples]
-            return assigned, 0
+            return assigned, none_added
         if source.config.assigned_field is None:
             has_list = [sample.label_ids[0] is not None for sample in samples]
             assigned[has_list] = True
-            return assigned, 0
+            return assigned, none_added
         for k, row in enumerate(rows):
             listed = row.get("assigned")
             for name in listed if isinstance(listed, list) else [listed]:
-                number = self._number.get(str(name))
-                if number is not None:
+                number = self._number.get(annotator_name(name))
+                if name is not None and number is not None:
                     assigned[k, number] = True
-        n_listed = int(assigned.sum())
+        n_listed = assigned.sum(axis=1)
         assigned[columns.sample, columns.annotator] = True
-        return assigned, int(assigned.sum()) - n_listed
+        return assigned, assigned.sum(axis=1) - n_listed
 
     # ---- labels ----
 
@@ -241,10 +259,10 @@ class Reader:
         boxes, usable = _boxes(list(chain.from_iterable(lists["geometry"])))
         if self.source.config.attribute_mode:
             names = chain.from_iterable(row[f"annotator{field}"] or () for row in rows)
-            annotator = np.fromiter((self._number.get(str(name), -1) for name in names), np.int64, n)
+            annotator = np.fromiter((self._number.get(annotator_name(name), -1) for name in names), np.int64, n)
         else:
             annotator = np.full(n, self.source.field_annotator[field])
-        columns = _Columns(
+        return _Columns(
             sample=sample,
             annotator=annotator,
             category=np.fromiter(map(self.codes.__getitem__, chain.from_iterable(lists["label"])), np.int64, n),
@@ -255,7 +273,6 @@ class Reader:
             label_ids=label_ids,
             origin=np.arange(n),
         )
-        return columns.rows(annotator >= 0) if self.source.config.attribute_mode else columns
 
     def _positions(
         self, shown: list[Sequence[ObjectId]], counts: IntArray, samples: list[StoredSample], field: int
@@ -270,8 +287,13 @@ class Reader:
             if list(ids) == stored:
                 positions.extend(range(len(stored)))
             else:
-                index = {label_id: k for k, label_id in enumerate(stored)}
-                positions.extend(index[label_id] for label_id in ids)
+                places: dict[ObjectId, list[int]] = {}
+                for k in reversed(range(len(stored))):
+                    places.setdefault(stored[k], []).append(k)
+                # an id that stands twice in a list is taken in its order
+                positions.extend(
+                    places[label_id].pop() if len(places[label_id]) > 1 else places[label_id][0] for label_id in ids
+                )
         return np.array(positions, np.int64)
 
     def _refuse_unless_skipped(self, columns: _Columns, samples: list[StoredSample]) -> None:

@@ -9,7 +9,7 @@ from .. import names
 from ..agreement.errors import AgreementInputError
 from . import runs
 from .run_keys import check_key_is_free, check_not_in_database, written_paths
-from .source import common_label_kind
+from .source import LABEL_KINDS, common_label_kind, refuse_read_only
 
 
 def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
@@ -25,20 +25,19 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     Raises:
         AgreementInputError: if there is no such completed run, or the new key is not free
     """
-    dataset = dataset._root_dataset
+    dataset = runs.dataset_of(dataset)
     runs.require_run(dataset, run_key)
     config = runs.read_config(dataset, run_key)
     if config["status"] != runs.COMPLETED:
         raise AgreementInputError(
             f"Only a completed run can be renamed, got {run_key!r} with the status {config['status']!r}"
         )
-    fields = [name for name in config["options"]["fields"] if dataset.get_field(name) is not None]
-    kind = common_label_kind(dataset, fields)
-    list_paths = [f"{name}.{kind.list_name}" for name in fields]
-    check_key_is_free(dataset, new_run_key, list_paths, kind)
+    # a run that was renamed with FiftyOne's own rename_run() has fields of its first key
+    field_key = config["options"]["run_key"]
+    list_paths = check_rename(dataset, run_key, new_run_key)
     check_not_in_database(dataset, new_run_key, list_paths)
 
-    old, new = written_paths(run_key, list_paths), written_paths(new_run_key, list_paths)
+    old, new = written_paths(field_key, list_paths), written_paths(new_run_key, list_paths)
     runs.update_config(
         dataset,
         run_key,
@@ -47,10 +46,10 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
         fields_written=sorted({*config["fields_written"], *new}),
     )
     runs.declare_fields(dataset, new_run_key, list_paths)
-    _rename_values(dataset, run_key, new_run_key, list_paths)
+    _rename_values(dataset, field_key, new_run_key, list_paths)
     dataset._doc.app_config._rename_paths(old, new)
     dataset._doc.save()
-    dataset.delete_sample_fields(runs.fields_of_run(dataset, run_key), error_level=2)
+    dataset.delete_sample_fields(runs.fields_of_run(dataset, field_key), error_level=2)
     dataset.rename_run(run_key, new_run_key)
     runs.update_config(
         dataset,
@@ -61,6 +60,24 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
         options={**config["options"], "run_key": new_run_key},
     )
     runs.refresh(dataset)
+
+
+def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> list[str]:
+    """Refuse a new key that is not free, as far as the schema and the runs tell; returns the run's label lists.
+
+    The lists are found by their marked fields: the user may have renamed, cloned or deleted label fields since.
+
+    Raises:
+        AgreementInputError: saying what is in the way
+    """
+    field_key = runs.read_config(dataset, run_key)["options"]["run_key"]
+    marked = runs.fields_of_run(dataset, field_key)
+    refuse_read_only(dataset, marked)
+    list_paths = sorted({path.rsplit(".", 1)[0] for path in marked if "." in path})
+    fields = [path.split(".", 1)[0] for path in list_paths]
+    kind = common_label_kind(dataset, fields) if fields else LABEL_KINDS[0]
+    check_key_is_free(dataset, new_run_key, list_paths, kind, argument="new_run_key")
+    return list_paths
 
 
 def _rename_values(dataset: fo.Dataset, run_key: str, new_run_key: str, list_paths: list[str]) -> None:

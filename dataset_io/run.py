@@ -138,8 +138,10 @@ def run_agreement(
 
 
 def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> Source:
+    if not isinstance(overwrite, bool):
+        raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
     if isinstance(samples, SampleCollection) and not samples._is_generated:
-        runs.refresh(samples._dataset)
+        samples._dataset._reload(hard=True)
     source = open_source(samples, config)
     check_key_is_free(source.dataset, config.run_key, source.list_paths, source.kind, overwrite=overwrite)
     check_not_in_database(source.dataset, config.run_key, source.list_paths)
@@ -188,6 +190,7 @@ class _Run:
         self._worst = WorstSamples()
         self._n_changed = 0
         self._n_invalid = 0
+        self._n_unknown = 0
         self._n_added = 0
 
     def execute(self, progress: Progress, started: float) -> AgreementReport:
@@ -200,6 +203,7 @@ class _Run:
         facts = RunFacts(
             n_changed=self._n_changed,
             n_invalid=self._n_invalid,
+            n_unknown=self._n_unknown,
             n_repeated=self._reader.n_repeated,
             coverage=self._coverage(),
             n_added_assignments=self._n_added,
@@ -262,6 +266,7 @@ class _Run:
         statistics = summarise(read.batch, agreement, self._source.config)
         self._statistics = statistics if self._statistics is None else self._statistics + statistics
         self._worst.add([sample.sample_id for sample in read.samples], agreement)
-        self._n_invalid += read.n_invalid
-        self._n_added += read.n_added
+        self._n_invalid += int(read.n_invalid.sum())
+        self._n_unknown += int(read.n_unknown.sum())
+        self._n_added += int(read.n_added.sum())
         return refused

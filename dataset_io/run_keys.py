@@ -22,6 +22,7 @@ def check_key_is_free(
     kind: LabelKind,
     *,
     overwrite: bool = False,
+    argument: str = "run_key",
 ) -> None:
     """Refuse a run key under which something would be overwritten, as far as the dataset's schema and runs tell.
 
@@ -31,19 +32,20 @@ def check_key_is_free(
         list_paths: paths of the label lists that the run writes to
         kind: type of the labels
         overwrite: whether a run of the same key may exist
+        argument: what the user gave, for messages
 
     Raises:
         AgreementInputError: saying what is in the way
     """
-    check_run_key(run_key)
-    _check_label_class(run_key, kind)
+    check_run_key(run_key, argument)
+    _check_classes(run_key, kind)
     if run_key in dataset.list_runs():
         if not runs.is_agreement(dataset, run_key):
             raise _taken(run_key, f"{run_key!r} is a run of another kind")
         if not overwrite:
             raise AgreementInputError(
-                f"`run_key` must be new, got {run_key!r}, which is a run of this dataset; replace it with "
-                "overwrite=True, or use another key"
+                f"`{argument}` must be new, got {run_key!r}, which is a run of this dataset; use another key"
+                + (", or replace it with overwrite=True" if argument == "run_key" else "")
             )
     own = {run_key} if overwrite else set()
     _check_other_runs(dataset, run_key, list_paths, own)
@@ -64,11 +66,13 @@ def _taken(run_key: str, what: str) -> AgreementInputError:
     return AgreementInputError(f"`run_key` must not be in use, got {run_key!r}: {what}; choose another key")
 
 
-def _check_label_class(run_key: str, kind: LabelKind) -> None:
-    of_class = set(kind.label_type._fields_ordered) | {"id", "_id", "_cls", "instance"}
-    for suffix in names.LABEL_FIELDS:
-        if run_key + suffix in of_class:
-            raise _taken(run_key, f"`{run_key + suffix}` is a field of {kind.label_type.__name__}")
+def _check_classes(run_key: str, kind: LabelKind) -> None:
+    """Refuse what is a field or a method of a label or of a sample: a value of that name would hide it."""
+    for owner_class, suffixes in ((kind.label_type, names.LABEL_FIELDS), (fo.Sample, names.SAMPLE_FIELDS)):
+        taken = {*getattr(owner_class, "_fields_ordered", ()), "id", "pk", "instance"}
+        for name in (run_key + suffix for suffix in suffixes):
+            if name in taken or hasattr(owner_class, name):
+                raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
 
 
 def _check_other_runs(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], own: set[str]) -> None:

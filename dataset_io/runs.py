@@ -21,6 +21,7 @@ from .. import names
 from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
 from ..agreement.report import AgreementReport
+from .source import refuse_read_only
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +57,17 @@ def refresh(dataset: fo.Dataset) -> None:
     dataset.reload()
 
 
+def dataset_of(samples: object) -> fo.Dataset:
+    """The dataset of a dataset or view.
+
+    Raises:
+        AgreementInputError: if it is neither
+    """
+    if not isinstance(samples, SampleCollection):
+        raise AgreementInputError(f"`dataset` must be a FiftyOne dataset or view, got {type(samples).__name__}")
+    return samples._root_dataset
+
+
 def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:
     """Whether a run of the dataset is one of ours."""
     return run_key in dataset.list_runs(method=names.RUN_METHOD)
@@ -63,7 +75,7 @@ def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:
 
 def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
     """Keys of the agreement runs of a dataset, whatever their status."""
-    return list(dataset._root_dataset.list_runs(method=names.RUN_METHOD))
+    return list(dataset_of(dataset).list_runs(method=names.RUN_METHOD))
 
 
 def read_config(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
@@ -87,7 +99,7 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
     Raises:
         AgreementInputError: if there is no such run, or it did not complete
     """
-    dataset = dataset._root_dataset
+    dataset = dataset_of(dataset)
     require_run(dataset, run_key)
     status = read_config(dataset, run_key).get("status")
     results = dataset.load_run_results(run_key, cache=False, load_view=False)
@@ -103,7 +115,7 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:
     """Raise :class:`AgreementInputError` unless the key is a run of ours."""
-    refresh(dataset)
+    dataset._reload()
     if run_key not in list_agreements(dataset):
         found = shown(map(repr, list_agreements(dataset))) or "none"
         raise AgreementInputError(
@@ -213,13 +225,14 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
     Raises:
         AgreementInputError: if there is nothing of such a run
     """
-    dataset = dataset._root_dataset
-    refresh(dataset)
+    dataset = dataset_of(dataset)
+    dataset._reload(hard=True)
     if run_key in dataset.list_runs() and not is_agreement(dataset, run_key):
         raise AgreementInputError(f"`run_key` must be an agreement run, got {run_key!r}, a run of another kind")
     documents = _run_documents(dataset, run_key)
-    keys = {run_key} | {key for document in documents if (key := document["config"].get("renaming_to"))}
+    keys = _field_keys(dataset, run_key, documents)
     declared = sorted({path for key in keys for path in fields_of_run(dataset, key)})
+    refuse_read_only(dataset, declared)
     if not documents and not declared and run_key not in _run_references(dataset):
         require_run(dataset, run_key)
     if is_agreement(dataset, run_key):
@@ -230,6 +243,16 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
     _unset_undeclared(dataset, sorted(recorded - set(declared)))
     _forget_run(dataset, run_key, documents)
     refresh(dataset)
+
+
+def _field_keys(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str, Any]]) -> set[str]:
+    """Keys that the fields of a run may carry: its own, the one it was being given, and the one it first had if it was
+    renamed with FiftyOne's own ``rename_run()``."""
+    keys = {run_key}
+    for document in documents:
+        keys.add(document["config"].get("renaming_to") or run_key)
+        keys.add(document["config"].get("options", {}).get("run_key", run_key))
+    return keys - (set(list_agreements(dataset)) - {run_key})
 
 
 def _run_references(dataset: fo.Dataset) -> dict[str, Any]:

@@ -89,8 +89,9 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     Raises:
         AgreementInputError: if the samples, a field or its type cannot be used
     """
-    _check_samples(samples)
+    check_samples(samples)
     kind = common_label_kind(samples, config.fields)
+    refuse_read_only(samples._dataset, [path for name in config.fields for path in (name, f"{name}.{kind.list_name}")])
     if config.assigned_field is not None:
         _check_assigned_field(samples, config.assigned_field)
     if not config.attribute_mode:
@@ -101,7 +102,8 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     return Source(samples, config, kind, names, ())
 
 
-def _check_samples(samples: object) -> None:
+def check_samples(samples: object) -> None:
+    """Raise :class:`AgreementInputError` unless agreement can be computed on these samples."""
     if not isinstance(samples, SampleCollection):
         raise AgreementInputError(f"`samples` must be a FiftyOne dataset or view, got {type(samples).__name__}")
     if samples._is_generated:
@@ -111,13 +113,29 @@ def _check_samples(samples: object) -> None:
             f"dataset, or the view that the {kind} were made from"
         )
     if samples.media_type == fom.GROUP:
+        name, group_slice = samples._dataset.name, samples._dataset.group_slice
+        if group_slice is None:
+            raise AgreementInputError(
+                f"Agreement must be computed on samples, got a view of {name!r} grouped by a field; pass the view that "
+                "it was made from, or use group_by(…, flat=True)"
+            )
         raise AgreementInputError(
-            f"Agreement must be computed on the samples of group slices, got the grouped dataset {samples.name!r}; "
-            f"choose slices first: dataset.select_group_slices({samples._dataset.group_slice!r})"
+            f"Agreement must be computed on the samples of group slices, got the grouped dataset {name!r}; choose "
+            f"slices first: dataset.select_group_slices({group_slice!r})"
         )
     if not samples.limit(1).count():
         empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"
         raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {samples._dataset.name!r}")
+
+
+def refuse_read_only(dataset: fo.Dataset, paths: Sequence[str]) -> None:
+    """Raise :class:`AgreementInputError` if one of some fields must not be changed."""
+    read_only = [path for path in paths if getattr(dataset.get_field(path), "read_only", False)]
+    if read_only:
+        raise AgreementInputError(
+            f"Fields that hold results must not be read-only, got {shown(read_only)}; "
+            "make them writable with field.read_only = False; field.save()"
+        )
 
 
 def common_label_kind(samples: SampleCollection, fields: Sequence[str]) -> LabelKind:
@@ -177,6 +195,11 @@ def _check_assigned_field(samples: SampleCollection, name: str) -> None:
         )
 
 
+def annotator_name(value: object) -> str:
+    """The name of an annotator as text; 1 and 1.0, which the database takes for the same, are the same."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
 def annotators_found(source: Source) -> tuple[str, ...]:
     """Names of the annotators of the labels and of the assigned lists, sorted."""
     config = source.config
@@ -189,4 +212,4 @@ def annotators_found(source: Source) -> tuple[str, ...]:
     found = source.aggregate(
         [{"$project": {"names": {"$setUnion": as_list}}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]
     )
-    return tuple(sorted({str(entry["_id"]) for entry in found if entry["_id"] is not None}))
+    return tuple(sorted({annotator_name(entry["_id"]) for entry in found if entry["_id"] is not None}))

@@ -23,7 +23,7 @@ class WorstSamples:
 
     def add(self, sample_ids: Sequence[ObjectId], agreement: Agreement) -> None:
         """Consider the samples of a batch."""
-        scored = np.flatnonzero(~np.isnan(agreement.score))
+        scored = np.flatnonzero(agreement.score < 1.0)  # nan is not; a score of 1 leaves nothing to look at
         if len(scored) > _N:
             limit = np.partition(agreement.score[scored], _N - 1)[_N - 1]
             scored = scored[agreement.score[scored] <= limit]

@@ -67,7 +67,8 @@ def match_objects(
         similarity: IoU or Dice; ``mutual_best`` always uses Dice
         method: ``optimal`` maximises the sum over within-unit pairs of (similarity - threshold); pairs at the
             threshold, give or take 1e-9, match. ``recursive`` is the sequential assignment of Tschirschwitz et al.,
-            in which pairs at the threshold do not match. ``mutual_best`` is the alignment of Hajič jr. et al.
+            in which pairs at the threshold do not match. ``mutual_best`` is the alignment of Hajič jr. et al., in which
+            only pairs of one class are aligned (unless ``classes`` is ``ignore``)
         classes: ``ignore`` matches by geometry alone; ``require`` only objects of one class; ``prefer`` objects of
             one class first, then what can be added to those units whatever its class
 
@@ -89,7 +90,7 @@ def match_objects(
         if value not in allowed:
             raise ValueError(f"`{name}` must be one of {allowed}, got {value!r}")
     if method == "mutual_best":
-        unit, n_units, aligned = match_mutual_best(objects, overlaps, same_class_only=classes == "require")
+        unit, n_units, aligned = match_mutual_best(objects, overlaps, classes)
         return Matching(unit, n_units, aligned=aligned)
     values = overlaps.similarity(similarity)
     if method == "recursive":

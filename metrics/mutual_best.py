@@ -12,28 +12,35 @@ from .objects import Objects, Overlaps
 from .partition import TIE
 
 
-def match_mutual_best(objects: Objects, overlaps: Overlaps, *, same_class_only: bool) -> tuple[IntArray, int, IntArray]:
+def match_mutual_best(objects: Objects, overlaps: Overlaps, classes: str) -> tuple[IntArray, int, IntArray]:
     """Align every pair of annotators, then join the alignments into units.
 
-    Of several best matches (Dice equal within 1e-9) one of the same class is taken, then the one that comes first. For
-    two annotators the units are the aligned pairs; for more, aligned pairs are joined in descending Dice wherever the
-    joined unit keeps one object per annotator.
+    Of several best matches (Dice equal within 1e-9) one of the same class is taken, then the one that comes first.
+    Only pairs of one class count as aligned, as published, unless classes are to be ignored. For two annotators the units are the aligned pairs; for more, aligned pairs are joined in descending Dice wherever the
+    joined unit keeps one object per annotator. With classes ``prefer`` the units also join mutual best matches of
+    different classes, so that they show as class conflicts.
+
+    Args:
+        objects: ``N`` objects
+        overlaps: the overlapping pairs among them
+        classes: ``prefer``, ``ignore`` or ``require``
 
     Returns:
         unit of every object ``(N,)``, number of units, aligned pairs ``(2, A)``
     """
     dice = overlaps.similarity("dice")
-    forward = _best_partner(objects, overlaps.i, overlaps.j, dice)
-    backward = _best_partner(objects, overlaps.j, overlaps.i, dice)
-    kept = forward & backward
-    if same_class_only:
-        kept &= objects.category[overlaps.i] == objects.category[overlaps.j]
-    i, j = overlaps.i[kept], overlaps.j[kept]
-    unit, n_units = _join(objects, i, j, dice[kept])
-    return unit, n_units, np.stack([i, j])
+    same_class = objects.category[overlaps.i] == objects.category[overlaps.j]
+    forward = _best_partner(objects, overlaps.i, overlaps.j, dice, same_class)
+    mutual = forward & _best_partner(objects, overlaps.j, overlaps.i, dice, same_class)
+    aligned = mutual if classes == "ignore" else mutual & same_class
+    joined = aligned if classes == "require" else mutual
+    unit, n_units = _join(objects, overlaps.i[joined], overlaps.j[joined], dice[joined])
+    return unit, n_units, np.stack([overlaps.i[aligned], overlaps.j[aligned]])
 
 
-def _best_partner(objects: Objects, own: IntArray, other: IntArray, dice: FloatArray) -> BoolArray:
+def _best_partner(
+    objects: Objects, own: IntArray, other: IntArray, dice: FloatArray, same_class: BoolArray
+) -> BoolArray:
     """Whether ``other`` is the best match of ``own`` among the objects of its annotator, for every pair."""
     best = np.zeros(len(own), np.bool_)
     if not len(own):
@@ -43,8 +50,7 @@ def _best_partner(objects: Objects, own: IntArray, other: IntArray, dice: FloatA
     greatest = np.zeros(int(rival.max()) + 1)
     np.maximum.at(greatest, rival, dice)
     candidates = np.flatnonzero(dice >= greatest[rival] - TIE)
-    other_class = objects.category[own[candidates]] != objects.category[other[candidates]]
-    order = candidates[np.lexsort((other[candidates], other_class, rival[candidates]))]
+    order = candidates[np.lexsort((other[candidates], ~same_class[candidates], rival[candidates]))]
     is_first = np.ones(len(order), np.bool_)
     is_first[1:] = rival[order[1:]] != rival[order[:-1]]
     best[order[is_first]] = True

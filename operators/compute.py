@@ -13,7 +13,7 @@ from .. import names
 from ..agreement import AgreementReport
 from ..charts.markdown import report_markdown
 from ..dataset_io import compute_agreement
-from .compute_form import compute_form, options_of
+from .compute_form import compute_form, free_run_key, options_of, target_of
 
 
 class ComputeAgreement(foo.Operator):
@@ -41,9 +41,10 @@ class ComputeAgreement(foo.Operator):
         return compute_form(ctx)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        samples = ctx.target_view(require_flat=True)
+        samples = target_of(ctx)
+        options = {"run_key": free_run_key(ctx.dataset), **options_of(ctx.params)}
         progress = fo.report_progress(lambda bar: ctx.set_progress(progress=bar.progress, label="Samples"), dt=1.0)
-        report = compute_agreement(samples, **options_of(ctx.params), progress=progress)
+        report = compute_agreement(samples, **options, progress=progress)
         if not ctx.delegated:
             ctx.ops.reload_dataset()
         return {

@@ -6,13 +6,14 @@ from typing import Any
 
 import fiftyone as fo
 import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError, make_config
 from ..dataset_io.run_keys import check_key_is_free
 from ..dataset_io.runs import list_agreements
-from ..dataset_io.source import common_label_kind, comparable_fields
+from ..dataset_io.source import check_samples, common_label_kind, comparable_fields
 
 #: (option, title, {value: explanation}), in the order of the form; the first value is the default
 CHOICES: list[tuple[str, str, dict[str, str]]] = [
@@ -91,7 +92,6 @@ def compute_form(ctx: foo.ExecutionContext) -> types.Property:
         warning = types.Warning(label="This dataset has no label fields that can be compared (Detections)")
         inputs.view("nothing_to_compare", warning).invalid = True
         return types.Property(inputs, view=prompt)
-    ctx.target_view(require_flat=True)
     fields = _fields_input(inputs, ctx, candidates)
     if len(fields) == 1:
         _attribute_inputs(inputs, ctx, fields[0])
@@ -115,6 +115,29 @@ def compute_form(ctx: foo.ExecutionContext) -> types.Property:
             choices.add_choice(value, label=label)
         inputs.enum(name, list(values), label=title, default=next(iter(values)), view=choices)
     return types.Property(inputs, view=prompt)
+
+
+def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
+    """The samples that the user chose; asking for them adds their choice to the form.
+
+    Raises:
+        AgreementInputError: if FiftyOne cannot flatten the view
+    """
+    try:
+        return ctx.target_view(require_flat=True)
+    except (AttributeError, ValueError) as error:
+        raise AgreementInputError(
+            "Agreement cannot be computed on this view of groups; choose the view that it was made from"
+        ) from error
+
+
+def free_run_key(dataset: fo.Dataset) -> str:
+    """The run key of a new run: ``agreement``, or the first of ``agreement_2``, ``agreement_3`` … that is free."""
+    existing = list_agreements(dataset)
+    key, number = names.DEFAULT_RUN_KEY, 2
+    while key in existing:
+        key, number = f"{names.DEFAULT_RUN_KEY}_{number}", number + 1
+    return key
 
 
 def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: list[str]) -> list[str]:
@@ -171,9 +194,7 @@ def _attribute_choices(dataset: fo.Dataset, field: str) -> tuple[list[str], list
 def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> str:
     """Ask for the run key; returns its default, a key that is free."""
     existing = list_agreements(dataset)
-    key, number = names.DEFAULT_RUN_KEY, 2
-    while key in existing:
-        key, number = f"{names.DEFAULT_RUN_KEY}_{number}", number + 1
+    key = free_run_key(dataset)
     inputs.str(
         "run_key",
         label="Run key",
@@ -193,15 +214,17 @@ def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> str:
 
 def _problem(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> str | None:
     """What is wrong with the input, as far as the schema tells."""
-    options = options_of({"run_key": default_key, **ctx.params, "fields": fields})
+    options = {"run_key": default_key, **options_of({**ctx.params, "fields": fields})}
     overwrite = options.pop("overwrite", False)
     try:
+        samples = target_of(ctx)
+        check_samples(samples)
         if len(fields) == 1 and "annotator_attribute" not in options:
             raise AgreementInputError(
                 "Choose a second field, or the attribute of the labels that names their annotator"
             )
         config = make_config(**options)
-        kind = common_label_kind(ctx.dataset, config.fields)
+        kind = common_label_kind(samples, config.fields)
         list_paths = [f"{name}.{kind.list_name}" for name in config.fields]
         check_key_is_free(ctx.dataset, config.run_key, list_paths, kind, overwrite=overwrite)
     except AgreementInputError as error:

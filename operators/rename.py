@@ -10,8 +10,8 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..agreement.config import check_run_key
-from ..dataset_io import list_agreements, rename_agreement
+from ..dataset_io import rename_agreement
+from ..dataset_io.rename import check_rename
 from .run_choice import run_choice
 
 
@@ -35,11 +35,9 @@ class RenameAgreement(foo.Operator):
             return types.Property(inputs, view=prompt)
         inputs.str("new_run_key", label="New run key", description="New beginning of its fields' names", required=True)
         new_key = ctx.params.get("new_run_key")
-        if new_key:
+        if new_key and ctx.params.get("run_key"):
             try:
-                check_run_key(new_key)
-                if new_key in list_agreements(ctx.dataset):
-                    raise AgreementInputError(f"`new_run_key` must be new, got {new_key!r}, which is a run")
+                check_rename(ctx.dataset, ctx.params["run_key"], new_key)
             except AgreementInputError as error:
                 inputs.view("problem", types.Error(label=str(error))).invalid = True
         return types.Property(inputs, view=prompt)

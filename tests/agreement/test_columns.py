@@ -13,7 +13,7 @@ from annotator_agreement.agreement.columns import ClassCodes
 def test_class_codes_begin_at_one_in_the_order_in_which_they_are_asked_for() -> None:
     codes = ClassCodes()
     assert [codes[name] for name in ("bus", "car", "bus", None)] == [1, 2, 1, 3]
-    assert codes.names() == ["(missing)", "bus", "car", "None"]
+    assert codes.names() == ["(missing)", "bus", "car", "(no label)"]
 
 
 def test_a_selected_batch_is_the_batch_of_the_selected_samples() -> None:

@@ -38,6 +38,10 @@ def test_cases_by_hand_for_two_annotators(case: tuple) -> None:
     _, bars, ignored, required = case
     assert match(_bars(*bars), method="mutual_best", classes="ignore").unit.tolist() == ignored
     assert match(_bars(*bars), method="mutual_best", classes="require").unit.tolist() == required
+    preferred = match(_bars(*bars), method="mutual_best", classes="prefer")
+    assert preferred.unit.tolist() == ignored, "units show class conflicts"
+    of_one_class = match(_bars(*bars), method="mutual_best", classes="require").aligned
+    assert preferred.aligned.tolist() == of_one_class.tolist(), "but only pairs of one class are aligned, as published"
 
 
 def test_aligned_pairs_of_two_annotators_are_the_units_of_two() -> None:
@@ -109,7 +113,8 @@ def test_aligned_pairs_and_units_are_those_of_a_naive_search(seed: int) -> None:
     rows = sorted_rows(rows)
     matching = match(rows, method="mutual_best", classes="prefer")
     aligned = _aligned_naively(rows)
-    assert set(map(tuple, matching.aligned.T.tolist())) == aligned
+    of_one_class = {(i, j) for i, j in aligned if rows[i][2] == rows[j][2]}
+    assert set(map(tuple, matching.aligned.T.tolist())) == of_one_class
     assert partition_of(matching.unit) == _joined_naively(rows, aligned)
 
 
