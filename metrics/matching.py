@@ -28,6 +28,10 @@ Method = Literal["optimal", "recursive", "mutual_best"]
 ClassHandling = Literal["prefer", "ignore", "require"]
 
 
+#: entries of weight matrices of hard components that are solved at once
+_MAX_WEIGHTS_AT_ONCE = 4_000_000
+
+
 @dataclass(frozen=True, slots=True)
 class Matching:
     """Which objects are one physical object.
@@ -189,20 +193,29 @@ def _split_hard(
     in_hard = in_hard[np.argsort(component[in_hard], kind="stable")]
     n_of_node = n_members[component[in_hard]]
     place = np.zeros(len(component), np.int64)  # of a node within its component
-    slot = np.zeros(len(n_members), np.int64)  # of a component among those of its size
     for n in np.unique(n_of_node).tolist():
-        members = in_hard[n_of_node == n].reshape(-1, n)
-        slot[component[members[:, 0]]] = np.arange(len(members))
-        place[members] = np.arange(n)
-        size = nodes.size[members]
-        weights = -threshold * (size[:, :, None] * size[:, None, :]).astype(np.float64)
-        here = n_members[component[u]] == n
-        c, p, q = slot[component[u[here]]], place[u[here]], place[v[here]]
-        weights[c, p, q] = weights[c, q, p] = gain[here]
-        bits = nodes.annotators[members]
-        forbidden = (bits[:, :, None, :] & bits[:, None, :, :]).any(axis=3)
-        groups, exact = best_partitions(weights, forbidden)
-        group[members] = next_group + np.arange(len(members))[:, None] * n + groups
-        next_group += members.size
-        n_inexact += int((~exact).sum())
+        of_size = in_hard[n_of_node == n].reshape(-1, n)
+        place[of_size] = np.arange(n)
+        step = max(1, _MAX_WEIGHTS_AT_ONCE // (n * n))
+        for start in range(0, len(of_size), step):
+            members = of_size[start : start + step]
+            slot = np.full(len(n_members), -1)  # of a component among the members
+            slot[component[members[:, 0]]] = np.arange(len(members))
+            size = nodes.size[members]
+            weights = -threshold * (size[:, :, None] * size[:, None, :]).astype(np.float64)
+            here = slot[component[u]] >= 0
+            c, p, q = slot[component[u[here]]], place[u[here]], place[v[here]]
+            weights[c, p, q] = weights[c, q, p] = gain[here]
+            groups, exact = best_partitions(weights, _sharing(nodes.annotators[members]))
+            group[members] = next_group + np.arange(len(members))[:, None] * n + groups
+            next_group += members.size
+            n_inexact += int((~exact).sum())
     return group, n_inexact
+
+
+def _sharing(bits: IntArray) -> BoolArray:
+    """Which nodes of every component share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
+    shared = np.zeros((*bits.shape[:2], bits.shape[1]), np.bool_)
+    for word in range(bits.shape[2]):
+        shared |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0
+    return shared

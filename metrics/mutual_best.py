@@ -16,9 +16,10 @@ def match_mutual_best(objects: Objects, overlaps: Overlaps, classes: str) -> tup
     """Align every pair of annotators, then join the alignments into units.
 
     Of several best matches (Dice equal within 1e-9) one of the same class is taken, then the one that comes first.
-    Only pairs of one class count as aligned, as published, unless classes are to be ignored. For two annotators the units are the aligned pairs; for more, aligned pairs are joined in descending Dice wherever the
-    joined unit keeps one object per annotator. With classes ``prefer`` the units also join mutual best matches of
-    different classes, so that they show as class conflicts.
+    Only pairs of one class count as aligned, as published, unless classes are to be ignored. For two annotators the
+    units are the aligned pairs; for more, aligned pairs are joined in descending Dice wherever the joined unit keeps
+    one object per annotator. With classes ``prefer`` the units also join mutual best matches of different classes, so
+    that they show as class conflicts.
 
     Args:
         objects: ``N`` objects

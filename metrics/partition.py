@@ -28,6 +28,8 @@ MAX_NODES_EXACT = 24
 #: the integer programme gives up after this many branch-and-bound nodes (a count, so that the result is the same
 #: on every machine)
 MAX_BRANCHES = 2_000
+#: greedy merges and local moves take turns at most this often
+MAX_SWEEPS = 20
 
 _FORBIDDEN = -1e6
 #: the solver stops within 1e-6 of the best objective; scaled, that is less than ``TIE``
@@ -68,11 +70,14 @@ def _solve(weights: FloatArray) -> tuple[IntArray, bool]:
     two_sides = _two_sides(weights)
     if two_sides is not None:
         return _assign(weights, *two_sides), True
+    groups = _merge_and_move(weights)
+    if _is_certainly_best(weights, groups):
+        return groups, True
     if len(weights) <= MAX_NODES_EXACT:
         solved = _integer_programme(weights)
         if solved is not None:
             return solved, True
-    return _merge_and_move(weights), False
+    return groups, False
 
 
 # ---- all partitions ----
@@ -133,6 +138,28 @@ def _is_one_group(weights: FloatArray) -> BoolArray:
         rows = candidates[start : start + step]
         certified[rows] = (pair_weights[rows] @ cuts).min(axis=1) >= -TIE
     return certified
+
+
+# ---- certificate: no node could gain more ----
+
+
+def _is_certainly_best(weights: FloatArray, groups: IntArray) -> bool:
+    """Whether a partition gives every node its best partner on every side, in as few groups as the largest side has.
+
+    Sides are sets of nodes that forbid each other (the objects of one annotator); False where there are none.
+    """
+    forbidden = weights <= _FORBIDDEN / 2
+    np.fill_diagonal(forbidden, True)
+    side = forbidden.argmax(axis=1)
+    if not (forbidden == (side[:, None] == side)).all():
+        return False
+    most = 0.0
+    for first in np.unique(side):
+        members = side == first
+        most += float(np.maximum(weights[~members][:, members].max(axis=1, initial=0.0), 0.0).sum()) / 2.0
+    together = np.triu(groups[:, None] == groups, 1)
+    total = float(weights[together].sum())
+    return total >= most - TIE and int(groups.max()) + 1 == int(np.bincount(side).max())
 
 
 # ---- two annotators: the assignment problem ----
@@ -218,51 +245,63 @@ def _earlier_partners(i: IntArray, j: IntArray, n: int) -> coo_array:
 
 
 def _merge_and_move(weights: FloatArray) -> IntArray:
-    """Start with every node alone; merge groups and move nodes while that gains."""
+    """Start with every node alone; merge groups, then move single nodes, while that gains."""
     n = len(weights)
     weights = weights.copy()
     np.fill_diagonal(weights, 0.0)
-    member = np.eye(n)
-    for _ in range(n * n):  # every move gains; the bound only guards against rounding
-        member = _merge(weights, member)
-        moved = _move_one(weights, member)
-        if moved is None:
+    group = np.arange(n)
+    to_group = weights.copy()  # of every node with every group
+    for _ in range(MAX_SWEEPS):
+        between = np.zeros((n, n))
+        np.add.at(between, group, to_group)
+        group = _merge(between, np.bincount(group, minlength=n) > 0)[group]
+        to_group = np.zeros((n, n))
+        np.add.at(to_group.T, group, weights)
+        if not _move(weights, group, to_group):
             break
-        member = moved
-    return number_by_first(member.argmax(axis=1))[0]
+    return number_by_first(group)[0]
 
 
-def _merge(weights: FloatArray, member: FloatArray) -> FloatArray:
-    """Merge the two groups that gain most until none gains (a merge that costs nothing counts as a gain)."""
-    between = member.T @ weights @ member
-    unused = ~member.any(axis=0)
-    between[unused, :] = between[:, unused] = _FORBIDDEN
+def _merge(between: FloatArray, exists: BoolArray) -> IntArray:
+    """Merge the two groups that gain most until none gains (a merge that costs nothing counts as a gain).
+
+    Args:
+        between: shape ``(N, N)``, gain of merging two groups; is overwritten
+        exists: shape ``(N,)``, whether a group has members
+
+    Returns:
+        shape ``(N,)``, the group that every group has become part of
+    """
+    into = np.arange(len(between))
     np.fill_diagonal(between, _FORBIDDEN)
-    member = member.copy()
-    while True:
-        best = float(between.max())
-        if best < -TIE:
-            return member
-        p, q = sorted(divmod(int((between >= best - TIE).argmax()), len(between)))
-        member[:, p] += member[:, q]
-        member[:, q] = 0.0
+    between[~exists, :] = between[:, ~exists] = _FORBIDDEN
+    best, partner = between.max(axis=1), between.argmax(axis=1)
+    while best.max() >= -TIE:
+        p = int((best >= best.max() - TIE).argmax())
+        p, q = sorted((p, int(partner[p])))
+        into[into == q] = p
         between[p, :] += between[q, :]
         between[:, p] = between[p, :]
-        between[q, :] = between[:, q] = between[p, p] = _FORBIDDEN
+        between[q, :] = between[:, q] = between[p, p] = best[q] = _FORBIDDEN
+        stale = np.flatnonzero((partner == p) | (partner == q) | (np.arange(len(best)) == p))
+        best[stale], partner[stale] = between[stale].max(axis=1), between[stale].argmax(axis=1)
+        better = between[:, p] > best
+        best[better], partner[better] = between[better, p], p
+    return into
 
 
-def _move_one(weights: FloatArray, member: FloatArray) -> FloatArray | None:
-    """Move the node that gains most to another group or to one of its own; None where no move gains."""
-    n = len(weights)
-    to_group = weights @ member
-    own = member.argmax(axis=1)
-    gain = to_group - to_group[np.arange(n), own][:, None]
-    gain[np.arange(n), own] = 0.0
-    best = float(gain.max())
-    if best <= TIE:
-        return None
-    node, group = divmod(int((gain >= best - TIE).argmax()), n)
-    moved = member.copy()
-    moved[node, own[node]] = 0.0
-    moved[node, group] = 1.0
+def _move(weights: FloatArray, group: IntArray, to_group: FloatArray) -> bool:
+    """Move every node in turn to the group, or the empty place, where it gains most; says whether one moved."""
+    moved = False
+    for node in range(len(weights)):
+        own = group[node]
+        gain = to_group[node] - to_group[node, own]
+        best = float(gain.max())
+        if best <= TIE:
+            continue
+        target = int((gain >= best - TIE).argmax())
+        to_group[:, own] -= weights[:, node]
+        to_group[:, target] += weights[:, node]
+        group[node] = target
+        moved = True
     return moved
