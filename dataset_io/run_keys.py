@@ -63,7 +63,7 @@ def _all_paths(run_key: str, list_paths: Sequence[str]) -> list[str]:
 
 
 def _taken(run_key: str, what: str) -> AgreementInputError:
-    return AgreementInputError(f"`run_key` must not be in use, got {run_key!r}: {what}; choose another key")
+    return AgreementInputError(f"A run key must not be in use, got {run_key!r}: {what}; choose another key")
 
 
 def _check_classes(run_key: str, kind: LabelKind) -> None:

@@ -225,3 +225,58 @@ def test_an_undeclared_attribute_does_not_cost_the_run_that_would_be_overwritten
         {"_id": dataset.values("_id")[0]}, {"$set": {"carol.detections.0.agreement_votes": 7}}
     )
     _refused(dataset, "`carol.detections.agreement_votes` exists, undeclared", ANNOTATORS, overwrite=True)
+
+
+@pytest.mark.parametrize("key", ["clean", "validate", "has_mask", "field_names", "copy", "pk", "instance"])
+def test_a_run_key_that_would_hide_a_method_of_a_label_is_refused(make_dataset, key):
+    _refused(make_dataset(), f"`{key}` is a field of Detection", ANNOTATORS, run_key=key)
+
+
+@pytest.mark.parametrize("path", ["alice", "alice.detections"])
+def test_a_read_only_label_field_is_refused(make_dataset, path):
+    dataset = make_dataset()
+    field = dataset.get_field(path)
+    field.read_only = True
+    field.save()
+    _refused(dataset, f"must not be read-only, got {path}", ANNOTATORS)
+
+
+def test_labels_without_an_id_are_counted(make_dataset):
+    dataset = make_dataset()
+    first = dataset.values("_id")[0]
+    dataset._sample_collection.update_one({"_id": first}, {"$unset": {"bob.detections.0._id": ""}})
+    _refused(dataset, f"Every label must have an id, got 1 without, on samples {first}", ANNOTATORS)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"annotators": 5}, "`annotators` must map field names"),
+        ({"annotators": {"alice": None}}, "`annotators` must give every field a name"),
+        ({"overwrite": "no"}, "`overwrite` must be True or False, got 'no'"),
+    ],
+)
+def test_arguments_of_the_wrong_kind_are_refused(make_dataset, options, match):
+    _refused(make_dataset(), match, ANNOTATORS, **options)
+
+
+@pytest.mark.parametrize("attribute", ["", 5, "$rater", "rater.x"])
+def test_an_attribute_that_is_no_name_is_refused(make_dataset, attribute):
+    _refused(make_dataset(), "`annotator_attribute` must be the name of", "alice", annotator_attribute=attribute)
+
+
+def test_other_annotators_do_not_matter_where_some_are_chosen(make_dataset):
+    dataset = make_dataset({})
+    good, bad = {"bounding_box": [0, 0, 0.5, 0.5]}, {"bounding_box": [0, 0, -0.5, 0.5]}
+    labels = [fo.Detection(label="cat", rater=name, **box) for name, box in (("a", good), ("b", good), ("z", bad))]
+    dataset.add_sample(fo.Sample(filepath="/images/1.jpg", labels=fo.Detections(detections=labels)))
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater", annotators=["a", "b"])
+    assert report.score.mean == 1.0
+    _refused(dataset, "got 1 that are not", "labels", annotator_attribute="rater", run_key="all_of_them")
+
+
+def test_a_view_grouped_by_a_field_is_refused_with_advice(make_dataset):
+    dataset = make_dataset()
+    dataset.set_values("scene", ["day", "day", "night", "night", "night"])
+    with pytest.raises(AgreementInputError, match="grouped by a field; pass the view that it was made from"):
+        compute_agreement(dataset.group_by("scene"), ANNOTATORS)

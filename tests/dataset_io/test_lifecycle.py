@@ -197,3 +197,44 @@ def test_a_renamed_label_field_is_cleaned_all_the_same(make_dataset):
     delete_agreement(dataset)
     assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
     assert dataset.count_values("alicia.detections.agreement") == {None: 6}
+
+
+@pytest.mark.parametrize("change", ["renamed", "cloned", "deleted"])
+def test_renaming_a_run_follows_label_fields_that_were_changed(make_dataset, change):
+    dataset = make_dataset()
+    compute_agreement(dataset, ["alice", "bob"])
+    verdicts = dataset.values("alice.detections.agreement")
+    if change == "renamed":
+        dataset.rename_sample_field("alice", "alicia")
+    elif change == "cloned":
+        dataset.clone_sample_field("alice", "alicia")
+    else:
+        dataset.delete_sample_fields(["alice", "bob"])
+    rename_agreement(dataset, "agreement", "renamed")
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+    if change != "deleted":
+        assert dataset.values("alicia.detections.renamed") == verdicts
+    delete_agreement(dataset, "renamed")
+    assert not [path for path in dataset.get_field_schema(flat=True) if "renamed" in path]
+
+
+def test_a_run_renamed_by_fiftyone_itself_is_still_ours(make_dataset):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_agreement(dataset, ANNOTATORS, run_key="first")
+    dataset.rename_run("first", "second")
+    assert load_agreement(dataset, "second").n_samples == 5
+    delete_agreement(dataset, "second")
+    assert stored(dataset) == before
+    compute_agreement(dataset, ANNOTATORS, run_key="first")
+    dataset.rename_run("first", "second")
+    rename_agreement(dataset, "second", "third")
+    assert dataset.values("third_n_units") == [2, 2, 0, 1, 1]
+    delete_agreement(dataset, "third")
+    assert stored(dataset) == before
+
+
+def test_something_that_is_no_dataset_has_no_runs():
+    for call in (list_agreements, delete_agreement, load_agreement):
+        with pytest.raises(AgreementInputError, match="must be a FiftyOne dataset or view, got NoneType"):
+            call(None)

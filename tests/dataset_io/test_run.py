@@ -278,3 +278,54 @@ def test_labels_with_unusable_boxes_can_be_left_out(make_dataset):
     assert [label.get_field("label") for label in sample.alice.detections if "agreement" in label] == ["dog"]
     assert dataset.values("alice.detections.agreement")[0] == [None, "missed"]
     assert dataset.values("bob.detections.agreement")[0] == ["missed", None]
+
+
+def test_annotators_stored_as_whole_numbers_of_two_types_are_the_same(make_dataset):
+    dataset = _attribute_dataset(make_dataset, [{"labels": _labels(1, 2)}, {"labels": _labels(1, 2)}])
+    second = dataset.values("_id")[1]
+    dataset._sample_collection.update_one(
+        {"_id": second}, {"$set": {"labels.detections.0.rater": 1.0, "labels.detections.1.rater": 2.0}}
+    )
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater")
+    assert [(entry.name, entry.n_objects) for entry in report.annotators] == [("1", 2), ("2", 2)]
+    assert dataset.values("labels.detections.agreement") == [["agreed", "agreed"], ["agreed", "agreed"]]
+
+
+def test_nobody_is_not_an_annotator_called_none(make_dataset):
+    dataset = _attribute_dataset(
+        make_dataset,
+        [{"labels": _labels("None", "ann"), "raters": ["None", "ann"]}, {"labels": _labels("ann"), "raters": None}],
+    )
+    compute_agreement(dataset, "labels", annotator_attribute="rater", assigned_field="raters")
+    assert dataset.values("agreement_n_annotators") == [2, 1]
+
+
+def test_a_label_without_a_class_is_not_of_the_class_none(make_dataset):
+    boxes = [(None, (0.1, 0.1, 0.2, 0.2)), ("None", (0.6, 0.6, 0.2, 0.2))]
+    report = compute_agreement(make_dataset({"alice": [boxes], "bob": [boxes]}), ["alice", "bob"])
+    assert report.annotators[0].classes == {"(no label)": 1, "None": 1}
+    assert report.annotators[0].n_objects == 2
+
+
+def test_a_label_id_that_stands_twice_in_a_list_gets_both_values(make_dataset):
+    boxes = [("cat", (0.1, 0.1, 0.2, 0.2)), ("dog", (0.6, 0.6, 0.2, 0.2)), ("cow", (0.6, 0.1, 0.2, 0.2))]
+    dataset = make_dataset({"alice": [boxes], "bob": [boxes[:1]]})
+    first, ids = dataset.values("_id")[0], dataset.values("alice.detections._id")[0]
+    dataset._sample_collection.update_one({"_id": first}, {"$set": {"alice.detections.1._id": ids[0]}})
+    dataset.reload()
+    compute_agreement(dataset, ["alice", "bob"], run_key="all_labels")
+    assert dataset.values("alice.detections.all_labels")[0] == ["agreed", "lone", "lone"]
+    view = dataset.filter_labels("alice", fo.ViewField("label").is_in(["cat", "dog"]))
+    compute_agreement(view, ["alice", "bob"])
+    assert dataset.values("alice.detections.agreement")[0] == ["agreed", "lone", None]
+    assert len(set(dataset.values("alice.detections.agreement_id")[0][:2])) == 2
+
+
+def test_more_annotators_than_bits_of_a_word(make_dataset):
+    names = [f"rater_{k:03d}" for k in range(70)]
+    dataset = _attribute_dataset(make_dataset, [{"labels": _labels(*names)}, {"labels": _labels(*names[:69])}])
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater")
+    assert dataset.values("agreement_n_units") == [1, 1]
+    assert dataset.values("labels.detections.agreement_votes") == [[70] * 70, [69] * 69]
+    assert len(report.pairs) == 70 * 69 // 2
+    report.print_report()

@@ -248,3 +248,56 @@ def test_a_run_that_is_replaced_while_it_runs_leaves_the_new_one_alone(make_data
     assert load_agreement(dataset) == replaced[0]
     for sample in dataset._sample_collection.find({}):
         assert not [label for label in (sample.get("carol") or {}).get("detections") or [] if "agreement" in label]
+
+
+def test_a_sample_that_is_tried_again_is_counted_once(make_dataset, before_each_write):
+    dataset = make_dataset()
+    for sample in dataset.iter_samples(autosave=True):
+        boxes = [fo.Detection(label="cat", bounding_box=[0, 0, size, 0.5], rater="ann") for size in (0.5, -0.5)]
+        sample["labels"] = fo.Detections(detections=boxes)
+        sample["raters"] = ["bea"]
+    tried = []
+
+    def touch_all_once(batch):
+        if not tried:
+            tried.append(True)
+            for sample in fo.load_dataset(dataset.name).iter_samples(autosave=True):
+                sample.tags.append("touched")
+
+    before_each_write(touch_all_once)
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater", assigned_field="raters", invalid="skip")
+    assert (report.n_samples, report.run.n_invalid, report.run.n_added_assignments) == (5, 5, 5)
+
+
+def test_of_a_repeated_sample_the_first_counts_also_when_it_is_tried_again(make_dataset, before_each_write):
+    dataset = make_dataset()
+    label = fo.ViewField("label")
+    view = dataset.filter_labels("alice", label == "cat").concat(dataset.filter_labels("alice", label == "dog"))
+    undisturbed = compute_agreement(view, ANNOTATORS, run_key="undisturbed")
+    tried = []
+
+    def touch_once(batch):
+        if not tried:
+            tried.append(True)
+            _edit(dataset, dataset.first().id, "nothing")
+
+    before_each_write(touch_once)
+    disturbed = compute_agreement(view, ANNOTATORS, run_key="disturbed")
+    assert disturbed.score == undisturbed.score
+    assert disturbed.run.n_repeated == undisturbed.run.n_repeated > 0
+
+
+@pytest.mark.parametrize("call", ["load", "refused"])
+def test_unsaved_edits_survive_what_does_not_write(make_dataset, call):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    sample = dataset.first()
+    sample.tags.append("unsaved")
+    if call == "load":
+        load_agreement(dataset)
+    else:
+        with pytest.raises(AgreementInputError, match="must be new"):
+            compute_agreement(dataset, ANNOTATORS)
+    assert sample.tags == ["unsaved"]
+    sample.save()
+    assert dataset.count_sample_tags() == {"unsaved": 1}

@@ -147,3 +147,28 @@ def test_from_python_it_returns_the_report(compute, make_dataset):
     report = compute(dataset, ANNOTATORS, run_key="by_call", iou=0.6)
     assert report.to_dict()["config"]["iou"] == 0.6
     assert report.score.n == 3
+
+
+@pytest.mark.parametrize(
+    ("view", "message"),
+    [
+        (lambda dataset: dataset.to_patches("alice"), "got a patches view"),
+        (lambda dataset: dataset.exclude_fields("bob"), "got 'bob', which does not exist"),
+        (lambda dataset: dataset.match({"filepath": "nowhere"}), "got an empty view"),
+        (lambda dataset: dataset.group_by("filepath"), "group"),
+    ],
+)
+def test_a_view_that_cannot_be_computed_is_shown_in_the_form(compute, make_dataset, context, view, message):
+    dataset = make_dataset()
+    ctx = context(compute, dataset, view=view(dataset), fields=ANNOTATORS, run_key="agreement")
+    inputs = compute.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
+    assert inputs["problem"]["invalid"]
+    assert message in inputs["problem"]["view"]["label"]
+
+
+def test_without_a_run_key_form_and_execution_take_the_same_free_one(compute, make_dataset):
+    dataset = make_dataset()
+    for expected, params in (("agreement", {}), ("agreement_2", {"run_key": ""}), ("agreement_3", {})):
+        request = {"dataset": dataset, "params": {"fields": ANNOTATORS, **params}}
+        assert foo.execute_operator(compute.uri, request).result["run_key"] == expected
+        dataset.reload()

@@ -65,3 +65,13 @@ def test_calls_from_python(operator, dataset):
     assert operator("show_agreement")(dataset, "round_1").run_key == "round_1"
     operator("delete_agreement")(dataset, "round_1")
     assert dataset.list_runs() == []
+
+
+@pytest.mark.parametrize("key", ["label", "agreement", "taken", "Not a key"])
+def test_a_new_key_that_is_not_free_is_shown_in_the_form(operator, dataset, form, key):
+    import fiftyone as fo
+
+    dataset.add_sample_field("taken_score", fo.FloatField)
+    inputs = form(operator("rename_agreement"), dataset, run_key="agreement", new_run_key=key)
+    assert inputs["problem"]["invalid"]
+    assert key in inputs["problem"]["view"]["label"]
