@@ -148,7 +148,11 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
 
 
 def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:
-    """Ratings in units with at least two, for every group of units; shape ``(n_groups,)``."""
+    """Ratings in units with at least two, for every group of units; arguments as in :func:`alpha_by_group`.
+
+    Returns:
+        shape ``(n_groups,)``; 0 where alpha is undefined for want of pairable ratings
+    """
     ratings, _ = unit_disagreement(unit, count, len(group))
     pairable = ratings >= 2
     return np.bincount(group[pairable], weights=ratings[pairable], minlength=n_groups).astype(np.int64)

@@ -32,13 +32,13 @@ def check_boxes(boxes_xyxy: FloatArray, name: str = "boxes") -> FloatArray:
 
 
 def box_area(boxes_xyxy: FloatArray) -> FloatArray:
-    """Areas of boxes ``(..., 4)``, in the square of their unit."""
+    """Areas of boxes ``(..., 4)``, ``(x_min, y_min, x_max, y_max)``, in the square of their unit; never undefined."""
     area: FloatArray = (boxes_xyxy[..., 2] - boxes_xyxy[..., 0]) * (boxes_xyxy[..., 3] - boxes_xyxy[..., 1])
     return area
 
 
 def box_intersection(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
-    """Areas shared by boxes ``(..., 4)`` of two broadcastable arrays, 0 where they do not meet."""
+    """Areas shared by boxes ``(..., 4)`` of two broadcastable arrays, 0 where they do not meet; never undefined."""
     width = np.minimum(boxes_a[..., 2], boxes_b[..., 2]) - np.maximum(boxes_a[..., 0], boxes_b[..., 0])
     height = np.minimum(boxes_a[..., 3], boxes_b[..., 3]) - np.maximum(boxes_a[..., 1], boxes_b[..., 1])
     shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)

@@ -28,6 +28,10 @@ def f1_score(n_matched: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> FloatArray
 def segmentation_quality(iou_sum: ArrayLike, n_matched: ArrayLike) -> FloatArray:
     """Segmentation quality SQ: mean IoU of the matched pairs, in [0, 1].
 
+    Args:
+        iou_sum: sum of the IoU of the matched pairs
+        n_matched: number of matched pairs; arrays of one shape, or numbers
+
     Undefined:
         nan without a matched pair
     """
@@ -65,7 +69,10 @@ def mean_max_iou(iou: FloatArray) -> tuple[float, float, float]:
 
     Undefined:
         a direction is nan where its first annotator has no object (0 where only the other has none); the symmetric
-        value where both have none
+        value where both have none; nan entries (two boxes without area) make the values nan that look at them
+
+    Raises:
+        ValueError: if the array does not have two dimensions
 
     Example:
         >>> mean_max_iou(np.array([[0.6, 0.0, 0.0], [0.0, 1.0, 0.0]]))[0]

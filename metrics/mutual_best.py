@@ -87,7 +87,13 @@ def _join(objects: Objects, i: IntArray, j: IntArray, dice: FloatArray) -> tuple
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Quality of the alignment of two annotators over any number of samples; adds up.
+    """Quality of the alignment of two annotators over any number of samples, from sums.
+
+    Undefined:
+        recall, precision and F are nan where neither annotator has an object
+
+    References:
+        J. Hajič jr. and P. Pecina, "The MUSCIMA++ dataset for handwritten optical music recognition", ICDAR 2017
 
     Attributes:
         n_a: objects of ``a``

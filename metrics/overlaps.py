@@ -18,7 +18,12 @@ def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 def iou_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
-    """Intersection over union, |A ∩ B| / |A ∪ B|, in [0, 1]; arrays of one shape or broadcastable.
+    """Intersection over union, |A ∩ B| / |A ∪ B|, in [0, 1].
+
+    Args:
+        intersection: areas shared by the two regions, any one unit
+        area_a: areas of the regions of one annotator, same unit
+        area_b: areas of the regions of the other, same unit; shapes must broadcast
 
     Undefined:
         nan where both regions are empty
@@ -27,7 +32,12 @@ def iou_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatAr
 
 
 def dice_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
-    """Dice coefficient, 2 |A ∩ B| / (|A| + |B|), in [0, 1]; arrays of one shape or broadcastable.
+    """Dice coefficient, 2 |A ∩ B| / (|A| + |B|), in [0, 1].
+
+    Args:
+        intersection: areas shared by the two regions, any one unit
+        area_a: areas of the regions of one annotator, same unit
+        area_b: areas of the regions of the other, same unit; shapes must broadcast
 
     Undefined:
         nan where both regions are empty
@@ -36,7 +46,12 @@ def dice_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatA
 
 
 def iom_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
-    """Intersection over minimum, |A ∩ B| / min(|A|, |B|), in [0, 1]; arrays of one shape or broadcastable.
+    """Intersection over minimum, |A ∩ B| / min(|A|, |B|), in [0, 1].
+
+    Args:
+        intersection: areas shared by the two regions, any one unit
+        area_a: areas of the regions of one annotator, same unit
+        area_b: areas of the regions of the other, same unit; shapes must broadcast
 
     Undefined:
         nan where both regions are empty; 0 where one is
@@ -47,7 +62,10 @@ def iom_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatAr
 
 
 def dice_from_iou(iou: FloatArray) -> FloatArray:
-    """Dice coefficient of a pair whose IoU is known: ``2 IoU / (1 + IoU)``.
+    """Dice coefficient of pairs whose IoU is known: ``2 IoU / (1 + IoU)``.
+
+    Args:
+        iou: in [0, 1], any shape
 
     Undefined:
         nan where the IoU is nan
