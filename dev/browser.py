@@ -51,7 +51,7 @@ def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=ROOT,
-            env=dict(os.environ, PYTHONUNBUFFERED="1"),
+            env=dict(os.environ, PYTHONUNBUFFERED="1", HOME=str(folder)),
         )
         try:
             deadline = time.monotonic() + _START_SECONDS

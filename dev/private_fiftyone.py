@@ -7,11 +7,15 @@ nothing of FiftyOne: the environment must be set before that is imported.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import importlib.util
 import os
 import shutil
+import signal
 import socket
 import subprocess
+import sys
+import threading
 import time
 from pathlib import Path
 
@@ -87,6 +91,10 @@ class PrivateFiftyOne:
         if mongod is None:
             raise RuntimeError("No MongoDB was found; run `make setup` first")
         self.prepare()
+        if threading.current_thread() is threading.main_thread():
+            for number in (signal.SIGTERM, signal.SIGHUP):  # end in the ordinary way, which stops the database
+                signal.signal(number, lambda *_: sys.exit(1))
+        self._stop_orphan()
         log = self.folder / "mongod.log"
         arguments = ["--dbpath", str(self.folder / "db"), "--port", str(self.port), "--bind_ip", "127.0.0.1"]
         self._process = subprocess.Popen(
@@ -96,6 +104,7 @@ class PrivateFiftyOne:
             stdin=subprocess.DEVNULL,
             start_new_session=True,
         )
+        self._owners.write_text(f"{self._process.pid} {os.getpid()}")
         deadline = time.monotonic() + _START_SECONDS
         while time.monotonic() < deadline:
             with socket.socket() as probe:
@@ -109,6 +118,26 @@ class PrivateFiftyOne:
             time.sleep(0.05)
         self.stop()
         raise RuntimeError(f"MongoDB did not answer within {_START_SECONDS} seconds; its log is {log}")
+
+    @property
+    def _owners(self) -> Path:
+        """Where the ids of the database process and of the process that started it are written."""
+        return self.folder / "mongod.pid"
+
+    def _stop_orphan(self) -> None:
+        """Stop a database of this folder whose starter was killed before it could."""
+        import psutil  # comes with FiftyOne
+
+        if not self._owners.is_file():
+            return
+        database, starter = map(int, self._owners.read_text().split())
+        if psutil.pid_exists(starter) and starter != os.getpid():
+            return
+        with contextlib.suppress(psutil.NoSuchProcess):
+            process = psutil.Process(database)
+            if str(self.folder / "db") in process.cmdline():
+                process.terminate()
+                process.wait(30)
 
     def stop(self) -> None:
         """Stop the database."""

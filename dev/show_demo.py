@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import logging
+import os
 import sys
 import time
 from collections.abc import Callable
@@ -73,13 +73,21 @@ def app(port: int) -> None:
         say("\nThe App is closed.")
 
 
+def _private_home() -> None:
+    """Let FiftyOne keep what its App leaves in the user's home (an id, a greeting) in the demo's folder."""
+    home = FOLDER / "home"
+    home.mkdir(parents=True, exist_ok=True)
+    os.environ["HOME"] = os.environ["USERPROFILE"] = str(home)
+
+
 def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["demo", "app"])
     parser.add_argument("--port", type=int, default=5151, help="port of the App")
     arguments = parser.parse_args()
-    logging.getLogger("fiftyone").setLevel(logging.WARNING)
+    os.environ["FIFTYONE_LOGGING_LEVEL"] = "WARNING"
+    _private_home()
     try:
         demo() if arguments.what == "demo" else app(arguments.port)
     except RuntimeError as error:
