@@ -110,7 +110,12 @@ def _where_all_drew(data: GeneratedBoxes) -> GeneratedBoxes:
 
 
 def measure() -> list[Row]:
-    """Time both on the same boxes, taking turns, and compare the pooled alphas."""
+    """Time both on the same boxes, taking turns, and compare the pooled alphas.
+
+    The alphas differ by the objectives: multi-graph matching joins only objects of which every pair reaches the
+    threshold, and maximises the sum of IoU; ours maximises the sum of (IoU - threshold), in which a pair below the
+    threshold counts with its negative value (21 of 42,409 units on these boxes have one).
+    """
     data = generate(N_SAMPLES)
     say(f"kernels: {len(data.sample)} boxes, columns in, units and numbers out")
     kalos = Kalos(data)
