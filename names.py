@@ -38,11 +38,6 @@ LABEL_FIELDS = {
 RESERVED_SAMPLE_SUFFIXES = ("_units", "_map")
 
 
-def operator_uri(name: str) -> str:
-    """The URI by which FiftyOne's registry knows one of the plugin's operators."""
-    return f"{PLUGIN_NAME}/{name}"
-
-
 def sample_paths(run_key: str) -> list[str]:
     """Sample fields that a run of this key writes."""
     return [run_key + suffix for suffix in SAMPLE_FIELDS]

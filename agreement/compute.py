@@ -85,7 +85,6 @@ class Agreement:
         pairs: pairs of objects of one unit
         units: columns over units
         sample_pairs: pairs of annotators on samples
-        pair_iou: shape ``(Q,)``, sum of the IoU of matched objects of one class, for every sample pair
         pair_score: shape ``(Q,)``, panoptic quality of every sample pair; nan where not scored
         object_iou: shape ``(N,)``, mean IoU with the other members; nan without any
         n_assigned: shape ``(S,)``
@@ -105,7 +104,6 @@ class Agreement:
     pairs: MatchedPairs
     units: Units
     sample_pairs: SamplePairs
-    pair_iou: FloatArray
     pair_score: FloatArray
     object_iou: FloatArray
     n_assigned: IntArray
@@ -142,7 +140,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     pairs = _matched_pairs(batch, overlaps, matching)
     sample_pairs = SamplePairs.of(batch)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
-    pair_iou, pair_score, score = _scores(batch, pairs, sample_pairs, n_objects, config)
+    pair_score, score = _scores(batch, pairs, sample_pairs, n_objects, config)
     pair_sample = objects.sample[pairs.i]
     n_pairs = np.bincount(pair_sample, minlength=n_samples)
     ratings = _ratings(batch, matching, units, n_assigned, n_objects, config)
@@ -153,7 +151,6 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
         pairs=pairs,
         units=units,
         sample_pairs=sample_pairs,
-        pair_iou=pair_iou,
         pair_score=pair_score,
         object_iou=_mean_iou_of_objects(pairs, len(objects)),
         n_assigned=n_assigned,
@@ -208,7 +205,8 @@ def _mean_iou_of_objects(pairs: MatchedPairs, n: int) -> FloatArray:
 
 def _scores(
     batch: Batch, pairs: MatchedPairs, sample_pairs: SamplePairs, n_objects: IntArray, config: AgreementConfig
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+) -> tuple[FloatArray, FloatArray]:
+    """Panoptic quality of every sample pair, and of every sample the mean over its pairs."""
     i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
     annotator = batch.objects.annotator
     rows = sample_pairs.row(batch.objects.sample[i], annotator[i], annotator[j])
@@ -221,7 +219,7 @@ def _scores(
     scored = ~np.isnan(pair_score)
     total = sums_by(sample_pairs.sample[scored], pair_score[scored], batch.n_samples)
     count = np.bincount(sample_pairs.sample[scored], minlength=batch.n_samples)
-    return pair_iou, pair_score, _mean(total, count)
+    return pair_score, _mean(total, count)
 
 
 def _ratings(

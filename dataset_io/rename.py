@@ -47,6 +47,7 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     )
     runs.declare_fields(dataset, new_run_key, list_paths)
     _rename_values(dataset, field_key, new_run_key, list_paths)
+    dataset._sample_doc_cls._rename_indexes(old, new)
     dataset._doc.app_config._rename_paths(old, new)
     dataset._doc.save()
     dataset.delete_sample_fields(runs.fields_of_run(dataset, field_key), error_level=2)

@@ -130,8 +130,7 @@ def run_agreement(
         runs.declare_fields(dataset, run_key, source.list_paths)
         runs.complete(dataset, run_key, report)
     except BaseException as error:
-        _mark_failed(dataset, run_key, run_id, error)
-        runs.remove_remains(dataset, run_key, paths)
+        _after_failure(dataset, run_key, run_id, paths, error)
         raise
     runs.refresh(dataset)
     return report
@@ -158,15 +157,15 @@ def _delete_if_there(source: Source) -> None:
         runs.delete_agreement(dataset, run_key)
 
 
-def _mark_failed(dataset: fo.Dataset, run_key: str, run_id: str, error: BaseException) -> None:
-    """Record why a run ended, unless somebody deleted or replaced it meanwhile."""
+def _after_failure(dataset: fo.Dataset, run_key: str, run_id: str, paths: Sequence[str], error: BaseException) -> None:
+    """Record why a run ended, or, where somebody deleted or replaced it meanwhile, remove what it still wrote."""
     try:
         runs.refresh(dataset)
-        runs.require_current(dataset, run_key, run_id)
-        runs.update_config(dataset, run_key, status=runs.FAILED, error=f"{type(error).__name__}: {error}")
-    except AgreementInputError:
-        pass
-    except Exception:
+        if runs.is_current(dataset, run_key, run_id):
+            runs.update_config(dataset, run_key, status=runs.FAILED, error=f"{type(error).__name__}: {error}")
+        else:
+            runs.remove_remains(dataset, run_key, paths)
+    except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
         logger.exception("The failure of the run %r could not be recorded", run_key)
 
 

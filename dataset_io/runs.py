@@ -146,10 +146,15 @@ def register(
     return results_id
 
 
+def is_current(dataset: fo.Dataset, run_key: str, results_id: str) -> bool:
+    """Whether a run is still the one that was registered: not deleted, not replaced."""
+    current = {"_dataset_id": dataset._doc.id, "key": run_key, "config.results_id": results_id}
+    return get_db_conn().runs.find_one(current, {"_id": True}) is not None
+
+
 def require_current(dataset: fo.Dataset, run_key: str, results_id: str) -> None:
     """Raise :class:`AgreementInputError` if a run was deleted or replaced since it was registered."""
-    current = {"_dataset_id": dataset._doc.id, "key": run_key, "config.results_id": results_id}
-    if get_db_conn().runs.find_one(current, {"_id": True}) is None:
+    if not is_current(dataset, run_key, results_id):
         raise AgreementInputError(
             f"The run {run_key!r} was deleted or replaced while it was running; it has stopped writing"
         )

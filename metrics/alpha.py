@@ -86,10 +86,6 @@ class NominalTally:
         observed = math.fsum(value / (m - 1) for m, value in enumerate(self.disagreement.tolist()) if value)
         return float(1.0 - (n - 1) * observed / expected)
 
-    def has_variation(self) -> bool:
-        """Whether the ratings are of more than one category."""
-        return int((self.category_counts > 0).sum()) > 1
-
     def percent_agreement(self) -> float:
         """Mean over units of the share of pairs of ratings that agree, in [0, 1].
 

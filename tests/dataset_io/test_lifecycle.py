@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
 
@@ -238,3 +239,29 @@ def test_something_that_is_no_dataset_has_no_runs():
     for call in (list_agreements, delete_agreement, load_agreement):
         with pytest.raises(AgreementInputError, match="must be a FiftyOne dataset or view, got NoneType"):
             call(None)
+
+
+def test_renaming_keeps_the_indexes_and_the_sidebar_of_the_user(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    dataset.create_index("agreement_score")
+    dataset.app_config.sidebar_groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
+    dataset.app_config.sidebar_groups.append(fo.SidebarGroupDocument(name="mine", paths=["agreement_score"]))
+    dataset.save()
+    rename_agreement(dataset, "agreement", "renamed")
+    assert "renamed_score" in dataset.list_indexes()
+    mine = next(group for group in dataset.app_config.sidebar_groups if group.name == "mine")
+    assert mine.paths == ["renamed_score"]
+
+
+def test_the_first_error_reaches_the_user_even_if_it_cannot_be_recorded(make_dataset, monkeypatch, caplog):
+    dataset = make_dataset()
+
+    def fail(*arguments, **options):
+        raise OSError("the database is gone")
+
+    monkeypatch.setattr(runs, "update_config", fail)
+    monkeypatch.setattr(runs, "declare_fields", lambda *arguments: [][0])
+    with pytest.raises(IndexError):
+        compute_agreement(dataset, ANNOTATORS)
+    assert "could not be recorded" in caplog.text

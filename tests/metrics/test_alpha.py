@@ -140,8 +140,6 @@ def test_a_tally_counts_units_and_ratings_that_can_be_compared() -> None:
     assert_array_equal(tally.category_counts, [0, 2, 3])
     assert np.isnan(NominalTally.empty().alpha())
     assert np.isnan(NominalTally.empty().percent_agreement())
-    assert not NominalTally.empty().has_variation()
-    assert tally.has_variation()
 
 
 @pytest.mark.parametrize("seed", range(30))
