@@ -1,4 +1,4 @@
-"""The report of a run: how far the annotators agree, in numbers that survive JSON."""
+"""What the reports of all label types have in common: how far the annotators agree, in numbers that survive JSON."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import math
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import Any, ClassVar, TextIO, TypeVar
 
 import numpy as np
 
 from .. import names
-from ..metrics.alpha import NominalTally
-from ..metrics.detection import f1_score, panoptic_quality, segmentation_quality
-from ..metrics.mutual_best import Alignment
-from .compute import ALPHA_REASONS, VERDICTS
-from .config import AgreementConfig
-from .statistics import AgreementStatistics, Moments, PairStatistics, pair_names, pair_tally
+from ..metrics.arrays import FloatArray
+
+R = TypeVar("R", bound="AgreementReport")
 
 
 @dataclass(frozen=True, slots=True)
 class AlphaSummary:
-    """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason."""
+    """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason.
+
+    ``mean`` is over the samples whose own alpha is defined; None where samples have no alpha of their own.
+    """
 
     pooled: float | None
     mean: float | None
@@ -41,83 +41,6 @@ class ScoreSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Existence:
-    """Do the annotators see the same objects? ``votes`` lists ``{assigned, votes, units}``; F1 is over all pairs."""
-
-    f1: float | None
-    votes: list[dict[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassGivenMatch:
-    """Do they name an object alike that two or more of them drew?"""
-
-    alpha: float | None
-    percent_agreement: float | None
-    n_units: int
-
-
-@dataclass(frozen=True, slots=True)
-class Localisation:
-    """Do they draw an object alike that two or more of them drew? Means over all pairs of matched labels."""
-
-    mean_iou: float | None
-    mean_dice: float | None
-    n_pairs: int
-
-
-@dataclass(frozen=True, slots=True)
-class SampleMean:
-    """Mean and population standard deviation over the ``n`` samples in which a number is defined."""
-
-    mean: float | None
-    std: float | None
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairSummary:
-    """Agreement of two annotators on the samples that both were assigned to.
-
-    ``score`` is the mean over samples of the panoptic quality, ``pq`` the pooled one (``sq`` times ``rq``); ``f1``
-    counts matched objects whatever their class, ``rq`` those of one class.
-    """
-
-    a: str
-    b: str
-    n_samples: int
-    n_a: int
-    n_b: int
-    n_matched: int
-    score: float | None
-    alpha: float | None
-    percent_agreement: float | None
-    f1: float | None
-    class_agreement: float | None
-    mean_iou: float | None
-    mean_dice: float | None
-    pq: float | None
-    sq: float | None
-    rq: float | None
-    mean_max_iou: dict[str, SampleMean]
-    alignment: dict[str, float | int | None] | None
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatorSummary:
-    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that two others drew."""
-
-    name: str
-    n_assigned: int
-    n_drew_nothing: int
-    n_not_assigned: int
-    n_objects: int
-    n_missed: int
-    verdicts: dict[str, int]
-    classes: dict[str, int]
-
-
-@dataclass(frozen=True, slots=True)
 class RunFacts:
     """What happened during the run, beside its result."""
 
@@ -131,54 +54,42 @@ class RunFacts:
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementReport:
-    """How far the annotators agree.
+    """How far the annotators agree; each family of label types adds numbers of its own.
 
     Every number that is undefined is None. ``print_report()`` shows it, ``to_dict()`` gives it as JSON.
     """
 
+    family: ClassVar[str]
+    #: classes of the entries that are not plain values, by name: one each, or a list of them
+    parts: ClassVar[dict[str, type]] = {"score": ScoreSummary, "alpha": AlphaSummary, "run": RunFacts}
+
     run_key: str
     config: dict[str, Any]
+    label_types: list[str]
     n_samples: int
     n_rated: int
-    n_empty: int
     n_units: int
     n_objects: int
-    n_hard_components: int
-    n_inexact_components: int
     score: ScoreSummary
     alpha: AlphaSummary
-    existence: Existence
-    class_given_match: ClassGivenMatch
-    localisation: Localisation
-    pairs: list[PairSummary]
-    annotators: list[AnnotatorSummary]
     worst_samples: list[dict[str, Any]]
     run: RunFacts
     schema_version: int = names.SCHEMA_VERSION
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""
-        return dataclasses.asdict(self)
+        return {"family": self.family, **dataclasses.asdict(self)}
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> AgreementReport:
+    def from_dict(cls: type[R], values: Mapping[str, Any]) -> R:
         """The report that :meth:`to_dict` wrote."""
-        parts = dict(values)
-        for name, part in _PARTS.items():
-            parts[name] = part(**parts[name])
-        parts["annotators"] = [AnnotatorSummary(**entry) for entry in parts["annotators"]]
-        parts["pairs"] = [
-            PairSummary(
-                **{
-                    **entry,
-                    "mean_max_iou": {key: SampleMean(**value) for key, value in entry["mean_max_iou"].items()},
-                }
-            )
-            for entry in parts["pairs"]
-        ]
-        return cls(**parts)
+        entries = {name: value for name, value in values.items() if name != "family"}
+        for name, part in cls.parts.items():
+            value = entries[name]
+            entries[name] = [read(part, entry) for entry in value] if isinstance(value, list) else read(part, value)
+        return cls(**entries)
 
     def print_report(self, file: TextIO | None = None) -> None:
         """Print the report as aligned text.
@@ -191,14 +102,10 @@ class AgreementReport:
         (file or sys.stdout).write(report_text(self) + "\n")
 
 
-_PARTS: dict[str, type] = {
-    "score": ScoreSummary,
-    "alpha": AlphaSummary,
-    "existence": Existence,
-    "class_given_match": ClassGivenMatch,
-    "localisation": Localisation,
-    "run": RunFacts,
-}
+def read(part: type, values: Mapping[str, Any]) -> Any:
+    """A part of a report from its values; a part with parts of its own reads itself."""
+    from_dict = getattr(part, "from_dict", None)
+    return from_dict(values) if from_dict is not None else part(**values)
 
 
 def number(value: float | np.floating[Any]) -> float | None:
@@ -206,182 +113,9 @@ def number(value: float | np.floating[Any]) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def build_report(
-    statistics: AgreementStatistics,
-    config: AgreementConfig,
-    annotators: Sequence[str],
-    class_names: Sequence[str],
-    worst_samples: list[dict[str, Any]],
-    run: RunFacts,
-) -> AgreementReport:
-    """Turn statistics into a report.
-
-    Args:
-        statistics: of all samples
-        config: the options of the run
-        annotators: name of every annotator, in the order of the statistics
-        class_names: name of every category code
-        worst_samples: the samples with the lowest scores
-        run: what happened during the run
-    """
-    return AgreementReport(
-        run_key=config.run_key,
-        config=config.to_dict(),
-        n_samples=len(statistics.score),
-        n_rated=statistics.n_rated,
-        n_empty=statistics.n_empty,
-        n_units=statistics.n_units,
-        n_objects=statistics.n_objects,
-        n_hard_components=statistics.n_hard,
-        n_inexact_components=statistics.n_inexact,
-        score=_score(statistics),
-        alpha=_alpha(statistics, config),
-        existence=_existence(statistics),
-        class_given_match=ClassGivenMatch(
-            number(_alpha_of(statistics.given_match, config)),
-            number(statistics.given_match.percent_agreement()),
-            statistics.given_match.n_units,
-        ),
-        localisation=_localisation(statistics),
-        pairs=_pairs(statistics, config, annotators),
-        annotators=_annotators(statistics, annotators, class_names),
-        worst_samples=worst_samples,
-        run=run,
-    )
-
-
-def _alpha_of(tally: NominalTally, config: AgreementConfig) -> float:
-    """Alpha; where everybody used one category, what the config says."""
-    alpha = tally.alpha()
-    return 1.0 if math.isnan(alpha) and tally.n_ratings and config.undefined == "one" else alpha
-
-
-def _mean_defined(values: np.ndarray[Any, np.dtype[np.float64]]) -> tuple[float | None, int]:
+def mean_defined(values: FloatArray | Sequence[float]) -> tuple[float | None, int]:
+    """Mean of the values that are not nan, None without any, and how many there are."""
+    values = np.asarray(values, np.float64)
     defined = values[~np.isnan(values)]
     # fsum is exact, so the mean does not depend on the order of the samples
     return (math.fsum(defined.tolist()) / len(defined) if len(defined) else None), len(defined)
-
-
-def _score(statistics: AgreementStatistics) -> ScoreSummary:
-    return ScoreSummary(*_mean_defined(statistics.score))
-
-
-def _alpha(statistics: AgreementStatistics, config: AgreementConfig) -> AlphaSummary:
-    tally = statistics.joint
-    mean, n_defined = _mean_defined(statistics.alpha)
-    return AlphaSummary(
-        pooled=number(_alpha_of(tally, config)),
-        mean=mean,
-        n_defined=n_defined,
-        undefined={
-            reason: int(count) for reason, count in zip(ALPHA_REASONS, statistics.alpha_reasons, strict=True) if reason
-        },
-        percent_agreement=number(tally.percent_agreement()),
-        n_units=tally.n_units,
-    )
-
-
-def _existence(statistics: AgreementStatistics) -> Existence:
-    pairs = statistics.pairs
-    assigned, votes = np.nonzero(statistics.votes)
-    return Existence(
-        f1=number(float(f1_score(pairs.n_matched.sum(), pairs.n_a.sum(), pairs.n_b.sum()))),
-        votes=[
-            {"assigned": int(n), "votes": int(k), "units": int(statistics.votes[n, k])}
-            for n, k in zip(assigned, votes, strict=True)
-        ],
-    )
-
-
-def _localisation(statistics: AgreementStatistics) -> Localisation:
-    n = statistics.n_matched_pairs
-    return Localisation(statistics.iou / n if n else None, statistics.dice / n if n else None, n)
-
-
-def _pairs(statistics: AgreementStatistics, config: AgreementConfig, annotators: Sequence[str]) -> list[PairSummary]:
-    sums = statistics.pairs
-    pairs = zip(*(index.tolist() for index in pair_names(len(annotators))), strict=True)
-    return [
-        _pair(statistics, config, pair, annotators[a], annotators[b])
-        for pair, (a, b) in enumerate(pairs)
-        if sums.n_samples[pair]
-    ]
-
-
-def _pair(statistics: AgreementStatistics, config: AgreementConfig, pair: int, a: str, b: str) -> PairSummary:
-    sums = statistics.pairs
-    n_a, n_b, n_matched = int(sums.n_a[pair]), int(sums.n_b[pair]), int(sums.n_matched[pair])
-    n_same_class, n_scored = int(sums.n_same_class[pair]), int(sums.n_scored[pair])
-    tally = pair_tally(statistics, config, pair)
-    return PairSummary(
-        a=a,
-        b=b,
-        n_samples=int(sums.n_samples[pair]),
-        n_a=n_a,
-        n_b=n_b,
-        n_matched=n_matched,
-        score=float(sums.score[pair]) / n_scored if n_scored else None,
-        alpha=number(_alpha_of(tally, config)),
-        percent_agreement=number(tally.percent_agreement()),
-        f1=number(float(f1_score(n_matched, n_a, n_b))),
-        class_agreement=n_same_class / n_matched if n_matched else None,
-        mean_iou=number(float(segmentation_quality(sums.iou[pair], n_matched))),
-        mean_dice=number(float(segmentation_quality(sums.dice[pair], n_matched))),
-        pq=number(float(panoptic_quality(sums.iou_same_class[pair], n_a, n_b))),
-        sq=number(float(segmentation_quality(sums.iou_same_class[pair], n_same_class))),
-        rq=number(float(f1_score(n_same_class, n_a, n_b))),
-        mean_max_iou={
-            "a_to_b": _sample_mean(sums.a_to_b, pair),
-            "b_to_a": _sample_mean(sums.b_to_a, pair),
-            "symmetric": _sample_mean(sums.symmetric, pair),
-        },
-        alignment=_alignment(sums, pair) if config.method == "mutual_best" else None,
-    )
-
-
-def _sample_mean(moments: Moments, pair: int) -> SampleMean:
-    n = int(moments.n[pair])
-    if not n:
-        return SampleMean(None, None, 0)
-    return SampleMean(float(moments.mean[pair]), math.sqrt(float(moments.squares[pair]) / n), n)
-
-
-def _alignment(sums: PairStatistics, pair: int) -> dict[str, float | int | None]:
-    alignment = Alignment(
-        int(sums.n_a[pair]),
-        int(sums.n_b[pair]),
-        int(sums.n_aligned[pair]),
-        float(sums.recall[pair]),
-        float(sums.precision[pair]),
-    )
-    return {
-        "n_aligned": alignment.n_aligned,
-        "recall": number(alignment.recall),
-        "precision": number(alignment.precision),
-        "f_score": number(alignment.f_score),
-    }
-
-
-def _annotators(
-    statistics: AgreementStatistics, annotators: Sequence[str], class_names: Sequence[str]
-) -> list[AnnotatorSummary]:
-    counts = statistics.annotator_classes
-    classes: list[dict[str, int]] = [{} for _ in annotators]
-    for row, category, count in zip(
-        counts.rows().tolist(), counts.categories().tolist(), counts.counts.tolist(), strict=True
-    ):
-        name = class_names[category]
-        classes[row][name] = classes[row].get(name, 0) + count
-    return [
-        AnnotatorSummary(
-            name=name,
-            n_assigned=int(statistics.n_assigned[k]),
-            n_drew_nothing=int(statistics.n_drew_nothing[k]),
-            n_not_assigned=len(statistics.score) - int(statistics.n_assigned[k]),
-            n_objects=sum(classes[k].values()),
-            n_missed=int(statistics.n_missed[k]),
-            verdicts={verdict: int(statistics.verdicts[k, v]) for v, verdict in enumerate(VERDICTS)},
-            classes=dict(sorted(classes[k].items())),
-        )
-        for k, name in enumerate(annotators)
-    ]

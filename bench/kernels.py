@@ -76,18 +76,19 @@ def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[flo
     """Seconds of matching, statistics and per-sample numbers, and the pooled alpha."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.columns import Batch
-    from annotator_agreement.agreement.compute import compute_agreement_of
-    from annotator_agreement.agreement.statistics import summarise
+    from annotator_agreement.agreement.objects.columns import Batch
+    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.objects.statistics import summarise
     from annotator_agreement.metrics import Objects
+    from annotator_agreement.metrics.geometry import Boxes
 
     boxes = data.boxes_xywh_rel.copy()
     boxes[:, 2:] += boxes[:, :2]
     assigned = np.ones((data.n_samples, data.n_annotators), np.bool_)
     config = make_config(list(ANNOTATORS), classes=classes, **conventions)
     started = time.perf_counter()
-    batch = Batch(Objects(data.sample, data.annotator, data.label + 1), boxes, assigned)
-    totals = summarise(batch, compute_agreement_of(batch, config), config)
+    batch = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), assigned)
+    totals = summarise(compute_agreement_of(batch, config), config)
     alpha = totals.joint.alpha()
     return time.perf_counter() - started, alpha
 

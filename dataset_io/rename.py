@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement.errors import AgreementInputError
 from . import runs
-from .run_keys import check_key_is_free, check_not_in_database, written_paths
-from .source import LABEL_KINDS, common_label_kind, refuse_read_only
+from .paths import Place, declare, delete_fields, places
+from .run_keys import check_key_is_free, check_not_in_database
+from .source import refuse_read_only
 
 
 def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
@@ -34,10 +37,10 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
         )
     # a run that was renamed with FiftyOne's own rename_run() has fields of its first key
     field_key = config["options"]["run_key"]
-    list_paths = check_rename(dataset, run_key, new_run_key)
-    check_not_in_database(dataset, new_run_key, list_paths)
+    renamed = check_rename(dataset, run_key, new_run_key)
+    check_not_in_database(dataset, new_run_key, renamed.values())
 
-    old, new = written_paths(field_key, list_paths), written_paths(new_run_key, list_paths)
+    old, new = list(renamed), list(renamed.values())
     runs.update_config(
         dataset,
         run_key,
@@ -45,12 +48,14 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
         renaming_to=new_run_key,
         fields_written=sorted({*config["fields_written"], *new}),
     )
-    runs.declare_fields(dataset, new_run_key, list_paths)
-    _rename_values(dataset, field_key, new_run_key, list_paths)
-    dataset._sample_doc_cls._rename_indexes(old, new)
+    _declare(dataset, renamed, new_run_key)
+    for place in places(dataset, old):
+        _rename_values(dataset, place, {path: _in_place(renamed[place.prefix + path]) for path in place.paths})
+        document_class = dataset._frame_doc_cls if place.prefix else dataset._sample_doc_cls
+        document_class._rename_indexes(place.paths, [_in_place(renamed[place.prefix + path]) for path in place.paths])
     dataset._doc.app_config._rename_paths(old, new)
     dataset._doc.save()
-    dataset.delete_sample_fields(runs.fields_of_run(dataset, field_key), error_level=2)
+    delete_fields(dataset, runs.fields_of_run(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
     runs.update_config(
         dataset,
@@ -63,38 +68,57 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     runs.refresh(dataset)
 
 
-def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> list[str]:
-    """Refuse a new key that is not free, as far as the schema and the runs tell; returns the run's label lists.
+def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[str, str]:
+    """Refuse a new key that is not free, as far as the schema and the runs tell; returns the new path of every field.
 
-    The lists are found by their marked fields: the user may have renamed, cloned or deleted label fields since.
+    The fields are found by their marks: the user may have renamed, cloned or deleted label fields since.
 
     Raises:
         AgreementInputError: saying what is in the way
     """
     field_key = runs.read_config(dataset, run_key)["options"]["run_key"]
-    marked = runs.fields_of_run(dataset, field_key)
+    marked = sorted(runs.fields_of_run(dataset, field_key))
     refuse_read_only(dataset, marked)
-    list_paths = sorted({path.rsplit(".", 1)[0] for path in marked if "." in path})
-    fields = [path.split(".", 1)[0] for path in list_paths]
-    kind = common_label_kind(dataset, fields) if fields else LABEL_KINDS[0]
-    check_key_is_free(dataset, new_run_key, list_paths, kind, argument="new_run_key")
-    return list_paths
+    renamed = {}
+    for path in marked:
+        parent, dot, name = path.rpartition(".")
+        renamed[path] = f"{parent}{dot}{new_run_key}{name.removeprefix(field_key)}"
+    check_key_is_free(dataset, new_run_key, renamed.values(), argument="new_run_key")
+    return renamed
 
 
-def _rename_values(dataset: fo.Dataset, run_key: str, new_run_key: str, list_paths: list[str]) -> None:
-    """Move every value to its new name, each sample in one step."""
-    old_of_samples = [run_key + suffix for suffix in names.SAMPLE_FIELDS]
-    set_of_samples = {new_run_key + suffix: f"${run_key}{suffix}" for suffix in names.SAMPLE_FIELDS}
-    stages: list[dict[str, object]] = [{"$set": set_of_samples}]
-    for list_path in list_paths:
-        moved = {new_run_key + suffix: f"$$this.{run_key}{suffix}" for suffix in names.LABEL_FIELDS}
-        mapped = {"$map": {"input": f"${list_path}", "in": {"$mergeObjects": ["$$this", moved]}}}
+def _in_place(path: str) -> str:
+    return path.removeprefix(names.FRAMES_PREFIX)
+
+
+def _declare(dataset: fo.Dataset, renamed: Mapping[str, str], new_run_key: str) -> None:
+    """Declare the new fields like the old ones, with the mark of the new key."""
+    fields = {}
+    for old, new in renamed.items():
+        fields[new] = dataset.get_field(old).copy()
+        fields[new].info = {names.RUN_METHOD: new_run_key}
+    declare(dataset, fields)
+
+
+def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]) -> None:
+    """Move every value to its new name, each document in one step."""
+    of_parents: dict[str, dict[str, str]] = {}
+    for old, new in renamed.items():
+        parent, _, name = old.rpartition(".")
+        of_parents.setdefault(parent, {})[name] = new.rpartition(".")[2]
+    stages: list[dict[str, object]] = [{"$set": {new: f"${old}" for old, new in of_parents.pop("", {}).items()}}]
+    for parent, attributes in of_parents.items():
         # a field that is null, or not there, stays so
-        root = list_path.split(".", 1)[0]
-        is_list = {"$isArray": f"${list_path}"}
-        changed = {"$mergeObjects": [f"${root}", {list_path.split(".", 1)[1]: mapped}]}
-        stages.append({"$set": {root: {"$cond": [is_list, changed, {"$ifNull": [f"${root}", "$$REMOVE"]}]}}})
-    of_labels = [path for list_path in list_paths for path in names.label_paths(run_key, list_path)]
-    stages += [{"$unset": old_of_samples + of_labels}, {"$set": {"last_modified_at": "$$NOW"}}]
-    written = [{path: {"$exists": True}} for path in old_of_samples + of_labels]
-    dataset._sample_collection.update_many({"$or": written}, stages)
+        root, _, inner = parent.partition(".")
+        if isinstance(dataset.get_field(place.prefix + parent), fo.ListField):
+            moved = {new: f"$$this.{old}" for old, new in attributes.items()}
+            mapped: object = {"$map": {"input": f"${parent}", "in": {"$mergeObjects": ["$$this", moved]}}}
+            changed = {"$mergeObjects": [f"${root}", {inner: mapped}]}
+            is_there: object = {"$isArray": f"${parent}"}
+        else:
+            changed = {"$mergeObjects": [f"${root}", {new: f"${parent}.{old}" for old, new in attributes.items()}]}
+            is_there = {"$eq": [{"$type": f"${root}"}, "object"]}
+        stages.append({"$set": {root: {"$cond": [is_there, changed, {"$ifNull": [f"${root}", "$$REMOVE"]}]}}})
+    stages = [stage for stage in stages if stage["$set"]]
+    stages += [{"$unset": list(renamed)}, {"$set": {"last_modified_at": "$$NOW"}}]
+    place.collection.update_many({"$or": [{path: {"$exists": True}} for path in renamed]}, stages)

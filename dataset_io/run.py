@@ -16,19 +16,18 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
-from ..agreement.columns import ClassCodes
-from ..agreement.compute import Agreement, compute_agreement_of
 from ..agreement.config import AgreementConfig, Empty, Invalid, Missing, Undefined, make_config
 from ..agreement.errors import AgreementInputError
-from ..agreement.report import AgreementReport, RunFacts, build_report
-from ..agreement.statistics import AgreementStatistics, summarise
+from ..agreement.report import AgreementReport, RunFacts
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from . import runs
-from .checks import check_annotators, check_labels
+from .checks import check_annotators
+from .families import FAMILIES
+from .family import Family
 from .read import ReadBatch, Reader
 from .read_ahead import read_ahead
-from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view, written_paths
+from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
 from .source import Source, open_source
 from .worst import WorstSamples
 from .write import Writer, Written
@@ -116,39 +115,42 @@ def run_agreement(
 ) -> AgreementReport:
     """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
     started = time.perf_counter()
-    source = _checked(samples, config, overwrite)
+    family = _checked(samples, config, overwrite)
+    source = family.source
     dataset, run_key = source.dataset, config.run_key
     if overwrite:
         _delete_if_there(source)
-    paths = written_paths(run_key, source.list_paths)
-    run_id = runs.register(samples, config, source.annotators, paths)
+    fields = source.fields_written(run_key)
+    run_id = runs.register(samples, config, source.annotators, list(fields))
     try:
-        runs.declare_fields(dataset, run_key, source.list_paths)
-        report = _Run(source, run_id).execute(progress, started)
+        runs.declare_fields(dataset, run_key, fields)
+        report = _Run(family, run_id).execute(progress, started)
         runs.require_current(dataset, run_key, run_id)
         dataset._reload(hard=True)
-        runs.declare_fields(dataset, run_key, source.list_paths)
+        runs.declare_fields(dataset, run_key, fields)
         runs.complete(dataset, run_key, report)
     except BaseException as error:
-        _after_failure(dataset, run_key, run_id, paths, error)
+        _after_failure(dataset, run_key, run_id, list(fields), error)
         raise
     runs.refresh(dataset)
     return report
 
 
-def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> Source:
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> Family[Any, Any, Any]:
     if not isinstance(overwrite, bool):
         raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
     if isinstance(samples, SampleCollection) and not samples._is_generated:
         samples._dataset._reload(hard=True)
     source = open_source(samples, config)
-    check_key_is_free(source.dataset, config.run_key, source.list_paths, source.kind, overwrite=overwrite)
-    check_not_in_database(source.dataset, config.run_key, source.list_paths)
+    family = FAMILIES[source.family](source)
+    paths = source.fields_written(config.run_key)
+    check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)
+    check_not_in_database(source.dataset, config.run_key, paths)
     if overwrite:
-        refuse_dependent_view(samples, config.run_key, source.list_paths)
-    check_labels(source)
+        refuse_dependent_view(samples, paths)
+    family.check()
     check_annotators(source)
-    return source
+    return family
 
 
 def _delete_if_there(source: Source) -> None:
@@ -171,21 +173,21 @@ def _after_failure(dataset: fo.Dataset, run_key: str, run_id: str, paths: Sequen
 
 @dataclass(frozen=True, slots=True)
 class _Computed:
-    read: ReadBatch
-    agreement: Agreement
+    read: ReadBatch[Any]
+    result: Any
     written: Future[Written]
 
 
 class _Run:
     """One run: batches are read ahead, computed and written at the same time; their statistics are added up."""
 
-    def __init__(self, source: Source, run_id: str) -> None:
-        self._source = source
+    def __init__(self, family: Family[Any, Any, Any], run_id: str) -> None:
+        self._family = family
+        self._source = source = family.source
         self._run_id = run_id
-        self._codes = ClassCodes()
-        self._reader = Reader(source, self._codes)
+        self._reader = Reader(family)
         self._writer = Writer(source, source.config.run_key)
-        self._statistics: AgreementStatistics | None = None
+        self._statistics: Any = None
         self._worst = WorstSamples()
         self._n_changed = 0
         self._n_invalid = 0
@@ -209,14 +211,7 @@ class _Run:
             seconds=round(time.perf_counter() - started, 3),
             versions=runs.versions(),
         )
-        return build_report(
-            self._statistics,
-            self._source.config,
-            self._source.annotators,
-            self._codes.names(),
-            self._worst.described(self._source.dataset),
-            facts,
-        )
+        return self._family.report(self._statistics, self._worst.described(self._source.dataset), facts)
 
     def _coverage(self) -> str:
         config = self._source.config
@@ -237,9 +232,12 @@ class _Run:
 
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self._reader.columns(rows)
-        agreement = compute_agreement_of(read.batch, self._source.config)
+        result = self._family.compute(read.labels)
         runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
-        return _Computed(read, agreement, writers.submit(self._writer.write, read, agreement))
+        return _Computed(read, result, writers.submit(self._write, read, result))
+
+    def _write(self, read: ReadBatch[Any], result: Any) -> Written:
+        return self._writer.write(read, self._family.values(read.labels, result))
 
     def _finish(self, computed: _Computed, writers: ThreadPoolExecutor) -> int:
         """Count a batch; samples that somebody edited meanwhile are read, computed and written again."""
@@ -257,14 +255,14 @@ class _Run:
 
     def _count(self, computed: _Computed) -> list[ObjectId]:
         """Add the statistics of the samples that were written; returns the ids of the others."""
-        read, agreement = computed.read, computed.agreement
+        read, result = computed.read, computed.result
         refused = computed.written.result().refused
         if refused:
-            read = read.without(set(refused))
-            agreement = compute_agreement_of(read.batch, self._source.config)
-        statistics = summarise(read.batch, agreement, self._source.config)
+            read = self._reader.without(read, set(refused))
+            result = self._family.compute(read.labels)
+        statistics = self._family.summarise(result)
         self._statistics = statistics if self._statistics is None else self._statistics + statistics
-        self._worst.add([sample.sample_id for sample in read.samples], agreement)
+        self._worst.add([sample.sample_id for sample in read.samples], self._family.scores(result))
         self._n_invalid += int(read.n_invalid.sum())
         self._n_unknown += int(read.n_unknown.sum())
         self._n_added += int(read.n_added.sum())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable
 from typing import Any
 
 import fiftyone as fo
@@ -12,14 +12,13 @@ from .. import names
 from ..agreement.config import check_run_key
 from ..agreement.errors import AgreementInputError
 from . import runs
-from .source import LabelKind
+from .paths import places
 
 
 def check_key_is_free(
     dataset: fo.Dataset,
     run_key: str,
-    list_paths: Sequence[str],
-    kind: LabelKind,
+    paths: Collection[str],
     *,
     overwrite: bool = False,
     argument: str = "run_key",
@@ -29,8 +28,7 @@ def check_key_is_free(
     Args:
         dataset: the dataset, reloaded
         run_key: the key
-        list_paths: paths of the label lists that the run writes to
-        kind: type of the labels
+        paths: everything that the run writes
         overwrite: whether a run of the same key may exist
         argument: what the user gave, for messages
 
@@ -38,7 +36,7 @@ def check_key_is_free(
         AgreementInputError: saying what is in the way
     """
     check_run_key(run_key, argument)
-    _check_classes(run_key, kind)
+    _check_classes(dataset, run_key, paths)
     if run_key in dataset.list_runs():
         if not runs.is_agreement(dataset, run_key):
             raise _taken(run_key, f"{run_key!r} is a run of another kind")
@@ -47,36 +45,40 @@ def check_key_is_free(
                 f"`{argument}` must be new, got {run_key!r}, which is a run of this dataset; use another key"
                 + (", or replace it with overwrite=True" if argument == "run_key" else "")
             )
-    own = {run_key} if overwrite else set()
-    _check_other_runs(dataset, run_key, list_paths, own)
-    _check_schema(dataset, run_key, list_paths, overwrite)
+    _check_other_runs(dataset, run_key, paths, {run_key} if overwrite else set())
+    _check_schema(dataset, run_key, paths, overwrite)
 
 
-def written_paths(run_key: str, list_paths: Sequence[str]) -> list[str]:
-    """All paths that a run writes."""
-    of_labels = [path for list_path in list_paths for path in names.label_paths(run_key, list_path)]
-    return names.sample_paths(run_key) + of_labels
-
-
-def _all_paths(run_key: str, list_paths: Sequence[str]) -> list[str]:
-    return written_paths(run_key, list_paths) + names.reserved_paths(run_key)
+def _all_paths(run_key: str, paths: Collection[str]) -> list[str]:
+    return sorted({*paths, *names.reserved_paths(run_key)})
 
 
 def _taken(run_key: str, what: str) -> AgreementInputError:
     return AgreementInputError(f"A run key must not be in use, got {run_key!r}: {what}; choose another key")
 
 
-def _check_classes(run_key: str, kind: LabelKind) -> None:
-    """Refuse what is a field or a method of a label or of a sample: a value of that name would hide it."""
-    for owner_class, suffixes in ((kind.label_type, names.LABEL_FIELDS), (fo.Sample, names.SAMPLE_FIELDS)):
+def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
+    """Refuse what is a field or a method of a label, sample or frame: a value of that name would hide it."""
+    for path in paths:
+        parent, _, name = path.rpartition(".")
+        owner_class = _class_at(dataset, parent)
         taken = {*getattr(owner_class, "_fields_ordered", ()), "id", "pk", "instance"}
-        for name in (run_key + suffix for suffix in suffixes):
-            if name in taken or hasattr(owner_class, name):
-                raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
+        if name in taken or hasattr(owner_class, name):
+            raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
 
 
-def _check_other_runs(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], own: set[str]) -> None:
-    wanted = set(_all_paths(run_key, list_paths))
+def _class_at(dataset: fo.Dataset, path: str) -> type:
+    """Class of what has attributes at a path: samples, frames, or labels."""
+    if not path:
+        return fo.Sample
+    if path + "." == names.FRAMES_PREFIX:
+        return fo.Frame
+    field = dataset.get_field(path)
+    return getattr(field.field if isinstance(field, fo.ListField) else field, "document_type", object)
+
+
+def _check_other_runs(dataset: fo.Dataset, run_key: str, paths: Collection[str], own: set[str]) -> None:
+    wanted = set(_all_paths(run_key, paths))
     for other in runs.list_agreements(dataset):
         if other in own:
             continue
@@ -87,8 +89,8 @@ def _check_other_runs(dataset: fo.Dataset, run_key: str, list_paths: Sequence[st
             raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")
 
 
-def _check_schema(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], overwrite: bool) -> None:
-    for path in _all_paths(run_key, list_paths):
+def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], overwrite: bool) -> None:
+    for path in _all_paths(run_key, paths):
         field = dataset.get_field(path)
         if field is None:
             continue
@@ -103,30 +105,34 @@ def _check_schema(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str], 
         raise _taken(run_key, f"`{path}` is a field of the dataset")
 
 
-def check_not_in_database(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str]) -> None:
+def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> None:
     """Refuse a run key if something of that name is in the database although neither schema nor run know it.
 
     Raises:
         AgreementInputError: naming the first such path and how many samples have it
     """
     known = runs.recorded_paths(dataset, run_key)
-    paths = [path for path in _all_paths(run_key, list_paths) if path not in known and dataset.get_field(path) is None]
-    conditions: list[dict[str, Any]] = [{path: {"$exists": True}} for path in paths if "." not in path]
-    for list_path in list_paths:
-        attributes = [path.removeprefix(f"{list_path}.") for path in paths if path.startswith(f"{list_path}.")]
-        if attributes:
-            present = [{attribute: {"$exists": True}} for attribute in attributes]
-            conditions.append({list_path: {"$elemMatch": {"$or": present}}})
-    collection = dataset._sample_collection
-    if not conditions or collection.find_one({"$or": conditions}, {"_id": True}) is None:
-        return
-    for path in sorted(paths):
-        n = collection.count_documents({path: {"$exists": True}})
-        if n:
-            raise _taken(run_key, f"`{path}` exists, undeclared, in the database on {n} samples")
+    unknown = [path for path in _all_paths(run_key, paths) if path not in known and dataset.get_field(path) is None]
+    for place in places(dataset, unknown):
+        conditions: list[dict[str, Any]] = []
+        in_lists: dict[str, list[dict[str, Any]]] = {}
+        for path in place.paths:
+            parent, _, attribute = path.rpartition(".")
+            if isinstance(dataset.get_field(place.prefix + parent), fo.ListField):
+                in_lists.setdefault(parent, []).append({attribute: {"$exists": True}})
+            else:
+                conditions.append({path: {"$exists": True}})
+        conditions += [{parent: {"$elemMatch": {"$or": present}}} for parent, present in in_lists.items()]
+        if place.collection.find_one({"$or": conditions}, {"_id": True}) is None:
+            continue
+        for path in place.paths:
+            n = place.collection.count_documents({path: {"$exists": True}})
+            if n:
+                what = "frames" if place.prefix else "samples"
+                raise _taken(run_key, f"`{place.prefix}{path}` exists, undeclared, in the database on {n} {what}")
 
 
-def refuse_dependent_view(samples: SampleCollection, run_key: str, list_paths: Sequence[str]) -> None:
+def refuse_dependent_view(samples: SampleCollection, paths: Iterable[str]) -> None:
     """Refuse to overwrite a run by one on a view that is made from what that run wrote.
 
     Raises:
@@ -135,7 +141,7 @@ def refuse_dependent_view(samples: SampleCollection, run_key: str, list_paths: S
     if not isinstance(samples, fo.DatasetView):
         return
     used = {part for text in _strings(samples._pipeline()) for part in text.lstrip("$").split(".")}
-    for path in written_paths(run_key, list_paths):
+    for path in paths:
         if path.rsplit(".", 1)[-1] in used:
             raise AgreementInputError(
                 f"The view must not depend on the run that is overwritten, got a view that uses `{path}`; choose "

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
@@ -21,27 +22,22 @@ from .. import names
 from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
 from ..agreement.report import AgreementReport
+from ..agreement.reports import report_from_dict
+from .paths import all_fields, declare, delete_fields, places
 from .source import refuse_read_only
 
 logger = logging.getLogger(__name__)
 
 RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
 
-_SAMPLE_TYPES = {
-    "_score": fo.FloatField,
-    "_alpha": fo.FloatField,
-    "_iou": fo.FloatField,
-    "_dice": fo.FloatField,
-    "_n_annotators": fo.IntField,
-    "_n_units": fo.IntField,
-    "_n_disputed": fo.IntField,
-}
-_LABEL_TYPES = {
-    "": fo.StringField,
-    "_id": fo.StringField,
-    "_iou": fo.FloatField,
-    "_votes": fo.IntField,
-    "_of": fo.IntField,
+#: FiftyOne's field for every type of :class:`~..names.FieldSpec`
+_FIELD_TYPES: dict[str, Callable[..., fo.Field]] = {
+    "float": fo.FloatField,
+    "int": fo.IntField,
+    "str": fo.StringField,
+    "bool": fo.BooleanField,
+    "list": functools.partial(fo.ListField, fo.StringField()),
+    "heatmap": functools.partial(fo.EmbeddedDocumentField, fo.Heatmap),
 }
 
 
@@ -110,7 +106,7 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
         )
     stored = json.loads(results.report)
     # a run that was renamed is known by its new key
-    return AgreementReport.from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
+    return report_from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
 
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:
@@ -191,28 +187,27 @@ def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport) -> None
 # ---- schema ----
 
 
-def declare_fields(dataset: fo.Dataset, run_key: str, list_paths: Sequence[str]) -> None:
-    """Declare everything a run writes; repeated until nobody else's declarations got in between."""
+def declare_fields(dataset: fo.Dataset, run_key: str, fields: Mapping[str, names.FieldSpec]) -> None:
+    """Declare everything a run writes, by path; repeated until nobody else's declarations got in between."""
     info = {names.RUN_METHOD: run_key}
-    schema = {
-        run_key + suffix: _SAMPLE_TYPES[suffix](description=text, info=dict(info))
-        for suffix, text in names.SAMPLE_FIELDS.items()
-    }
-    for list_path in list_paths:
-        for suffix, text in names.LABEL_FIELDS.items():
-            schema[f"{list_path}.{run_key}{suffix}"] = _LABEL_TYPES[suffix](description=text, info=dict(info))
     for _ in range(5):
-        absent = {path: field for path, field in schema.items() if dataset.get_field(path) is None}
+        absent = {path: spec for path, spec in fields.items() if dataset.get_field(path) is None}
         if not absent:
             return
-        dataset._merge_sample_field_schema(absent)
+        declare(
+            dataset,
+            {
+                path: _FIELD_TYPES[spec.type](description=spec.description, info=dict(info))
+                for path, spec in absent.items()
+            },
+        )
         dataset._reload(hard=True)
     raise RuntimeError(f"The fields of the run {run_key!r} could not be declared: the dataset's schema keeps changing")
 
 
-def fields_of_run(dataset: fo.Dataset, run_key: str) -> list[str]:
-    """Declared fields that carry the mark of a run, whether or not the run still exists."""
-    return [path for path, field in dataset.get_field_schema(flat=True).items() if owner(field) == run_key]
+def fields_of_run(dataset: fo.Dataset, run_key: str) -> dict[str, fo.Field]:
+    """Declared fields that carry the mark of a run, by path, whether or not the run still exists."""
+    return {path: field for path, field in all_fields(dataset).items() if owner(field) == run_key}
 
 
 # ---- deleting ----
@@ -244,7 +239,7 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
         update_config(dataset, run_key, status=DELETING)
     recorded = recorded_paths(dataset, run_key)
     if declared:
-        dataset.delete_sample_fields(declared, error_level=2)
+        delete_fields(dataset, declared)
     _unset_undeclared(dataset, sorted(recorded - set(declared)))
     _forget_run(dataset, run_key, documents)
     refresh(dataset)
@@ -290,19 +285,17 @@ def recorded_paths(dataset: fo.Dataset, run_key: str) -> set[str]:
 
 def _unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
     """Remove values whose fields the schema does not know (any more)."""
-    paths = [path for path in paths if dataset.get_field(path) is None]
-    if not paths:
-        return
-    dataset._sample_collection.update_many(
-        {"$or": [{path: {"$exists": True}} for path in paths]},
-        [{"$unset": paths}, {"$set": {"last_modified_at": "$$NOW"}}],
-    )
+    for place in places(dataset, [path for path in paths if dataset.get_field(path) is None]):
+        place.collection.update_many(
+            {"$or": [{path: {"$exists": True}} for path in place.paths]},
+            [{"$unset": place.paths}, {"$set": {"last_modified_at": "$$NOW"}}],
+        )
 
 
 def remove_remains(dataset: fo.Dataset, run_key: str, paths: Sequence[str]) -> None:
     """Remove what a run went on to write after somebody deleted or replaced it, but nothing of its successor."""
     if not _run_documents(dataset, run_key):
-        dataset.delete_sample_fields(fields_of_run(dataset, run_key), error_level=2)
+        delete_fields(dataset, fields_of_run(dataset, run_key))
     _unset_undeclared(dataset, sorted(set(paths) - recorded_paths(dataset, run_key)))
     refresh(dataset)
 

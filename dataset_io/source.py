@@ -2,60 +2,39 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import fiftyone as fo
-import fiftyone.core.labels as fol
 import fiftyone.core.media as fom
 from fiftyone.core.collections import SampleCollection
+from pymongo.collection import Collection
 
+from .. import names
 from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
-
-
-@dataclass(frozen=True, slots=True)
-class LabelKind:
-    """A label type that can be compared.
-
-    Attributes:
-        field_type: type of the label field
-        label_type: type of one label in its list
-        list_name: name of the list in the field
-        columns: attributes of a label that are read, below their short name in query results
-    """
-
-    field_type: type[fol.Label]
-    label_type: type[fol.Label]
-    list_name: str
-    columns: dict[str, str]
-
-    @property
-    def title(self) -> str:
-        """Name of the type in messages."""
-        return self.field_type.__name__
-
-
-#: the label types that can be compared
-LABEL_KINDS = (LabelKind(fol.Detections, fol.Detection, "detections", {"label": "label", "geometry": "bounding_box"}),)
+from .kinds import LabelKind, kind_of, titles
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
     """The labels of a run, as they are found in a dataset.
 
+    Documents are what is read and written one by one: samples, or, where the fields are those of frames, frames.
+
     Attributes:
         samples: the dataset or view
         config: the options
-        kind: type of the labels
+        kinds: type of the labels of every field
         annotators: names, sorted
         field_annotator: annotator of every field (field mode), as index into ``annotators``
     """
 
     samples: SampleCollection
     config: AgreementConfig
-    kind: LabelKind
+    kinds: tuple[LabelKind, ...]
     annotators: tuple[str, ...]
     field_annotator: tuple[int, ...]
 
@@ -65,22 +44,37 @@ class Source:
         return self.samples._dataset
 
     @property
+    def collection(self) -> Collection[dict[str, Any]]:
+        """The collection of the documents."""
+        return self.dataset._sample_collection
+
+    @property
     def is_view(self) -> bool:
         """Whether the samples are a view, which may filter labels or repeat samples."""
         return isinstance(self.samples, fo.DatasetView)
 
     @property
-    def list_paths(self) -> tuple[str, ...]:
-        """Path of the label list of every field."""
-        return tuple(f"{name}.{self.kind.list_name}" for name in self.config.fields)
+    def family(self) -> str:
+        """How the labels are compared."""
+        return self.kinds[0].family
+
+    @property
+    def label_paths(self) -> tuple[str, ...]:
+        """Where in a document the label, or the list of labels, of every field stands."""
+        return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.config.fields, strict=True))
+
+    def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
+        """Everything that a run of this key writes, by path in the dataset's schema."""
+        of_labels = [path for kind, path in zip(self.kinds, self.label_paths, strict=True) if kind.is_label]
+        return names.written_fields(run_key, names.FIELD_SETS[self.family], tuple(of_labels))
 
     def pipeline(self) -> list[dict[str, Any]]:
-        """The aggregation stages that give the samples."""
+        """The aggregation stages that give the documents."""
         return self.samples._pipeline() if self.is_view else []
 
     def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
-        """Run aggregation stages on the samples."""
-        return self.dataset._sample_collection.aggregate([*self.pipeline(), *stages], allowDiskUse=True, **options)
+        """Run aggregation stages on the documents."""
+        return self.collection.aggregate([*self.pipeline(), *stages], allowDiskUse=True, **options)
 
 
 def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
@@ -90,16 +84,26 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
         AgreementInputError: if the samples, a field or its type cannot be used
     """
     check_samples(samples)
-    kind = common_label_kind(samples, config.fields)
-    refuse_read_only(samples._dataset, [path for name in config.fields for path in (name, f"{name}.{kind.list_name}")])
+    source = unchecked_source(samples, config)
+    refuse_read_only(samples._dataset, sorted({*source.label_paths, *config.fields}))
     if config.assigned_field is not None:
         _check_assigned_field(samples, config.assigned_field)
     if not config.attribute_mode:
-        names = tuple(sorted(config.annotators))
-        return Source(samples, config, kind, names, tuple(names.index(name) for name in config.annotators))
-    found = annotators_found(Source(samples, config, kind, (), ()))
-    names = tuple(name for name in found if name in config.annotators) if config.annotators else found
-    return Source(samples, config, kind, names, ())
+        annotators = tuple(sorted(config.annotators))
+        numbers = tuple(annotators.index(name) for name in config.annotators)
+        return dataclasses.replace(source, annotators=annotators, field_annotator=numbers)
+    found = annotators_found(source)
+    annotators = tuple(name for name in found if name in config.annotators) if config.annotators else found
+    return dataclasses.replace(source, annotators=annotators)
+
+
+def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Source:
+    """The labels of a run, as far as the schema tells, without their annotators.
+
+    Raises:
+        AgreementInputError: if a field or its type cannot be used
+    """
+    return Source(samples, config, label_kinds(samples, config.fields), (), ())
 
 
 def check_samples(samples: object) -> None:
@@ -138,45 +142,39 @@ def refuse_read_only(dataset: fo.Dataset, paths: Sequence[str]) -> None:
         )
 
 
-def common_label_kind(samples: SampleCollection, fields: Sequence[str]) -> LabelKind:
-    """The label type that all fields share.
+def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[LabelKind, ...]:
+    """The label type of every field.
 
     Raises:
-        AgreementInputError: if a field does not exist or cannot be compared, or the types differ
+        AgreementInputError: if a field does not exist or cannot be compared, or the types cannot be compared with each
+            other
     """
     schema = samples.get_field_schema()
-    kinds = {}
+    kinds = []
     for name in fields:
         if name not in schema:
             raise AgreementInputError(
                 f"`fields` must be label fields of {samples._dataset.name!r}, got {name!r}, which does not exist; "
                 f"label fields are {shown(comparable_fields(samples)) or '(none)'}"
             )
-        kind = label_kind(schema[name])
+        kind = kind_of(schema[name])
         if kind is None:
-            supported = shown(kind.title for kind in LABEL_KINDS)
             raise AgreementInputError(
-                f"`fields` must hold labels of a type that can be compared ({supported}), got {name!r} with "
-                f"{_type_name(schema[name])}"
+                f"`fields` must hold labels of a type that can be compared ({shown(titles(), limit=20)}), got "
+                f"{name!r} with {_type_name(schema[name])}"
             )
-        kinds[name] = kind
-    if len({kind.title for kind in kinds.values()}) > 1:
+        kinds.append(kind)
+    if len({kind.comparable for kind in kinds}) > 1:
         raise AgreementInputError(
-            "`fields` must all hold labels of one type, got "
-            + shown(f"{name} ({kind.title})" for name, kind in kinds.items())
+            "`fields` must hold labels that can be compared with each other, got "
+            + shown(f"{name} ({kind.title})" for name, kind in zip(fields, kinds, strict=True))
         )
-    return kinds[fields[0]]
-
-
-def label_kind(field: fo.Field) -> LabelKind | None:
-    """The label type of a field, None if it cannot be compared."""
-    document = getattr(field, "document_type", None)
-    return next((kind for kind in LABEL_KINDS if document is kind.field_type), None)
+    return tuple(kinds)
 
 
 def comparable_fields(samples: SampleCollection) -> list[str]:
     """Names of the fields that hold labels of a type that can be compared."""
-    return [name for name, field in samples.get_field_schema().items() if label_kind(field) is not None]
+    return [name for name, field in samples.get_field_schema().items() if kind_of(field) is not None]
 
 
 def _type_name(field: fo.Field) -> str:
@@ -203,7 +201,7 @@ def annotator_name(value: object) -> str:
 def annotators_found(source: Source) -> tuple[str, ...]:
     """Names of the annotators of the labels and of the assigned lists, sorted."""
     config = source.config
-    arrays = [f"${source.list_paths[0]}.{config.annotator_attribute}"]
+    arrays = [f"${source.label_paths[0]}.{config.annotator_attribute}"]
     if config.assigned_field is not None:
         arrays.append(f"${config.assigned_field}")
     as_list = [

@@ -10,7 +10,7 @@ import fiftyone as fo
 import numpy as np
 from bson import ObjectId
 
-from ..agreement.compute import Agreement
+from .family import SampleScores
 
 _N = 10
 
@@ -21,14 +21,14 @@ class WorstSamples:
     def __init__(self) -> None:
         self._worst: list[tuple[float, ObjectId, int, int]] = []
 
-    def add(self, sample_ids: Sequence[ObjectId], agreement: Agreement) -> None:
+    def add(self, sample_ids: Sequence[ObjectId], scores: SampleScores) -> None:
         """Consider the samples of a batch."""
-        scored = np.flatnonzero(agreement.score < 1.0)  # nan is not; a score of 1 leaves nothing to look at
+        scored = np.flatnonzero(scores.score < 1.0)  # nan is not; a score of 1 leaves nothing to look at
         if len(scored) > _N:
-            limit = np.partition(agreement.score[scored], _N - 1)[_N - 1]
-            scored = scored[agreement.score[scored] <= limit]
+            limit = np.partition(scores.score[scored], _N - 1)[_N - 1]
+            scored = scored[scores.score[scored] <= limit]
         candidates = [
-            (float(agreement.score[k]), sample_ids[k], int(agreement.n_units[k]), int(agreement.n_disputed[k]))
+            (float(scores.score[k]), sample_ids[k], int(scores.n_units[k]), int(scores.n_disputed[k]))
             for k in scored.tolist()
         ]
         self._worst = heapq.nsmallest(_N, [*self._worst, *candidates])

@@ -13,7 +13,7 @@ from .. import names
 from ..agreement import AgreementInputError, make_config
 from ..dataset_io.run_keys import check_key_is_free
 from ..dataset_io.runs import list_agreements
-from ..dataset_io.source import check_samples, common_label_kind, comparable_fields
+from ..dataset_io.source import check_samples, comparable_fields, unchecked_source
 
 #: (option, title, {value: explanation}), in the order of the form; the first value is the default
 CHOICES: list[tuple[str, str, dict[str, str]]] = [
@@ -224,9 +224,8 @@ def _problem(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> 
                 "Choose a second field, or the attribute of the labels that names their annotator"
             )
         config = make_config(**options)
-        kind = common_label_kind(samples, config.fields)
-        list_paths = [f"{name}.{kind.list_name}" for name in config.fields]
-        check_key_is_free(ctx.dataset, config.run_key, list_paths, kind, overwrite=overwrite)
+        paths = unchecked_source(samples, config).fields_written(config.run_key)
+        check_key_is_free(ctx.dataset, config.run_key, paths, overwrite=overwrite)
     except AgreementInputError as error:
         return str(error)
     return None

@@ -10,12 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from annotator_agreement.agreement.columns import Batch
-from annotator_agreement.agreement.compute import Agreement, compute_agreement_of
 from annotator_agreement.agreement.config import AgreementConfig, make_config
-from annotator_agreement.agreement.report import AgreementReport, RunFacts, build_report
-from annotator_agreement.agreement.statistics import summarise
+from annotator_agreement.agreement.objects.columns import Batch
+from annotator_agreement.agreement.objects.compute import Agreement, compute_agreement_of
+from annotator_agreement.agreement.objects.report import ObjectReport, build_object_report
+from annotator_agreement.agreement.objects.statistics import summarise
+from annotator_agreement.agreement.report import RunFacts
 from annotator_agreement.metrics import Objects, krippendorff_alpha
+from annotator_agreement.metrics.geometry import Boxes
 
 NAN = float("nan")
 
@@ -33,7 +35,7 @@ def batch_of(samples: Sequence[Sample], n_annotators: int) -> Batch:
     rows = [(s, r, *label) for s, sample in enumerate(samples) for r in sorted(sample) for label in sample[r]]
     table = np.array(rows, dtype=float).reshape(-1, 7)
     assigned = np.array([[r in sample for r in range(n_annotators)] for sample in samples], dtype=bool)
-    return Batch(Objects(*table[:, :3].astype(np.int64).T), table[:, 3:], assigned.reshape(-1, n_annotators))
+    return Batch(Objects(*table[:, :3].astype(np.int64).T), Boxes(table[:, 3:]), assigned.reshape(-1, n_annotators))
 
 
 def config_of(n_annotators: int, **options: Any) -> AgreementConfig:
@@ -41,15 +43,15 @@ def config_of(n_annotators: int, **options: Any) -> AgreementConfig:
     return make_config(NAMES[:n_annotators], **options)
 
 
-def report_of(samples: Sequence[Sample], config: AgreementConfig, batch_size: int | None = None) -> AgreementReport:
+def report_of(samples: Sequence[Sample], config: AgreementConfig, batch_size: int | None = None) -> ObjectReport:
     """The report of samples, in batches."""
     size = batch_size or max(len(samples), 1)
     total = None
     for start in range(0, max(len(samples), 1), size):
         batch = batch_of(samples[start : start + size], len(config.fields))
-        statistics = summarise(batch, compute_agreement_of(batch, config), config)
+        statistics = summarise(compute_agreement_of(batch, config), config)
         total = statistics if total is None else total + statistics
-    return build_report(total, config, config.annotators, CLASS_NAMES, [], RunFacts())
+    return build_object_report(total, config, config.annotators, CLASS_NAMES, ["Detections"], [], RunFacts())
 
 
 @dataclass(frozen=True)

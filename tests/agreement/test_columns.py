@@ -7,7 +7,7 @@ from numpy.testing import assert_array_equal
 
 from tests.agreement.agreement_oracle import batch_of, random_samples
 
-from annotator_agreement.agreement.columns import ClassCodes
+from annotator_agreement.agreement.classes import ClassCodes
 
 
 def test_class_codes_begin_at_one_in_the_order_in_which_they_are_asked_for() -> None:
@@ -23,7 +23,7 @@ def test_a_selected_batch_is_the_batch_of_the_selected_samples() -> None:
     expected = batch_of([sample for sample, kept in zip(samples, keep, strict=True) if kept], 3)
     assert selected.n_samples == 5
     assert_array_equal(selected.assigned, expected.assigned)
-    assert_array_equal(selected.boxes_xyxy, expected.boxes_xyxy)
+    assert_array_equal(selected.geometry.xyxy, expected.geometry.xyxy)
     for column in ("sample", "annotator", "category"):
         assert_array_equal(getattr(selected.objects, column), getattr(expected.objects, column))
 

@@ -20,7 +20,7 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
 
-from annotator_agreement.agreement.compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, compute_agreement_of
+from annotator_agreement.agreement.objects.compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, compute_agreement_of
 
 SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
 NAN = float("nan")

@@ -11,8 +11,8 @@ from numpy.testing import assert_allclose
 
 from tests.agreement.agreement_oracle import batch_of, config_of, random_samples, report_of
 
-from annotator_agreement.agreement import AgreementReport
-from annotator_agreement.agreement.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.report import ObjectReport
 
 N_SAMPLES = 14
 OPTIONS = [
@@ -37,7 +37,7 @@ def _leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def _assert_same(report: AgreementReport, expected: AgreementReport) -> None:
+def _assert_same(report: ObjectReport, expected: ObjectReport) -> None:
     """Equal; floats to 1e-12."""
     found, wanted = dict(_leaves(report.to_dict())), dict(_leaves(expected.to_dict()))
     assert list(found) == list(wanted)
@@ -102,7 +102,7 @@ def test_the_names_of_classes_do_not_matter(options: dict) -> None:
         for values in (renamed, expected):
             for annotator in values["annotators"]:
                 annotator["classes"] = sorted(annotator["classes"].values())
-        _assert_same(AgreementReport.from_dict(renamed), AgreementReport.from_dict(expected))
+        _assert_same(ObjectReport.from_dict(renamed), ObjectReport.from_dict(expected))
 
 
 @order_independent
@@ -118,7 +118,7 @@ def test_the_order_of_annotators_does_not_matter(options: dict, order: tuple) ->
         _assert_pairs_permuted(report_of(samples, config), report_of(permuted, config), order)
 
 
-def _assert_pairs_permuted(report: AgreementReport, permuted: AgreementReport, order: tuple) -> None:
+def _assert_pairs_permuted(report: ObjectReport, permuted: ObjectReport, order: tuple) -> None:
     names = [entry.name for entry in report.annotators]
     moved = {(pair.a, pair.b): pair for pair in permuted.pairs}
     for pair in report.pairs:

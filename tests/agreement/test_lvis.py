@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotator_agreement.agreement import AgreementReport
-from annotator_agreement.agreement.columns import Batch, ClassCodes
-from annotator_agreement.agreement.compute import compute_agreement_of
+from annotator_agreement.agreement.classes import ClassCodes
 from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.report import RunFacts, build_report
-from annotator_agreement.agreement.statistics import summarise
+from annotator_agreement.agreement.objects.columns import Batch
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.report import ObjectReport, build_object_report
+from annotator_agreement.agreement.objects.statistics import summarise
+from annotator_agreement.agreement.report import RunFacts
 from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics.geometry import Boxes
 
 # ROOT.parent / "shared" / "data"
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data"
@@ -44,14 +46,14 @@ def lvis() -> tuple[list[str], list[str], Batch]:
             box = np.array([x, y, x + width, y + height]) / np.tile([image["width"], image["height"]], 2)
             rows.append((sample, annotators.index(entry["rater_id"]), codes[names[entry["category_id"]]], *box))
     table = np.array(rows)
-    return annotators, codes.names(), Batch(Objects(*table[:, :3].astype(np.int64).T), table[:, 3:], assigned)
+    return annotators, codes.names(), Batch(Objects(*table[:, :3].astype(np.int64).T), Boxes(table[:, 3:]), assigned)
 
 
-def _report(lvis: tuple[list[str], list[str], Batch], **options: Any) -> AgreementReport:
+def _report(lvis: tuple[list[str], list[str], Batch], **options: Any) -> ObjectReport:
     annotators, class_names, batch = lvis
     config = make_config(annotators, **options)
-    statistics = summarise(batch, compute_agreement_of(batch, config), config)
-    return build_report(statistics, config, annotators, class_names, [], RunFacts())
+    statistics = summarise(compute_agreement_of(batch, config), config)
+    return build_object_report(statistics, config, annotators, class_names, ["Detections"], [], RunFacts())
 
 
 CONVENTIONS = {"source": {"empty": "agree", "undefined": "one"}, "defaults": {}}

@@ -34,10 +34,10 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
 
-from annotator_agreement.agreement import AgreementReport
-from annotator_agreement.agreement.compute import VERDICTS, compute_agreement_of
-from annotator_agreement.agreement.report import RunFacts, build_report
-from annotator_agreement.agreement.statistics import summarise
+from annotator_agreement.agreement.objects.compute import VERDICTS, compute_agreement_of
+from annotator_agreement.agreement.objects.report import ObjectReport, build_object_report
+from annotator_agreement.agreement.objects.statistics import summarise
+from annotator_agreement.agreement.report import RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 SETTINGS = settings(max_examples=120, deadline=None, derandomize=True)
@@ -204,26 +204,26 @@ def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
     _same(pair.alignment["f_score"], 2 * (0.5 / 3) * (1 / 3) / (1.5 / 3))
 
 
-def _report(seed: int = 0, **options: Any) -> AgreementReport:
+def _report(seed: int = 0, **options: Any) -> ObjectReport:
     samples = random_samples(seed, n_samples=15)
     config, batch = config_of(3, **options), batch_of(samples, 3)
-    statistics = summarise(batch, compute_agreement_of(batch, config), config)
+    statistics = summarise(compute_agreement_of(batch, config), config)
     run = RunFacts(n_changed=2, coverage="assumed", seconds=1.5, versions={"numpy": "2"})
     worst = [{"id": "0" * 24, "filepath": "/a/b.jpg", "score": 0.25, "n_units": 3, "n_disputed": 2}]
-    return build_report(statistics, config, config.annotators, CLASS_NAMES, worst, run)
+    return build_object_report(statistics, config, config.annotators, CLASS_NAMES, ["Detections"], worst, run)
 
 
 @pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
 def test_a_report_survives_a_dict_and_json(method: str) -> None:
     report = _report(method=method)
-    assert AgreementReport.from_dict(report.to_dict()) == report
+    assert ObjectReport.from_dict(report.to_dict()) == report
     text = json.dumps(report.to_dict(), allow_nan=False)
-    assert AgreementReport.from_dict(json.loads(text)) == report
+    assert ObjectReport.from_dict(json.loads(text)) == report
 
 
 def test_a_report_without_samples_survives_json_and_has_no_numbers() -> None:
     report = report_of([], config_of(2))
-    assert AgreementReport.from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False))) == report
+    assert ObjectReport.from_dict(json.loads(json.dumps(report.to_dict(), allow_nan=False))) == report
     assert (report.score.mean, report.alpha.pooled, report.alpha.mean, report.pairs) == (None, None, None, [])
     assert (report.n_samples, report.n_rated, report.n_units) == (0, 0, 0)
     assert not any(report.alpha.undefined.values())

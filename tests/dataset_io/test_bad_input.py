@@ -77,14 +77,14 @@ def test_something_that_is_no_dataset_is_refused():
 
 
 def test_fields_of_mixed_types_are_refused(make_dataset, monkeypatch):
-    from annotator_agreement.dataset_io import source
+    from annotator_agreement.dataset_io import kinds
 
     dataset = make_dataset()
     dataset.add_sample_field("lines", fo.EmbeddedDocumentField, embedded_doc_type=fo.Polylines)
     _refused(dataset, r"can be compared \(Detections\), got 'lines' with Polylines", ["alice", "lines"])
-    lines = source.LabelKind(fo.Polylines, fo.Polyline, "polylines", {"label": "label"})
-    monkeypatch.setattr(source, "LABEL_KINDS", (*source.LABEL_KINDS, lines))
-    _refused(dataset, r"labels of one type, got alice \(Detections\), lines \(Polylines\)", ["alice", "lines"])
+    lines = kinds.LabelKind("Polylines", fo.Polylines, "polylines", "objects", "lines")
+    monkeypatch.setattr(kinds, "KINDS", (*kinds.KINDS, lines))
+    _refused(dataset, r"compared with each other, got alice \(Detections\), lines \(Polylines\)", ["alice", "lines"])
 
 
 def test_an_empty_dataset_is_refused(make_dataset):

@@ -23,8 +23,9 @@ def test_fields_written_are_documented_in_the_readme():
     from annotator_agreement import names
 
     readme = (ROOT / "README.md").read_text()
-    for suffix in (*names.SAMPLE_FIELDS, *names.LABEL_FIELDS):
-        assert f"`agreement{suffix}`" in readme
+    for fields in names.FIELD_SETS.values():
+        for suffix in (*fields.sample, *fields.label):
+            assert f"`agreement{suffix}`" in readme
 
 
 def test_the_button_stands_above_the_grid(operator, context, make_dataset):

@@ -6,14 +6,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..metrics.alpha import alpha_by_group, ratings_by_group
-from ..metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ..metrics.detection import panoptic_quality
-from ..metrics.matching import Matching, match_objects
-from ..metrics.objects import Overlaps, box_overlaps
-from ..metrics.overlaps import dice_from_iou
-from .columns import MISSING, Batch, SamplePairs
-from .config import AgreementConfig
+from ...metrics.alpha import alpha_by_group, ratings_by_group
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ...metrics.detection import panoptic_quality
+from ...metrics.matching import Matching, match_objects
+from ...metrics.objects import Overlaps
+from ...metrics.overlaps import dice_from_iou
+from ..classes import MISSING
+from ..config import AgreementConfig
+from .columns import Batch, SamplePairs
 
 VERDICTS = ("agreed", "class_conflict", "missed", "lone")
 AGREED, CLASS_CONFLICT, MISSED, LONE = range(len(VERDICTS))
@@ -80,6 +81,7 @@ class Agreement:
     """The agreement on a batch.
 
     Attributes:
+        batch: the objects
         matching: unit of every object
         overlaps: overlapping pairs of objects
         pairs: pairs of objects of one unit
@@ -99,6 +101,7 @@ class Agreement:
         ratings: what the alpha of the batch counts
     """
 
+    batch: Batch
     matching: Matching
     overlaps: Overlaps
     pairs: MatchedPairs
@@ -126,7 +129,7 @@ class Agreement:
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     """Match the objects of a batch and score its samples."""
     objects, n_samples = batch.objects, batch.n_samples
-    overlaps = box_overlaps(objects, batch.boxes_xyxy)
+    overlaps = batch.geometry.overlaps(objects)
     matching = match_objects(
         objects,
         overlaps,
@@ -146,6 +149,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     ratings = _ratings(batch, matching, units, n_assigned, n_objects, config)
     alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
     return Agreement(
+        batch=batch,
         matching=matching,
         overlaps=overlaps,
         pairs=pairs,

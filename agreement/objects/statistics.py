@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..metrics.alpha import NominalTally
-from ..metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ..metrics.overlaps import dice_from_iou
-from .columns import MISSING, Batch
+from ...metrics.alpha import NominalTally
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.overlaps import dice_from_iou
+from ..classes import MISSING
+from ..config import AgreementConfig
 from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Agreement, Ratings
-from .config import AgreementConfig
 
 _SHIFT = 1 << 31  # category codes stay below
 
@@ -197,9 +197,10 @@ def _pair_number(a: IntArray, b: IntArray, n_annotators: int) -> IntArray:
     return number
 
 
-def summarise(batch: Batch, agreement: Agreement, config: AgreementConfig) -> AgreementStatistics:
+def summarise(agreement: Agreement, config: AgreementConfig) -> AgreementStatistics:
     """The statistics of a batch."""
-    objects, units = batch.objects, agreement.units
+    batch, units = agreement.batch, agreement.units
+    objects = batch.objects
     n_annotators = batch.assigned.shape[1]
     rated, n_objects = agreement.rated, agreement.n_objects
     verdict = units.verdict[agreement.matching.unit]
@@ -219,12 +220,12 @@ def summarise(batch: Batch, agreement: Agreement, config: AgreementConfig) -> Ag
         given_match=_tally(_without_missing(ratings)),
         votes=votes,
         verdicts=verdicts,
-        pairs=_pair_statistics(batch, agreement, config),
-        pair_classes=_pair_classes(batch, agreement, config),
+        pairs=_pair_statistics(agreement, config),
+        pair_classes=_pair_classes(agreement, config),
         annotator_classes=SparseCounts.of(objects.annotator, objects.category),
         n_assigned=batch.assigned.sum(axis=0),
         n_drew_nothing=(batch.assigned & ~drew).sum(axis=0),
-        n_missed=_missed(batch, agreement),
+        n_missed=_missed(agreement),
         alpha_reasons=np.bincount(agreement.alpha_reason, minlength=len(ALPHA_REASONS)),
         score=agreement.score,
         alpha=agreement.alpha,
@@ -251,9 +252,9 @@ def _without_missing(ratings: Ratings) -> Ratings:
     )
 
 
-def _missed(batch: Batch, agreement: Agreement) -> IntArray:
+def _missed(agreement: Agreement) -> IntArray:
     """Units of two or more members that an annotator assigned to the sample did not draw, shape ``(R,)``."""
-    units = agreement.units
+    batch, units = agreement.batch, agreement.units
     shared = (units.verdict != NO_VERDICT) & (units.votes >= 2)
     of_sample = np.bincount(units.sample[shared], minlength=batch.n_samples)
     could_draw = of_sample @ batch.assigned
@@ -262,8 +263,9 @@ def _missed(batch: Batch, agreement: Agreement) -> IntArray:
     return missed
 
 
-def _pair_statistics(batch: Batch, agreement: Agreement, config: AgreementConfig) -> PairStatistics:
-    objects, pairs, shared = batch.objects, agreement.pairs, agreement.sample_pairs
+def _pair_statistics(agreement: Agreement, config: AgreementConfig) -> PairStatistics:
+    batch, pairs, shared = agreement.batch, agreement.pairs, agreement.sample_pairs
+    objects = batch.objects
     n_annotators = batch.assigned.shape[1]
     n_pairs = n_annotators * (n_annotators - 1) // 2
     of_sample = _pair_number(shared.a, shared.b, n_annotators)
@@ -287,14 +289,15 @@ def _pair_statistics(batch: Batch, agreement: Agreement, config: AgreementConfig
         dice=add(of_match, dice_from_iou(pairs.iou)),
         iou_same_class=add(of_match[pairs.same_class], pairs.iou[pairs.same_class]),
         n_empty=count(of_sample[all_empty]),
-        **_best_overlaps(batch, agreement, of_sample, n_pairs),
+        **_best_overlaps(agreement, of_sample, n_pairs),
         **_alignment_sums(agreement, objects.annotator, n_annotators, n_pairs),
     )
 
 
-def _best_overlaps(batch: Batch, agreement: Agreement, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
+def _best_overlaps(agreement: Agreement, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
     """Sums and sums of squares over samples of the mean of the best IoU, for every pair in both directions."""
-    objects, shared, overlaps = batch.objects, agreement.sample_pairs, agreement.overlaps
+    batch, shared, overlaps = agreement.batch, agreement.sample_pairs, agreement.overlaps
+    objects = batch.objects
     iou = overlaps.similarity("iou")
     width = int(agreement.n_assigned.max(initial=0))
     best = np.zeros(len(objects) * width)  # of every object with each annotator assigned to its sample
@@ -337,9 +340,10 @@ def _alignment_sums(agreement: Agreement, annotator: IntArray, n_annotators: int
     }
 
 
-def _pair_classes(batch: Batch, agreement: Agreement, config: AgreementConfig) -> SparseCounts:
+def _pair_classes(agreement: Agreement, config: AgreementConfig) -> SparseCounts:
     """Classes of both annotators' objects for every pair: all on shared samples, or the matched ones only."""
-    objects, pairs = batch.objects, agreement.pairs
+    batch, pairs = agreement.batch, agreement.pairs
+    objects = batch.objects
     n_annotators = batch.assigned.shape[1]
     if config.missing == "ignore":
         rows = _pair_number(objects.annotator[pairs.i], objects.annotator[pairs.j], n_annotators)

@@ -1,4 +1,4 @@
-"""The labels of a batch of samples as columns."""
+"""The objects of a batch of samples as columns."""
 
 from __future__ import annotations
 
@@ -6,24 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
-from ..metrics.objects import Objects
-
-#: category code of a missing object; classes are numbered from 1
-MISSING = 0
-
-
-class ClassCodes(dict[str | None, int]):
-    """Codes of class names, given in the order in which they are first asked for, from 1 (0 is *missing*)."""
-
-    def __missing__(self, name: str | None) -> int:
-        code = len(self) + 1
-        self[name] = code
-        return code
-
-    def names(self) -> list[str]:
-        """Name of every code, ``names()[0]`` for *missing*."""
-        return ["(missing)", *("(no label)" if name is None else str(name) for name in self)]
+from ...metrics.arrays import BoolArray, IntArray, pairs_within
+from ...metrics.geometry import Geometry
+from ...metrics.objects import Objects
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,12 +17,12 @@ class Batch:
 
     Attributes:
         objects: ``N`` objects, sorted by sample, annotator, label id; categories from 1
-        boxes_xyxy: shape ``(N, 4)``, relative to the image
+        geometry: extent of every object
         assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
     """
 
     objects: Objects
-    boxes_xyxy: FloatArray
+    geometry: Geometry
     assigned: BoolArray
 
     @property
@@ -50,7 +35,7 @@ class Batch:
         rows = samples[self.objects.sample]
         number = np.cumsum(samples) - 1
         kept = Objects(number[self.objects.sample[rows]], self.objects.annotator[rows], self.objects.category[rows])
-        return Batch(kept, self.boxes_xyxy[rows], self.assigned[samples])
+        return Batch(kept, self.geometry.take(rows), self.assigned[samples])
 
 
 @dataclass(frozen=True, slots=True)

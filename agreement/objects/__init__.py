@@ -1,0 +1,1 @@
+"""Agreement on objects: labels that are matched across annotators, whatever their geometry."""

@@ -1,0 +1,303 @@
+"""The report on objects."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...metrics.alpha import NominalTally
+from ...metrics.detection import f1_score, panoptic_quality, segmentation_quality
+from ...metrics.mutual_best import Alignment
+from ..config import AgreementConfig
+from ..report import AgreementReport, AlphaSummary, RunFacts, ScoreSummary, mean_defined, number
+from .compute import ALPHA_REASONS, VERDICTS
+from .statistics import AgreementStatistics, Moments, PairStatistics, pair_names, pair_tally
+
+
+@dataclass(frozen=True, slots=True)
+class Existence:
+    """Do the annotators see the same objects? ``votes`` lists ``{assigned, votes, units}``; F1 is over all pairs."""
+
+    f1: float | None
+    votes: list[dict[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassGivenMatch:
+    """Do they name an object alike that two or more of them drew?"""
+
+    alpha: float | None
+    percent_agreement: float | None
+    n_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Localisation:
+    """Do they draw an object alike that two or more of them drew? Means over all pairs of matched labels."""
+
+    mean_iou: float | None
+    mean_dice: float | None
+    n_pairs: int
+
+
+@dataclass(frozen=True, slots=True)
+class SampleMean:
+    """Mean and population standard deviation over the ``n`` samples in which a number is defined."""
+
+    mean: float | None
+    std: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairSummary:
+    """Agreement of two annotators on the samples that both were assigned to.
+
+    ``score`` is the mean over samples of the panoptic quality, ``pq`` the pooled one (``sq`` times ``rq``); ``f1``
+    counts matched objects whatever their class, ``rq`` those of one class.
+    """
+
+    a: str
+    b: str
+    n_samples: int
+    n_a: int
+    n_b: int
+    n_matched: int
+    score: float | None
+    alpha: float | None
+    percent_agreement: float | None
+    f1: float | None
+    class_agreement: float | None
+    mean_iou: float | None
+    mean_dice: float | None
+    pq: float | None
+    sq: float | None
+    rq: float | None
+    mean_max_iou: dict[str, SampleMean]
+    alignment: dict[str, float | int | None] | None
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> PairSummary:
+        """The summary from its values."""
+        overlaps = {key: SampleMean(**value) for key, value in values["mean_max_iou"].items()}
+        return cls(**{**values, "mean_max_iou": overlaps})
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorSummary:
+    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that two others drew."""
+
+    name: str
+    n_assigned: int
+    n_drew_nothing: int
+    n_not_assigned: int
+    n_objects: int
+    n_missed: int
+    verdicts: dict[str, int]
+    classes: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ObjectReport(AgreementReport):
+    """How far annotators agree on objects that were matched across annotators."""
+
+    family: ClassVar[str] = "objects"
+    parts: ClassVar[dict[str, type]] = {
+        **AgreementReport.parts,
+        "existence": Existence,
+        "class_given_match": ClassGivenMatch,
+        "localisation": Localisation,
+        "pairs": PairSummary,
+        "annotators": AnnotatorSummary,
+    }
+
+    n_empty: int
+    n_hard_components: int
+    n_inexact_components: int
+    existence: Existence
+    class_given_match: ClassGivenMatch
+    localisation: Localisation
+    pairs: list[PairSummary]
+    annotators: list[AnnotatorSummary]
+
+
+def build_object_report(
+    statistics: AgreementStatistics,
+    config: AgreementConfig,
+    annotators: Sequence[str],
+    class_names: Sequence[str],
+    label_types: Sequence[str],
+    worst_samples: list[dict[str, Any]],
+    run: RunFacts,
+) -> ObjectReport:
+    """Turn statistics into a report.
+
+    Args:
+        statistics: of all samples
+        config: the options of the run
+        annotators: name of every annotator, in the order of the statistics
+        class_names: name of every category code
+        label_types: what the fields hold, for readers
+        worst_samples: the samples with the lowest scores
+        run: what happened during the run
+    """
+    return ObjectReport(
+        run_key=config.run_key,
+        config=config.to_dict(),
+        label_types=list(label_types),
+        n_samples=len(statistics.score),
+        n_rated=statistics.n_rated,
+        n_empty=statistics.n_empty,
+        n_units=statistics.n_units,
+        n_objects=statistics.n_objects,
+        n_hard_components=statistics.n_hard,
+        n_inexact_components=statistics.n_inexact,
+        score=_score(statistics),
+        alpha=_alpha(statistics, config),
+        existence=_existence(statistics),
+        class_given_match=ClassGivenMatch(
+            number(_alpha_of(statistics.given_match, config)),
+            number(statistics.given_match.percent_agreement()),
+            statistics.given_match.n_units,
+        ),
+        localisation=_localisation(statistics),
+        pairs=_pairs(statistics, config, annotators),
+        annotators=_annotators(statistics, annotators, class_names),
+        worst_samples=worst_samples,
+        run=run,
+    )
+
+
+def _alpha_of(tally: NominalTally, config: AgreementConfig) -> float:
+    """Alpha; where everybody used one category, what the config says."""
+    alpha = tally.alpha()
+    return 1.0 if math.isnan(alpha) and tally.n_ratings and config.undefined == "one" else alpha
+
+
+def _score(statistics: AgreementStatistics) -> ScoreSummary:
+    return ScoreSummary(*mean_defined(statistics.score))
+
+
+def _alpha(statistics: AgreementStatistics, config: AgreementConfig) -> AlphaSummary:
+    tally = statistics.joint
+    mean, n_defined = mean_defined(statistics.alpha)
+    return AlphaSummary(
+        pooled=number(_alpha_of(tally, config)),
+        mean=mean,
+        n_defined=n_defined,
+        undefined={
+            reason: int(count) for reason, count in zip(ALPHA_REASONS, statistics.alpha_reasons, strict=True) if reason
+        },
+        percent_agreement=number(tally.percent_agreement()),
+        n_units=tally.n_units,
+    )
+
+
+def _existence(statistics: AgreementStatistics) -> Existence:
+    pairs = statistics.pairs
+    assigned, votes = np.nonzero(statistics.votes)
+    return Existence(
+        f1=number(float(f1_score(pairs.n_matched.sum(), pairs.n_a.sum(), pairs.n_b.sum()))),
+        votes=[
+            {"assigned": int(n), "votes": int(k), "units": int(statistics.votes[n, k])}
+            for n, k in zip(assigned, votes, strict=True)
+        ],
+    )
+
+
+def _localisation(statistics: AgreementStatistics) -> Localisation:
+    n = statistics.n_matched_pairs
+    return Localisation(statistics.iou / n if n else None, statistics.dice / n if n else None, n)
+
+
+def _pairs(statistics: AgreementStatistics, config: AgreementConfig, annotators: Sequence[str]) -> list[PairSummary]:
+    sums = statistics.pairs
+    pairs = zip(*(index.tolist() for index in pair_names(len(annotators))), strict=True)
+    return [
+        _pair(statistics, config, pair, annotators[a], annotators[b])
+        for pair, (a, b) in enumerate(pairs)
+        if sums.n_samples[pair]
+    ]
+
+
+def _pair(statistics: AgreementStatistics, config: AgreementConfig, pair: int, a: str, b: str) -> PairSummary:
+    sums = statistics.pairs
+    n_a, n_b, n_matched = int(sums.n_a[pair]), int(sums.n_b[pair]), int(sums.n_matched[pair])
+    n_same_class, n_scored = int(sums.n_same_class[pair]), int(sums.n_scored[pair])
+    tally = pair_tally(statistics, config, pair)
+    return PairSummary(
+        a=a,
+        b=b,
+        n_samples=int(sums.n_samples[pair]),
+        n_a=n_a,
+        n_b=n_b,
+        n_matched=n_matched,
+        score=float(sums.score[pair]) / n_scored if n_scored else None,
+        alpha=number(_alpha_of(tally, config)),
+        percent_agreement=number(tally.percent_agreement()),
+        f1=number(float(f1_score(n_matched, n_a, n_b))),
+        class_agreement=n_same_class / n_matched if n_matched else None,
+        mean_iou=number(float(segmentation_quality(sums.iou[pair], n_matched))),
+        mean_dice=number(float(segmentation_quality(sums.dice[pair], n_matched))),
+        pq=number(float(panoptic_quality(sums.iou_same_class[pair], n_a, n_b))),
+        sq=number(float(segmentation_quality(sums.iou_same_class[pair], n_same_class))),
+        rq=number(float(f1_score(n_same_class, n_a, n_b))),
+        mean_max_iou={
+            "a_to_b": _sample_mean(sums.a_to_b, pair),
+            "b_to_a": _sample_mean(sums.b_to_a, pair),
+            "symmetric": _sample_mean(sums.symmetric, pair),
+        },
+        alignment=_alignment(sums, pair) if config.method == "mutual_best" else None,
+    )
+
+
+def _sample_mean(moments: Moments, pair: int) -> SampleMean:
+    n = int(moments.n[pair])
+    if not n:
+        return SampleMean(None, None, 0)
+    return SampleMean(float(moments.mean[pair]), math.sqrt(float(moments.squares[pair]) / n), n)
+
+
+def _alignment(sums: PairStatistics, pair: int) -> dict[str, float | int | None]:
+    alignment = Alignment(
+        int(sums.n_a[pair]),
+        int(sums.n_b[pair]),
+        int(sums.n_aligned[pair]),
+        float(sums.recall[pair]),
+        float(sums.precision[pair]),
+    )
+    return {
+        "n_aligned": alignment.n_aligned,
+        "recall": number(alignment.recall),
+        "precision": number(alignment.precision),
+        "f_score": number(alignment.f_score),
+    }
+
+
+def _annotators(
+    statistics: AgreementStatistics, annotators: Sequence[str], class_names: Sequence[str]
+) -> list[AnnotatorSummary]:
+    counts = statistics.annotator_classes
+    classes: list[dict[str, int]] = [{} for _ in annotators]
+    for row, category, count in zip(
+        counts.rows().tolist(), counts.categories().tolist(), counts.counts.tolist(), strict=True
+    ):
+        name = class_names[category]
+        classes[row][name] = classes[row].get(name, 0) + count
+    return [
+        AnnotatorSummary(
+            name=name,
+            n_assigned=int(statistics.n_assigned[k]),
+            n_drew_nothing=int(statistics.n_drew_nothing[k]),
+            n_not_assigned=len(statistics.score) - int(statistics.n_assigned[k]),
+            n_objects=sum(classes[k].values()),
+            n_missed=int(statistics.n_missed[k]),
+            verdicts={verdict: int(statistics.verdicts[k, v]) for v, verdict in enumerate(VERDICTS)},
+            classes=dict(sorted(classes[k].items())),
+        )
+        for k, name in enumerate(annotators)
+    ]

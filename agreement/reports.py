@@ -1,0 +1,16 @@
+"""The reports of all families of label types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from .objects.report import ObjectReport
+from .report import AgreementReport
+
+REPORTS: dict[str, type[AgreementReport]] = {report.family: report for report in (ObjectReport,)}
+
+
+def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
+    """The report that ``to_dict()`` of any family wrote."""
+    return REPORTS[values["family"]].from_dict(values)

@@ -1,0 +1,91 @@
+"""What the run needs to know of a family of label types: how its labels are read, compared, written and reported."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from ..agreement.report import AgreementReport, RunFacts
+from ..metrics.arrays import BoolArray, FloatArray, IntArray
+from .source import Source
+from .stored import StoredSample
+
+Labels = TypeVar("Labels")
+Result = TypeVar("Result")
+Statistics = TypeVar("Statistics")
+
+
+@dataclass(frozen=True, slots=True)
+class LabelsRead(Generic[Labels]):
+    """The labels of some samples.
+
+    Attributes:
+        labels: the labels, in the form that the family computes with
+        n_invalid: shape ``(S,)``, labels that were left out because they cannot be compared
+        n_unknown: shape ``(S,)``, labels that were left out because their annotator appeared during the run
+        n_added: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
+    """
+
+    labels: Labels
+    n_invalid: IntArray
+    n_unknown: IntArray
+    n_added: IntArray
+
+    @classmethod
+    def of(cls, labels: Labels, n_samples: int) -> LabelsRead[Labels]:
+        """Labels of which none was left out."""
+        return cls(labels, *(np.zeros(n_samples, np.int64) for _ in range(3)))
+
+
+@dataclass(frozen=True, slots=True)
+class SampleScores:
+    """What is known of every sample, to find the worst.
+
+    Attributes:
+        score: shape ``(S,)``, nan where not scored
+        n_units: shape ``(S,)``, what was compared
+        n_disputed: shape ``(S,)``, how much of it is not fully agreed
+    """
+
+    score: FloatArray
+    n_units: IntArray
+    n_disputed: IntArray
+
+
+class Family(Protocol[Labels, Result, Statistics]):
+    """A family of label types; statistics of batches are added with ``+``."""
+
+    source: Source
+
+    def check(self) -> None:
+        """Refuse labels that cannot be compared, before anything is written."""
+
+    def projection(self) -> dict[str, Any]:
+        """What is read of a document beside the ids of its labels."""
+
+    def load(self, row: dict[str, Any]) -> int:
+        """How much a query result adds to a batch, in labels."""
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[Labels]:
+        """The labels of query results."""
+
+    def without(self, labels: Labels, kept: BoolArray) -> Labels:
+        """The labels of the samples that a mask ``(S,)`` keeps."""
+
+    def compute(self, labels: Labels) -> Result:
+        """The agreement on a batch."""
+
+    def values(self, labels: Labels, result: Result) -> list[dict[str, Any]]:
+        """What is written on every sample, by path in its document."""
+
+    def scores(self, result: Result) -> SampleScores:
+        """What is known of every sample."""
+
+    def summarise(self, result: Result) -> Statistics:
+        """The statistics of a batch."""
+
+    def report(self, statistics: Statistics, worst_samples: Sequence[dict[str, Any]], run: RunFacts) -> AgreementReport:
+        """The report on all batches."""

@@ -1,0 +1,97 @@
+"""From what FiftyOne stores of labels to their geometry, one reader a label type."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from ..agreement.config import AgreementConfig
+from ..metrics.arrays import BoolArray, FloatArray
+from ..metrics.geometry import Boxes, Geometry
+
+_FINITE = {"$not": {"$gt": -math.inf, "$lt": math.inf}}
+_NOT_NEGATIVE = {"$not": {"$gte": 0, "$lt": math.inf}}
+
+
+class GeometryReader(Protocol):
+    """Reads the geometry of the labels of one type.
+
+    Attributes:
+        columns: attributes of a label that are read, below their short name in query results
+        requirement: what a label must have to be usable, for messages
+    """
+
+    columns: dict[str, str]
+    requirement: str
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query that finds labels whose geometry cannot be used."""
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """Whether the geometry of a stored label can be used; says the same as :meth:`unusable`."""
+
+    def read(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[Geometry, BoolArray]:
+        """The geometry of ``N`` labels from the values of every column, and which of them are usable ``(N,)``."""
+
+
+@dataclass(frozen=True, slots=True)
+class BoxReader:
+    """Bounding boxes of detections."""
+
+    columns: ClassVar[dict[str, str]] = {"box": "bounding_box"}
+    requirement: ClassVar[str] = "Boxes must be four finite numbers with a width and height of at least 0"
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query for boxes that are not four finite numbers with a width and height of at least 0."""
+        return {
+            "$or": [
+                {"bounding_box": {"$not": {"$size": 4}}},
+                {"bounding_box.0": _FINITE},
+                {"bounding_box.1": _FINITE},
+                {"bounding_box.2": _NOT_NEGATIVE},
+                {"bounding_box.3": _NOT_NEGATIVE},
+            ]
+        }
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """Whether the box is four finite numbers with a width and height of at least 0."""
+        return is_usable_box(label.get("bounding_box"))
+
+    def read(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[Boxes, BoolArray]:
+        """The boxes, relative to the image; unusable ones are zero."""
+        boxes, usable = read_boxes(values["box"])
+        return Boxes(to_xyxy(boxes)), usable
+
+
+def is_usable_box(box: object) -> bool:
+    """Whether a value is four finite numbers ``(x, y, width, height)`` with a width and height of at least 0."""
+    if not isinstance(box, list | tuple) or len(box) != 4:
+        return False
+    if not all(isinstance(value, int | float) and math.isfinite(value) for value in box):
+        return False
+    return bool(box[2] >= 0 and box[3] >= 0)
+
+
+def read_boxes(values: list[Any]) -> tuple[FloatArray, BoolArray]:
+    """Stored boxes as an array ``(N, 4)``, and which of them can be used; the others are zero."""
+    try:
+        boxes = np.fromiter(chain.from_iterable(values), np.float64, 4 * len(values)).reshape(-1, 4)
+        if set(map(len, values)) <= {4}:
+            usable = np.isfinite(boxes).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
+            return np.where(usable[:, None], boxes, 0.0), usable
+    except (TypeError, ValueError):
+        pass  # something else than numbers: look at every box
+    usable = np.fromiter(map(is_usable_box, values), np.bool_, len(values))
+    boxes = np.array([box if ok else (0.0,) * 4 for box, ok in zip(values, usable, strict=True)], np.float64)
+    return boxes.reshape(-1, 4), usable
+
+
+def to_xyxy(boxes_xywh: FloatArray) -> FloatArray:
+    """``(x, y, width, height)`` as ``(x_min, y_min, x_max, y_max)``."""
+    boxes = boxes_xywh.copy()
+    boxes[:, 2:] += boxes[:, :2]
+    return boxes

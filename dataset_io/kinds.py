@@ -1,0 +1,55 @@
+"""The label types that can be compared: one entry each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+
+from .geometry_readers import BoxReader, GeometryReader
+
+
+@dataclass(frozen=True, slots=True)
+class LabelKind:
+    """A label type that can be compared.
+
+    Attributes:
+        title: its name in messages
+        stored: type of the label field, or of a plain field
+        list_name: name of the list of labels in the field; None where the field is one label, or a plain value
+        family: how it is compared: ``objects`` are matched across annotators
+        comparable: kinds of one name can be compared with each other
+        geometry: reads the extent of its objects
+    """
+
+    title: str
+    stored: type[fol.Label] | type[fo.Field]
+    list_name: str | None
+    family: str
+    comparable: str
+    geometry: GeometryReader | None = None
+
+    @property
+    def is_label(self) -> bool:
+        """Whether the field holds labels, not plain values."""
+        return issubclass(self.stored, fol.Label)
+
+    def label_path(self, field: str) -> str:
+        """Where the label, or the list of labels, of a field stands."""
+        return f"{field}.{self.list_name}" if self.list_name else field
+
+
+KINDS = (LabelKind("Detections", fol.Detections, "detections", "objects", "shapes", BoxReader()),)
+
+
+def kind_of(field: fo.Field | None) -> LabelKind | None:
+    """The label type of a field, None if it cannot be compared."""
+    document = getattr(field, "document_type", None)
+    return next((kind for kind in KINDS if document is kind.stored or type(field) is kind.stored), None)
+
+
+def titles(kinds: Iterable[LabelKind] = KINDS) -> list[str]:
+    """Names of label types, each once."""
+    return list(dict.fromkeys(kind.title for kind in kinds))

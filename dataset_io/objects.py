@@ -1,0 +1,366 @@
+"""Labels that are objects: read as columns, matched across annotators, written label by label."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from .. import names
+from ..agreement.classes import ClassCodes
+from ..agreement.objects.columns import Batch
+from ..agreement.objects.compute import NO_VERDICT, VERDICTS, Agreement, compute_agreement_of
+from ..agreement.objects.report import ObjectReport, build_object_report
+from ..agreement.objects.statistics import AgreementStatistics, summarise
+from ..agreement.report import RunFacts
+from ..metrics.arrays import BoolArray, IntArray
+from ..metrics.geometry import Geometry
+from ..metrics.objects import Objects
+from .checks import check_labels, unusable_labels_error
+from .family import LabelsRead, SampleScores
+from .kinds import titles
+from .source import Source, annotator_name
+from .stored import StoredSample
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLabels:
+    """Objects of some samples, and where in the database every label stands.
+
+    Attributes:
+        batch: the ``N`` objects
+        field: shape ``(N,)``, index of the field of every object
+        position: shape ``(N,)``, index of every object in the label list in the database
+        label_ids: ids of the objects
+    """
+
+    batch: Batch
+    field: IntArray
+    position: IntArray
+    label_ids: list[ObjectId]
+
+
+class ObjectFamily:
+    """Detections and other labels that stand for physical objects."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self.codes = ClassCodes()
+        self._number = {name: k for k, name in enumerate(source.annotators)}
+        self._sample_paths = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.sample]
+        self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
+        self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
+        self._extending = threading.Lock()
+
+    # ---- reading ----
+
+    def check(self) -> None:
+        """Refuse labels that cannot be compared."""
+        check_labels(self.source)
+
+    def projection(self) -> dict[str, Any]:
+        """Class, geometry and annotator of every label."""
+        config = self.source.config
+        projection: dict[str, Any] = {}
+        for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True)):
+            columns = {"label": "label", **kind.geometry.columns}
+            if config.annotator_attribute is not None:
+                columns["annotator"] = config.annotator_attribute
+            for name, attribute in columns.items():
+                # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+                value = {"$ifNull": [f"$$this.{attribute}", None]}
+                projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+        if config.assigned_field is not None:
+            projection["assigned"] = f"${config.assigned_field}"
+        return projection
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of labels."""
+        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[ObjectLabels]:
+        """The objects of query results.
+
+        Raises:
+            AgreementInputError: if geometry cannot be compared and the config does not say to leave it out
+        """
+        parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
+        joined = _Columns.concatenate(parts)
+        known = joined.annotator >= 0
+        n_unknown = np.zeros(len(rows), np.int64)
+        if not known.all():
+            if not self.source.config.annotators:
+                n_unknown = np.bincount(joined.sample[~known], minlength=len(rows))
+            joined = joined.rows(known)
+        n_invalid = np.bincount(joined.sample[~joined.usable], minlength=len(rows))
+        if n_invalid.any():
+            self._refuse_unless_skipped(joined, samples)
+        joined = joined.sorted()
+        assigned, n_added = self._assigned(rows, samples, joined)
+        labels = ObjectLabels(
+            batch=Batch(Objects(joined.sample, joined.annotator, joined.category), joined.geometry, assigned),
+            field=joined.field,
+            position=joined.position,
+            label_ids=[joined.label_ids[k] for k in joined.origin.tolist()],
+        )
+        return LabelsRead(labels, n_invalid, n_unknown, n_added)
+
+    def without(self, labels: ObjectLabels, kept: BoolArray) -> ObjectLabels:
+        """The objects of some of the samples."""
+        rows = kept[labels.batch.objects.sample]
+        return ObjectLabels(
+            batch=labels.batch.select(kept),
+            field=labels.field[rows],
+            position=labels.position[rows],
+            label_ids=[labels.label_ids[k] for k in np.flatnonzero(rows).tolist()],
+        )
+
+    def _assigned(
+        self, rows: list[dict[str, Any]], samples: list[StoredSample], columns: _Columns
+    ) -> tuple[BoolArray, IntArray]:
+        """Who was assigned to every sample, ``(S, R)``, and of how many of them only their labels tell, ``(S,)``."""
+        source = self.source
+        none_added = np.zeros(len(samples), np.int64)
+        assigned = np.zeros((len(samples), len(source.annotators)), np.bool_)
+        if not source.config.attribute_mode:
+            for field, annotator in enumerate(source.field_annotator):
+                assigned[:, annotator] = [sample.label_ids[field] is not None for sample in samples]
+            return assigned, none_added
+        if source.config.assigned_field is None:
+            has_list = [sample.label_ids[0] is not None for sample in samples]
+            assigned[has_list] = True
+            return assigned, none_added
+        for k, row in enumerate(rows):
+            listed = row.get("assigned")
+            for name in listed if isinstance(listed, list) else [listed]:
+                number = self._number.get(annotator_name(name))
+                if name is not None and number is not None:
+                    assigned[k, number] = True
+        n_listed = assigned.sum(axis=1)
+        assigned[columns.sample, columns.annotator] = True
+        return assigned, assigned.sum(axis=1) - n_listed
+
+    def _field_columns(self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int) -> _Columns:
+        reader = self.source.kinds[field].geometry
+        ids = [row[f"id{field}"] or () for row in rows]
+        counts = np.array([len(entry) for entry in ids], np.int64)
+        label_ids = list(chain.from_iterable(ids))
+        n = len(label_ids)
+
+        def values(name: str) -> list[Any]:
+            return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
+
+        geometry, usable = reader.read({name: values(name) for name in reader.columns}, self.source.config)
+        if self.source.config.attribute_mode:
+            found = (self._number.get(annotator_name(name), -1) for name in values("annotator"))
+            annotator = np.fromiter(found, np.int64, n)
+        else:
+            annotator = np.full(n, self.source.field_annotator[field])
+        return _Columns(
+            sample=np.repeat(np.arange(len(rows)), counts),
+            annotator=annotator,
+            category=np.fromiter(map(self.codes.__getitem__, values("label")), np.int64, n),
+            field=np.full(n, field),
+            position=self._positions(ids, counts, samples, field),
+            geometry=geometry,
+            usable=usable,
+            label_ids=label_ids,
+            origin=np.arange(n),
+        )
+
+    def _positions(
+        self, shown: list[Sequence[ObjectId]], counts: IntArray, samples: list[StoredSample], field: int
+    ) -> IntArray:
+        """Index of every label in the list in the database."""
+        if not self.source.is_view:
+            starts = np.cumsum(counts) - counts
+            return np.arange(int(counts.sum())) - np.repeat(starts, counts)
+        positions: list[int] = []
+        for ids, sample in zip(shown, samples, strict=True):
+            stored = sample.label_ids[field] or []
+            if list(ids) == stored:
+                positions.extend(range(len(stored)))
+            else:
+                places: dict[ObjectId, list[int]] = {}
+                for k in reversed(range(len(stored))):
+                    places.setdefault(stored[k], []).append(k)
+                # an id that stands twice in a list is taken in its order
+                positions.extend(
+                    places[label_id].pop() if len(places[label_id]) > 1 else places[label_id][0] for label_id in ids
+                )
+        return np.array(positions, np.int64)
+
+    def _refuse_unless_skipped(self, columns: _Columns, samples: list[StoredSample]) -> None:
+        if self.source.config.invalid == "error":
+            unusable = ~columns.usable
+            fields = set(columns.field[unusable].tolist())
+            requirements = {self.source.kinds[field].geometry.requirement for field in fields}
+            affected = columns.sample[unusable].tolist()
+            sample_ids = sorted({str(samples[k].sample_id) for k in affected})
+            raise unusable_labels_error(requirements, len(affected), sample_ids)
+
+    # ---- comparing ----
+
+    def compute(self, labels: ObjectLabels) -> Agreement:
+        """Match the objects and score the samples."""
+        return compute_agreement_of(labels.batch, self.source.config)
+
+    def scores(self, result: Agreement) -> SampleScores:
+        """Score, units and disputed units of every sample."""
+        return SampleScores(result.score, result.n_units, result.n_disputed)
+
+    def summarise(self, result: Agreement) -> AgreementStatistics:
+        """The statistics of a batch."""
+        return summarise(result, self.source.config)
+
+    def report(
+        self, statistics: AgreementStatistics, worst_samples: Sequence[dict[str, Any]], run: RunFacts
+    ) -> ObjectReport:
+        """The report on all batches."""
+        return build_object_report(
+            statistics,
+            self.source.config,
+            self.source.annotators,
+            self.codes.names(),
+            titles(self.source.kinds),
+            list(worst_samples),
+            run,
+        )
+
+    # ---- writing ----
+
+    def values(self, labels: ObjectLabels, agreement: Agreement) -> list[dict[str, Any]]:
+        """The values of every sample by path; undefined ones are None on labels and left out on samples."""
+        updates = self._sample_values(agreement)
+        verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
+        columns = (
+            [verdict_names[code] for code in agreement.units.verdict[agreement.matching.unit].tolist()],
+            _ids_of_objects(labels, agreement, self.source.annotators),
+            agreement.object_iou.tolist(),
+            agreement.units.votes[agreement.matching.unit].tolist(),
+            agreement.units.assigned[agreement.matching.unit].tolist(),
+        )
+        rows = zip(
+            labels.batch.objects.sample.tolist(), labels.field.tolist(), labels.position.tolist(), *columns, strict=True
+        )
+        self._extend_paths(labels)
+        paths = self._label_paths
+        for sample, field, position, verdict, unit_id, iou, votes, assigned in rows:
+            values = updates[sample]
+            of_verdict, of_id, of_iou, of_votes, of_assigned = paths[field][position]
+            values[of_verdict] = verdict
+            values[of_id] = unit_id
+            values[of_iou] = iou if iou == iou else None  # nan is not equal to itself
+            values[of_votes] = votes
+            values[of_assigned] = assigned
+        return updates
+
+    def _sample_values(self, agreement: Agreement) -> list[dict[str, Any]]:
+        disputed = np.where(agreement.rated, agreement.n_disputed, np.nan)
+        floats = (agreement.score, agreement.alpha, agreement.iou, agreement.dice)
+        integers = (agreement.n_assigned, agreement.n_units, disputed)
+        rows = zip(*(column.tolist() for column in (*floats, *integers)), strict=True)
+        updates = []
+        for row in rows:
+            values = {path: value for path, value in zip(self._sample_paths, row, strict=True) if value == value}
+            if self._sample_paths[-1] in values:
+                values[self._sample_paths[-1]] = int(values[self._sample_paths[-1]])
+            updates.append(values)
+        return updates
+
+    def _extend_paths(self, labels: ObjectLabels) -> None:
+        """Make the paths of labels up to the longest list; the same strings serve every sample."""
+        for field, (path, known) in enumerate(zip(self.source.label_paths, self._label_paths, strict=True)):
+            longest = int(labels.position[labels.field == field].max(initial=-1)) + 1
+            with self._extending:  # several batches are written at once
+                for position in range(len(known), longest):
+                    known.append(tuple(f"{path}.{position}.{suffix}" for suffix in self._label_suffixes))
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Labels as columns; ``origin`` says where a row's id stands in ``label_ids``, which is never reordered."""
+
+    sample: IntArray
+    annotator: IntArray
+    category: IntArray
+    field: IntArray
+    position: IntArray
+    geometry: Geometry
+    usable: BoolArray
+    label_ids: list[ObjectId]
+    origin: IntArray
+
+    def rows(self, chosen: IntArray | BoolArray) -> _Columns:
+        """The chosen rows."""
+        return _Columns(
+            self.sample[chosen],
+            self.annotator[chosen],
+            self.category[chosen],
+            self.field[chosen],
+            self.position[chosen],
+            self.geometry.take(chosen),
+            self.usable[chosen],
+            self.label_ids,
+            self.origin[chosen],
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[_Columns]) -> _Columns:
+        """The rows of all parts."""
+        offsets = np.cumsum([0, *(len(part.label_ids) for part in parts)])
+
+        def column(name: str) -> Any:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        return cls(
+            *(column(name) for name in ("sample", "annotator", "category", "field", "position")),
+            geometry=parts[0].geometry.joined([part.geometry for part in parts[1:]]),
+            usable=column("usable"),
+            label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
+            origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
+        )
+
+    def sorted(self) -> _Columns:
+        """The usable rows by sample, annotator and label id, which is the order that breaks ties."""
+        usable = self if self.usable.all() else self.rows(self.usable)
+        ids = np.frombuffer(b"".join([label_id.binary for label_id in self.label_ids]), dtype=">u4").reshape(-1, 3)
+        ids = ids.astype(np.int64)[usable.origin]
+        high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
+        block = usable.sample * (int(usable.annotator.max(initial=0)) + 1) + usable.annotator
+        order = np.argsort(block, kind="stable")
+        before, after = order[:-1], order[1:]
+        ascending = (high[before] < high[after]) | ((high[before] == high[after]) & (low[before] <= low[after]))
+        if not (ascending | (block[before] != block[after])).all():
+            order = np.lexsort((usable.position, usable.field, low, high, block))
+        return usable.rows(order)
+
+
+def _ids_of_objects(labels: ObjectLabels, agreement: Agreement, annotators: Sequence[str]) -> list[str]:
+    """The unit id of every object: the label id of its unit's first member.
+
+    Where another unit of the sample already has it (cloned fields share label ids), the annotator of the first member
+    is appended.
+    """
+    unit = agreement.matching.unit
+    n_units = agreement.matching.n_units
+    first = np.full(n_units, len(unit))
+    np.minimum.at(first, unit, np.arange(len(unit)))
+    firsts = first.tolist()
+    ids = [str(labels.label_ids[k]) for k in firsts]
+    if len(set(ids)) < n_units:
+        taken: set[tuple[int, str]] = set()
+        of_sample, of_annotator = labels.batch.objects.sample, labels.batch.objects.annotator
+        for k, row in enumerate(firsts):
+            sample, suffixed, repeat = int(of_sample[row]), ids[k], 1
+            while (sample, suffixed) in taken:
+                suffixed = f"{ids[k]}-{annotators[of_annotator[row]]}" + (f"-{repeat}" if repeat > 1 else "")
+                repeat += 1
+            taken.add((sample, suffixed))
+            ids[k] = suffixed
+    return [ids[k] for k in unit.tolist()]

@@ -1,0 +1,54 @@
+"""What matching needs to know of the extent of objects, whatever their kind: which pairs overlap, and how far."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .arrays import BoolArray, FloatArray, IntArray
+from .objects import Objects, Overlaps, box_overlaps
+
+
+class Geometry(Protocol):
+    """The extent of ``N`` objects, as one or more columns."""
+
+    def __len__(self) -> int:
+        """Number of objects."""
+
+    def take(self, rows: IntArray | BoolArray) -> Geometry:
+        """The extent of some of the objects, by index or mask."""
+
+    def joined(self, others: Sequence[Geometry]) -> Geometry:
+        """These objects, followed by others of the same kind."""
+
+    def overlaps(self, objects: Objects) -> Overlaps:
+        """The overlapping pairs of objects of different annotators on the same sample."""
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """Axis-aligned boxes.
+
+    Attributes:
+        xyxy: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``, one unit per sample
+    """
+
+    xyxy: FloatArray
+
+    def __len__(self) -> int:
+        return len(self.xyxy)
+
+    def take(self, rows: IntArray | BoolArray) -> Boxes:
+        """Some of the boxes."""
+        return Boxes(self.xyxy[rows])
+
+    def joined(self, others: Sequence[Boxes]) -> Boxes:
+        """These boxes, followed by others."""
+        return Boxes(np.concatenate([self.xyxy, *(other.xyxy for other in others)]))
+
+    def overlaps(self, objects: Objects) -> Overlaps:
+        """The overlapping pairs; see :func:`~.objects.box_overlaps`."""
+        return box_overlaps(objects, self.xyxy)
