@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import numbers
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,11 +12,15 @@ from .. import names
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from .errors import AgreementInputError, shown
+from .option_checks import ATTRIBUTE, OPTION_CHECKS
 
 Missing = Literal["category", "ignore"]
 Undefined = Literal["none", "one"]
 Empty = Literal["skip", "agree"]
 Invalid = Literal["error", "skip"]
+GeometryChoice = Literal["auto", "box", "shape"]
+Level = Literal["auto", "nominal", "ordinal", "interval", "ratio"]
+SetDistance = Literal["masi", "jaccard"]
 
 CHOICES: dict[str, tuple[str, ...]] = {
     "similarity": get_args(Similarity),
@@ -27,9 +30,11 @@ CHOICES: dict[str, tuple[str, ...]] = {
     "undefined": get_args(Undefined),
     "empty": get_args(Empty),
     "invalid": get_args(Invalid),
+    "geometry": get_args(GeometryChoice),
+    "level": get_args(Level),
+    "set_distance": get_args(SetDistance),
 }
 
-_ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
 _RUN_KEY = re.compile(r"[a-z][a-z0-9_]*")
 
 
@@ -52,6 +57,23 @@ class AgreementConfig:
         undefined: what alpha is where everybody used one category: undefined, or 1
         empty: whether an image that all assigned annotators left empty is skipped, or counts as agreement
         invalid: whether labels with unusable geometry are an error, or left out and counted
+        geometry: whether objects are compared by their shape where they have one, by their box, or by shape only
+        rasterize: ``"pillow"`` compares the pixels that Pillow fills for polygons instead of exact areas
+        line_tolerance: distance in pixels within which open polylines agree; None refuses these
+        crowd_attribute: attribute of labels that marks crowd regions; None if there are none
+        sigmas: per-point constants of keypoints, ``"coco"``, one for all, or None for the default
+        level: level of measurement of ratings; ``"auto"`` from their type
+        categories: all classes in ascending order (ratings of ordinal level)
+        tolerance: numbers that differ by at most this agree
+        set_distance: distance of two sets of tags
+        background: value of the background in semantic masks; ``"auto"`` is 0 unless that is a class, None if there is
+            no background
+        ignore_values: values of semantic masks that exclude a pixel
+        boundaries: whether the agreement of boundaries is computed, which takes longer
+        boundary_tolerance: distance in pixels within which boundaries agree
+        boundary_width: width in pixels of the bands that boundary IoU compares; None is 2 % of the image diagonal
+        disagreement_map: whether a heatmap of disagreement is written on every sample
+        map_folder: folder for the heatmaps' files; None writes them into the database
     """
 
     fields: tuple[str, ...]
@@ -67,6 +89,22 @@ class AgreementConfig:
     undefined: Undefined = "none"
     empty: Empty = "skip"
     invalid: Invalid = "error"
+    geometry: GeometryChoice = "auto"
+    rasterize: str | None = None
+    line_tolerance: float | None = None
+    crowd_attribute: str | None = "iscrowd"
+    sigmas: str | float | tuple[float, ...] | None = None
+    level: Level = "auto"
+    categories: tuple[str, ...] = ()
+    tolerance: float = 0.0
+    set_distance: SetDistance = "masi"
+    background: int | str | None = "auto"
+    ignore_values: tuple[int, ...] = ()
+    boundaries: bool = False
+    boundary_tolerance: float = 2.0
+    boundary_width: float | None = None
+    disagreement_map: bool = False
+    map_folder: str | None = None
 
     @property
     def attribute_mode(self) -> bool:
@@ -106,7 +144,7 @@ def make_config(
         raise AgreementInputError(f"`fields` must be names of label fields, got {fields!r}")
     field_names = (fields,) if isinstance(fields, str) else tuple(fields)
     for option, value in (("annotator_attribute", annotator_attribute), ("assigned_field", assigned_field)):
-        if value is not None and (not isinstance(value, str) or not _ATTRIBUTE.fullmatch(value)):
+        if value is not None and (not isinstance(value, str) or not ATTRIBUTE.fullmatch(value)):
             raise AgreementInputError(f"`{option}` must be the name of an attribute or field, got {value!r}")
     check_run_key(run_key)
     _check_fields(field_names, annotator_attribute)
@@ -118,11 +156,11 @@ def make_config(
     for option, value in options.items():
         if option in CHOICES and value not in CHOICES[option]:
             raise AgreementInputError(f"`{option}` must be one of {', '.join(CHOICES[option])}, got {value!r}")
-    iou = options.get("iou", 0.5)
-    if isinstance(iou, bool) or not isinstance(iou, numbers.Real) or not 0 < float(iou) <= 1:
-        raise AgreementInputError(f"`iou` must be in (0, 1], got {iou!r}")
-    if "iou" in options:
-        options["iou"] = float(iou)
+    for option, check in OPTION_CHECKS.items():
+        if option in options:
+            options[option] = check(option, options[option])
+    if options.get("map_folder") is not None:
+        options["disagreement_map"] = True
     return AgreementConfig(
         fields=field_names,
         run_key=run_key,

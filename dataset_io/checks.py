@@ -8,8 +8,9 @@ from typing import Any
 from bson import ObjectId
 
 from ..agreement.errors import AgreementInputError, shown
+from ..agreement.option_checks import value_name
 from .kinds import LabelKind
-from .source import Source, annotator_name, annotators_found
+from .source import Source, annotators_found
 
 
 def check_labels(source: Source) -> None:
@@ -39,8 +40,7 @@ def check_labels(source: Source) -> None:
         unusable = [
             (sample, kind.geometry.requirement)
             for label, sample, kind in found
-            if not kind.geometry.is_usable(label, config)
-            and (not chosen or annotator_name(label.get(attribute)) in chosen)
+            if not kind.geometry.is_usable(label, config) and (not chosen or value_name(label.get(attribute)) in chosen)
         ]
         if unusable:
             samples, requirements = zip(*unusable, strict=True)

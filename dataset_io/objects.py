@@ -17,6 +17,7 @@ from ..agreement.objects.columns import Batch
 from ..agreement.objects.compute import NO_VERDICT, VERDICTS, Agreement, compute_agreement_of
 from ..agreement.objects.report import ObjectReport, build_object_report
 from ..agreement.objects.statistics import AgreementStatistics, summarise
+from ..agreement.option_checks import value_name
 from ..agreement.report import RunFacts
 from ..metrics.arrays import BoolArray, IntArray
 from ..metrics.geometry import Geometry
@@ -24,7 +25,7 @@ from ..metrics.objects import Objects
 from .checks import check_labels, unusable_labels_error
 from .family import LabelsRead, SampleScores
 from .kinds import titles
-from .source import Source, annotator_name
+from .source import Source
 from .stored import StoredSample
 
 
@@ -138,7 +139,7 @@ class ObjectFamily:
         for k, row in enumerate(rows):
             listed = row.get("assigned")
             for name in listed if isinstance(listed, list) else [listed]:
-                number = self._number.get(annotator_name(name))
+                number = self._number.get(value_name(name))
                 if name is not None and number is not None:
                     assigned[k, number] = True
         n_listed = assigned.sum(axis=1)
@@ -157,7 +158,7 @@ class ObjectFamily:
 
         geometry, usable = reader.read({name: values(name) for name in reader.columns}, self.source.config)
         if self.source.config.attribute_mode:
-            found = (self._number.get(annotator_name(name), -1) for name in values("annotator"))
+            found = (self._number.get(value_name(name), -1) for name in values("annotator"))
             annotator = np.fromiter(found, np.int64, n)
         else:
             annotator = np.full(n, self.source.field_annotator[field])

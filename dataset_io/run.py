@@ -16,7 +16,17 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
-from ..agreement.config import AgreementConfig, Empty, Invalid, Missing, Undefined, make_config
+from ..agreement.config import (
+    AgreementConfig,
+    Empty,
+    GeometryChoice,
+    Invalid,
+    Level,
+    Missing,
+    SetDistance,
+    Undefined,
+    make_config,
+)
 from ..agreement.errors import AgreementInputError
 from ..agreement.report import AgreementReport, RunFacts
 from ..metrics.matching import ClassHandling, Method
@@ -59,10 +69,28 @@ def compute_agreement(
     undefined: Undefined = "none",
     empty: Empty = "skip",
     invalid: Invalid = "error",
+    geometry: GeometryChoice = "auto",
+    rasterize: str | None = None,
+    line_tolerance: float | None = None,
+    crowd_attribute: str | None = "iscrowd",
+    sigmas: str | float | Sequence[float] | None = None,
+    level: Level = "auto",
+    categories: Sequence[Any] = (),
+    tolerance: float = 0.0,
+    set_distance: SetDistance = "masi",
+    background: int | str | None = "auto",
+    ignore_values: Sequence[int | str] = (),
+    boundaries: bool = False,
+    boundary_tolerance: float = 2.0,
+    boundary_width: float | None = None,
+    disagreement_map: bool = False,
+    map_folder: str | None = None,
     overwrite: bool = False,
     progress: Progress = None,
 ) -> AgreementReport:
-    """Match the labels of several annotators, and write scores, verdicts and match ids to the dataset.
+    """Compare the labels of several annotators, and write scores, verdicts and match ids to the dataset.
+
+    Options that do not concern the type of the labels are not used.
 
     Args:
         samples: a dataset or view; agreement is about the labels that the view contains
@@ -82,7 +110,26 @@ def compute_agreement(
         missing: in alpha a missed object is a ``"category"`` of its own, or left out (``"ignore"``)
         undefined: alpha where everybody used one category is None (``"none"``) or 1 (``"one"``)
         empty: an image that all assigned annotators left empty is left out (``"skip"``) or counts 1 (``"agree"``)
-        invalid: labels with unusable boxes are an ``"error"``, or left out and counted (``"skip"``)
+        invalid: labels with unusable geometry are an ``"error"``, or left out and counted (``"skip"``)
+        geometry: objects are compared by their shape where they have one (``"auto"``), always by their ``"box"``, or
+            by ``"shape"``, where a label without one is unusable
+        rasterize: ``"pillow"`` compares the pixels that Pillow fills for polygons, None their exact areas
+        line_tolerance: distance in pixels within which open polylines agree; without it they are refused
+        crowd_attribute: attribute of labels that marks crowd regions, which are not matched
+        sigmas: keypoints: a constant for every point, one for all, ``"coco"`` for the 17 of COCO, or None for 0.05
+        level: level of measurement of ratings: ``"nominal"``, ``"ordinal"``, ``"interval"``, ``"ratio"``, or
+            ``"auto"``: ordinal with ``categories``, interval for numbers, else nominal
+        categories: all classes in ascending order
+        tolerance: numbers that differ by at most this agree
+        set_distance: distance of two sets of tags, ``"masi"`` or ``"jaccard"``
+        background: value of the background in semantic masks; ``"auto"`` is 0 unless the mask targets name that as a
+            class; None if there is no background
+        ignore_values: values of semantic masks; a pixel to which any annotator gives one is left out
+        boundaries: also compare the boundaries of semantic masks, which takes longer
+        boundary_tolerance: distance in pixels within which boundaries agree
+        boundary_width: width in pixels of the bands that boundary IoU compares, None for 2 % of the image diagonal
+        disagreement_map: write a heatmap on every sample that shows where annotators disagree
+        map_folder: folder for the files of the heatmaps; without it they are written into the database
         overwrite: replace a run of the same key
         progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
 
@@ -106,6 +153,22 @@ def compute_agreement(
         undefined=undefined,
         empty=empty,
         invalid=invalid,
+        geometry=geometry,
+        rasterize=rasterize,
+        line_tolerance=line_tolerance,
+        crowd_attribute=crowd_attribute,
+        sigmas=sigmas,
+        level=level,
+        categories=categories,
+        tolerance=tolerance,
+        set_distance=set_distance,
+        background=background,
+        ignore_values=ignore_values,
+        boundaries=boundaries,
+        boundary_tolerance=boundary_tolerance,
+        boundary_width=boundary_width,
+        disagreement_map=disagreement_map,
+        map_folder=map_folder,
     )
     return run_agreement(samples, config, overwrite=overwrite, progress=progress)
 

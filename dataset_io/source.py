@@ -15,6 +15,7 @@ from pymongo.collection import Collection
 from .. import names
 from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
+from ..agreement.option_checks import value_name
 from .kinds import LabelKind, kind_of, titles
 
 
@@ -193,11 +194,6 @@ def _check_assigned_field(samples: SampleCollection, name: str) -> None:
         )
 
 
-def annotator_name(value: object) -> str:
-    """The name of an annotator as text; 1 and 1.0, which the database takes for the same, are the same."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
 def annotators_found(source: Source) -> tuple[str, ...]:
     """Names of the annotators of the labels and of the assigned lists, sorted."""
     config = source.config
@@ -210,4 +206,4 @@ def annotators_found(source: Source) -> tuple[str, ...]:
     found = source.aggregate(
         [{"$project": {"names": {"$setUnion": as_list}}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]
     )
-    return tuple(sorted({annotator_name(entry["_id"]) for entry in found if entry["_id"] is not None}))
+    return tuple(sorted({value_name(entry["_id"]) for entry in found if entry["_id"] is not None}))

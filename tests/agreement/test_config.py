@@ -70,6 +70,41 @@ def test_unusable_options_are_an_error_that_says_what_to_change(fields: Any, opt
         make_config(fields, **options)
 
 
+OPTION_ERRORS = [
+    ({"geometry": "boxes"}, "`geometry` must be one of auto, box, shape, got 'boxes'"),
+    ({"rasterize": "cv2"}, '`rasterize` must be "pillow" or None'),
+    ({"line_tolerance": 0}, "`line_tolerance` must be a number above 0, or None, got 0"),
+    ({"crowd_attribute": "a.b"}, "`crowd_attribute` must be the name of an attribute, or None, got 'a.b'"),
+    ({"sigmas": [0.1, -1]}, '`sigmas` must be "coco", a number above 0, or a list of these'),
+    ({"level": "cardinal"}, "`level` must be one of auto, nominal, ordinal, interval, ratio"),
+    ({"categories": "bad"}, "`categories` must be a list of classes in ascending order, got 'bad'"),
+    ({"categories": [1, 2, 1.0]}, "`categories` must be different classes, got 1 more than once"),
+    ({"tolerance": -1}, "`tolerance` must be a number of at least 0, got -1"),
+    ({"tolerance": float("nan")}, "`tolerance` must be a number of at least 0, got nan"),
+    ({"background": "black"}, '`background` must be a mask value, "auto" or None'),
+    ({"ignore_values": [255, "x"]}, "`ignore_values` must be mask values"),
+    ({"boundaries": 1}, "`boundaries` must be True or False, got 1"),
+    ({"map_folder": ""}, "`map_folder` must be a folder, or None"),
+]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"), OPTION_ERRORS, ids=[next(iter(options)) for options, _ in OPTION_ERRORS]
+)
+def test_an_option_of_a_label_type_must_be_usable(options: dict, message: str) -> None:
+    with pytest.raises(AgreementInputError, match=message):
+        make_config(TWO, **options)
+
+
+def test_options_are_kept_in_one_form() -> None:
+    config = make_config(
+        TWO, categories=[1.0, 2, "b"], ignore_values=["#0000ff", 3], background="#000001", sigmas=[1, 2]
+    )
+    assert config.categories == ("1", "2", "b")
+    assert (config.ignore_values, config.background, config.sigmas) == ((3, 255), 1, (1.0, 2.0))
+    assert make_config(TWO, map_folder="/tmp/maps").disagreement_map
+
+
 @pytest.mark.parametrize("run_key", ["", "Agreement", "1st", "_a", "a-b", "a.b", "a b", "ä", "a\n", 3, None])
 def test_a_run_key_must_be_able_to_begin_a_field_name(run_key: Any) -> None:
     with pytest.raises(AgreementInputError, match="`run_key` must be lower-case letters, digits and underscores"):
@@ -102,6 +137,22 @@ def test_defaults_are_the_documented_ones() -> None:
         "undefined": "none",
         "empty": "skip",
         "invalid": "error",
+        "geometry": "auto",
+        "rasterize": None,
+        "line_tolerance": None,
+        "crowd_attribute": "iscrowd",
+        "sigmas": None,
+        "level": "auto",
+        "categories": [],
+        "tolerance": 0.0,
+        "set_distance": "masi",
+        "background": "auto",
+        "ignore_values": [],
+        "boundaries": False,
+        "boundary_tolerance": 2.0,
+        "boundary_width": None,
+        "disagreement_map": False,
+        "map_folder": None,
     }
     assert not config.attribute_mode
 
