@@ -66,6 +66,23 @@ def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKi
                 yield label, str(document["_id"]), kind
 
 
+def check_sizes(source: Source) -> None:
+    """Refuse labelled samples without the size of their image.
+
+    Raises:
+        AgreementInputError: naming the first of them
+    """
+    labelled = [{f"{path}.0": {"$exists": True}} for path in source.label_paths]
+    known = {"metadata.width": {"$gt": 0}, "metadata.height": {"$gt": 0}}
+    without = source.aggregate([{"$match": {"$or": labelled, "$nor": [known]}}, {"$project": {"_id": True}}])
+    ids = [str(document["_id"]) for document in without]
+    if ids:
+        raise AgreementInputError(
+            f"Samples must have an image size to compare these labels, got {len(ids)} without (ids {shown(ids)}); run "
+            "dataset.compute_metadata() first"
+        )
+
+
 def check_annotators(source: Source) -> None:
     """Refuse an attribute that does not hold the annotators asked for, or only one.
 

@@ -34,8 +34,20 @@ class GeometryReader(Protocol):
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
         """Whether the geometry of a stored label can be used; says the same as :meth:`unusable`."""
 
-    def read(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[Geometry, BoolArray]:
-        """The geometry of ``N`` labels from the values of every column, and which of them are usable ``(N,)``."""
+    def needs_size(self, config: AgreementConfig) -> bool:
+        """Whether the size of the image must be known."""
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Geometry, BoolArray]:
+        """The geometry of ``N`` labels, and which of them are usable ``(N,)``.
+
+        Args:
+            values: the ``N`` values of every column
+            config: the options
+            size_px: shape ``(N, 2)``, width and height of the image of every label; the geometry is in pixels then, and
+                relative to the image where it is None
+        """
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,9 +73,17 @@ class BoxReader:
         """Whether the box is four finite numbers with a width and height of at least 0."""
         return is_usable_box(label.get("bounding_box"))
 
-    def read(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[Boxes, BoolArray]:
-        """The boxes, relative to the image; unusable ones are zero."""
+    def needs_size(self, config: AgreementConfig) -> bool:
+        """Ratios of areas do not depend on the size of the image."""
+        return False
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Boxes, BoolArray]:
+        """The boxes; unusable ones are zero."""
         boxes, usable = read_boxes(values["box"])
+        if size_px is not None:
+            boxes *= np.tile(size_px, 2)
         return Boxes(to_xyxy(boxes)), usable
 
 

@@ -19,10 +19,10 @@ from ..agreement.objects.report import ObjectReport, build_object_report
 from ..agreement.objects.statistics import AgreementStatistics, summarise
 from ..agreement.option_checks import value_name
 from ..agreement.report import RunFacts
-from ..metrics.arrays import BoolArray, IntArray
+from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from ..metrics.geometry import Geometry
 from ..metrics.objects import Objects
-from .checks import check_labels, unusable_labels_error
+from .checks import check_labels, check_sizes, unusable_labels_error
 from .family import LabelsRead, SampleScores
 from .kinds import titles
 from .source import Source
@@ -57,12 +57,15 @@ class ObjectFamily:
         self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
+        self._in_pixels = any(kind.geometry.needs_size(source.config) for kind in source.kinds)
 
     # ---- reading ----
 
     def check(self) -> None:
         """Refuse labels that cannot be compared."""
         check_labels(self.source)
+        if self._in_pixels:
+            check_sizes(self.source)
 
     def projection(self) -> dict[str, Any]:
         """Class, geometry and annotator of every label."""
@@ -76,6 +79,8 @@ class ObjectFamily:
                 # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
                 value = {"$ifNull": [f"$$this.{attribute}", None]}
                 projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+        if self._in_pixels:
+            projection["size"] = ["$metadata.width", "$metadata.height"]
         if config.assigned_field is not None:
             projection["assigned"] = f"${config.assigned_field}"
         return projection
@@ -156,14 +161,17 @@ class ObjectFamily:
         def values(name: str) -> list[Any]:
             return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
 
-        geometry, usable = reader.read({name: values(name) for name in reader.columns}, self.source.config)
+        sample = np.repeat(np.arange(len(rows)), counts)
+        size_px = self._sizes(rows)[sample] if self._in_pixels else None
+        columns = {name: values(name) for name in reader.columns}
+        geometry, usable = reader.read(columns, self.source.config, size_px)
         if self.source.config.attribute_mode:
             found = (self._number.get(value_name(name), -1) for name in values("annotator"))
             annotator = np.fromiter(found, np.int64, n)
         else:
             annotator = np.full(n, self.source.field_annotator[field])
         return _Columns(
-            sample=np.repeat(np.arange(len(rows)), counts),
+            sample=sample,
             annotator=annotator,
             category=np.fromiter(map(self.codes.__getitem__, values("label")), np.int64, n),
             field=np.full(n, field),
@@ -195,6 +203,11 @@ class ObjectFamily:
                     places[label_id].pop() if len(places[label_id]) > 1 else places[label_id][0] for label_id in ids
                 )
         return np.array(positions, np.int64)
+
+    def _sizes(self, rows: list[dict[str, Any]]) -> FloatArray:
+        """Width and height of every image in pixels, ``(S, 2)``; of images without a label any."""
+        sizes = [row["size"] for row in rows]
+        return np.array([[width or 1, height or 1] for width, height in sizes], np.float64).reshape(-1, 2)
 
     def _refuse_unless_skipped(self, columns: _Columns, samples: list[StoredSample]) -> None:
         if self.source.config.invalid == "error":

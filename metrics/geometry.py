@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .objects import Objects, Overlaps, box_overlaps
+
+
+G = TypeVar("G", bound="Geometry")
 
 
 class Geometry(Protocol):
@@ -18,10 +21,10 @@ class Geometry(Protocol):
     def __len__(self) -> int:
         """Number of objects."""
 
-    def take(self, rows: IntArray | BoolArray) -> Geometry:
+    def take(self: G, rows: IntArray | BoolArray) -> G:
         """The extent of some of the objects, by index or mask."""
 
-    def joined(self, others: Sequence[Geometry]) -> Geometry:
+    def joined(self: G, others: Sequence[G]) -> G:
         """These objects, followed by others of the same kind."""
 
     def overlaps(self, objects: Objects) -> Overlaps:
