@@ -3,20 +3,62 @@
 from __future__ import annotations
 
 from .alpha import NominalTally, alpha_by_group, krippendorff_alpha, percent_agreement
+from .boundaries import BoundaryAgreement, boundary_agreement, boundary_iou, hd95, surface_dice
 from .boxes import box_dice, box_dice_rowwise, box_iom, box_iom_rowwise, box_iou, box_iou_rowwise
+from .category_weights import category_weights
+from .coefficients import (
+    brennan_prediger,
+    cohen_kappa,
+    conger_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    gwet_ac2,
+    scott_pi,
+    weighted_alpha,
+)
+from .confusion import confusion_matrix
 from .detection import f1_score, mean_max_iou, panoptic_quality, segmentation_quality
+from .intervals import Intervals, interval_iou
+from .keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
+from .lines import Lines, line_overlap, lines_from_points
 from .matching import Matching, match_objects
 from .mutual_best import Alignment
 from .objects import Objects, Overlaps, box_overlaps
 from .overlaps import dice_from_iou
+from .pixel_classes import (
+    JointCounts,
+    PixelConfusion,
+    PixelTally,
+    disagreement_map,
+    ignored_pixels,
+    joint_counts,
+    pair_confusion,
+)
+from .polygons import Polygons, boxes_as_polygons, polygon_intersection, polygons_from_rings
+from .rasterize import pillow_mask
+from .sets import TagSets, mean_jaccard, set_alpha, tag_alpha
+from .votes import Votes, unit_votes
 
 __all__ = [
+    "COCO_SIGMAS",
     "Alignment",
+    "BoundaryAgreement",
+    "Intervals",
+    "JointCounts",
+    "Keypoints",
+    "Lines",
     "Matching",
     "NominalTally",
     "Objects",
     "Overlaps",
+    "PixelConfusion",
+    "PixelTally",
+    "Polygons",
+    "TagSets",
+    "Votes",
     "alpha_by_group",
+    "boundary_agreement",
+    "boundary_iou",
     "box_dice",
     "box_dice_rowwise",
     "box_iom",
@@ -24,12 +66,41 @@ __all__ = [
     "box_iou",
     "box_iou_rowwise",
     "box_overlaps",
+    "boxes_as_polygons",
+    "brennan_prediger",
+    "category_weights",
+    "cohen_kappa",
+    "confusion_matrix",
+    "conger_kappa",
     "dice_from_iou",
+    "disagreement_map",
     "f1_score",
+    "fleiss_kappa",
+    "gwet_ac1",
+    "gwet_ac2",
+    "hd95",
+    "ignored_pixels",
+    "interval_iou",
+    "joint_counts",
     "krippendorff_alpha",
+    "line_overlap",
+    "lines_from_points",
     "match_objects",
+    "mean_jaccard",
     "mean_max_iou",
+    "oks",
+    "pair_confusion",
     "panoptic_quality",
     "percent_agreement",
+    "pillow_mask",
+    "polygon_intersection",
+    "polygons_from_rings",
+    "scott_pi",
     "segmentation_quality",
+    "set_alpha",
+    "surface_dice",
+    "tag_alpha",
+    "unit_votes",
+    "visibility_agreement",
+    "weighted_alpha",
 ]

@@ -1,16 +1,23 @@
-"""Krippendorff's alpha and percent agreement for nominal categories, from counts that add up over batches.
+"""Krippendorff's alpha and percent agreement; for nominal categories from counts that add up over batches.
 
-The counts are integers, so any split of the units into batches gives the same coefficients to the last bit.
+These counts are integers, so any split of the units into batches gives the same coefficients to the last bit.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from .arrays import FloatArray, IntArray
+from .rating_alpha import interval_alpha, ordinal_alpha, ratio_alpha
+from .ratings import count_ratings
+
+#: what the ratings mean: names, ranks, differences, or values with a true zero
+Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,36 +171,48 @@ def add_padded(a: IntArray, b: IntArray) -> IntArray:
 
 
 def _tally(ratings: FloatArray) -> NominalTally:
-    table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"`ratings` must have the shape (U, R), got {table.shape}")
-    unit, rater = np.nonzero(~np.isnan(table))
-    _, category = np.unique(table[unit, rater], return_inverse=True)
-    n_categories = int(category.max(initial=0)) + 1
-    keys, count = np.unique(unit * n_categories + category, return_counts=True)
-    return NominalTally.from_counts(keys // n_categories, keys % n_categories, count)
+    counts = count_ratings(ratings)
+    return NominalTally.from_counts(counts.unit, counts.category, counts.count)
 
 
-def krippendorff_alpha(ratings: FloatArray) -> float:
-    """Krippendorff's alpha for nominal categories.
+def krippendorff_alpha(
+    ratings: FloatArray, *, level: Level = "nominal", domain: Sequence[float] | FloatArray | None = None
+) -> float:
+    """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
 
     Args:
-        ratings: shape ``(U, R)``, category codes of ``U`` units by ``R`` annotators, nan where one did not rate
+        ratings: shape ``(U, R)``, category codes or values of ``U`` units by ``R`` annotators, nan where one did not
+            rate
+        level: what the ratings mean: ``"nominal"`` (names), ``"ordinal"`` (ranks), ``"interval"`` (differences) or
+            ``"ratio"`` (values ``>= 0`` with a true zero)
+        domain: for ``"ordinal"``: all category codes in their order; by default those of the ratings, ascending.
+            Categories that nobody used change nothing, the order does
 
     Undefined:
-        nan without two ratings of one unit, and where all ratings are of one category
+        nan without two ratings of one unit, and where all of them are equal (no variation)
 
     Raises:
-        ValueError: if the table does not have two dimensions
+        ValueError: if the table does not have two dimensions or has an infinite value, a rating is not in the
+            domain, or is negative at the level ``"ratio"``
 
     Example:
         >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
         0.444444
+        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [9, 9.]]), level="interval"), 6)
+        0.989691
 
     References:
         K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
     """
-    return _tally(ratings).alpha()
+    if level not in get_args(Level):
+        raise ValueError(f"`level` must be one of {', '.join(get_args(Level))}, got {level!r}")
+    if level == "ordinal":
+        return ordinal_alpha(ratings, domain)
+    if domain is not None:
+        raise ValueError(f"`domain` must be None unless `level` is 'ordinal', got the level {level!r}")
+    if level == "nominal":
+        return _tally(ratings).alpha()
+    return interval_alpha(ratings) if level == "interval" else ratio_alpha(ratings)
 
 
 def percent_agreement(ratings: FloatArray) -> float:

@@ -13,7 +13,7 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 
 #: layer: (layers it may import, third-party packages it may import)
-PURE = {"numpy", "scipy", "shapely"}
+PURE = {"numpy", "scipy", "shapely", "PIL"}
 LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "metrics": (set(), PURE),

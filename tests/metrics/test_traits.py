@@ -19,12 +19,37 @@ Labels = np.ndarray
 #: public names that are no metrics
 NOT_METRICS = {
     "Alignment": "values of a metric, tested with mutual_best",
+    "BoundaryAgreement": "result of boundary_agreement",
+    "COCO_SIGMAS": "published numbers, tested with keypoints",
+    "Intervals": "columns, tested with intervals",
+    "JointCounts": "sufficient statistics, tested with pixel_classes",
+    "Keypoints": "columns, tested with keypoints",
+    "Lines": "columns, tested with lines",
     "Matching": "result of match_objects",
     "NominalTally": "sufficient statistics, tested with alpha",
     "Objects": "columns",
     "Overlaps": "columns",
+    "PixelConfusion": "values of metrics, tested with pixel_classes",
+    "PixelTally": "sufficient statistics, tested with pixel_classes",
+    "Polygons": "columns, tested with polygons",
+    "TagSets": "columns, tested with sets",
+    "Votes": "values of unit_votes",
+    "boundary_agreement": "three metrics of every class, tested with boundaries",
     "box_overlaps": "finds pairs, tested with objects",
+    "boxes_as_polygons": "converts, tested with polygons",
+    "category_weights": "a matrix, tested with coefficients",
+    "confusion_matrix": "counts, tested with confusion",
+    "disagreement_map": "a map, tested with pixel_classes",
+    "ignored_pixels": "a map, tested with pixel_classes",
+    "joint_counts": "counts, tested with pixel_classes",
+    "line_overlap": "a length, tested with lines",
+    "lines_from_points": "columns, tested with lines",
     "match_objects": "a method, tested with matching",
+    "pair_confusion": "counts, tested with pixel_classes",
+    "pillow_mask": "pixels, tested with rasterize",
+    "polygon_intersection": "an area, tested with polygons",
+    "polygons_from_rings": "columns, tested with polygons",
+    "unit_votes": "four values of every unit, tested with votes",
 }
 
 
@@ -32,8 +57,9 @@ NOT_METRICS = {
 class Metric:
     """A metric as a function of what two annotators labelled, with its traits.
 
-    ``labels``: ``boxes`` (of one image) or ``codes`` (a class for every unit). ``each``: the metric gives a value for
-    every pair of boxes (``all``) or every row (``row``) instead of one for the image.
+    ``labels``: ``boxes`` (of one image), ``codes`` (a class for every unit), ``frames`` (first and last of every
+    interval), ``points`` (of every object) or ``masks`` (of one region). ``each``: the metric gives a value for every
+    pair of boxes (``all``) or every row (``row``) instead of one for the image.
     """
 
     of: Callable[[Labels, Labels], np.ndarray | float]
@@ -61,23 +87,52 @@ def _alpha_by_group(a: Labels, b: Labels) -> np.ndarray:
     return metrics.alpha_by_group(units, codes, counts, np.zeros(len(a), np.int64), 1)
 
 
+def _table(a: Labels, b: Labels) -> np.ndarray:
+    return np.column_stack([a, b]).astype(float)
+
+
+def _sets(a: Labels, b: Labels) -> metrics.TagSets:
+    """Sets of one tag each."""
+    unit = np.arange(len(a))
+    return metrics.TagSets.from_columns(np.r_[unit, unit], np.repeat([0, 1], len(a)), np.r_[a, b])
+
+
 METRICS = {
     "alpha_by_group": Metric(_alpha_by_group, "codes", lowest=-np.inf),
+    "boundary_iou": Metric(metrics.boundary_iou, "masks"),
     "box_dice": Metric(metrics.box_dice, "boxes", each="all"),
     "box_dice_rowwise": Metric(metrics.box_dice_rowwise, "boxes", each="row"),
     "box_iom": Metric(metrics.box_iom, "boxes", each="all"),
     "box_iom_rowwise": Metric(metrics.box_iom_rowwise, "boxes", each="row"),
     "box_iou": Metric(metrics.box_iou, "boxes", each="all"),
     "box_iou_rowwise": Metric(metrics.box_iou_rowwise, "boxes", each="row"),
+    "brennan_prediger": Metric(lambda a, b: metrics.brennan_prediger(_table(a, b)), "codes", lowest=-1.0),
+    "cohen_kappa": Metric(metrics.cohen_kappa, "codes", lowest=-1.0),
+    "conger_kappa": Metric(lambda a, b: metrics.conger_kappa(_table(a, b)), "codes", lowest=-1.0),
     "dice_from_iou": Metric(lambda a, b: metrics.dice_from_iou(box_iou(a, b)), "boxes", each="all"),
     "f1_score": Metric(lambda a, b: metrics.f1_score(_matched(a, b)[1], len(a), len(b)), "boxes"),
+    "fleiss_kappa": Metric(lambda a, b: metrics.fleiss_kappa(_table(a, b)), "codes", lowest=-1.0),
+    "gwet_ac1": Metric(lambda a, b: metrics.gwet_ac1(_table(a, b)), "codes", lowest=-1.0),
+    "gwet_ac2": Metric(lambda a, b: metrics.gwet_ac2(_table(a, b), weights="identity"), "codes", lowest=-1.0),
+    "hd95": Metric(metrics.hd95, "masks", highest=np.inf, identity=0.0),
+    "interval_iou": Metric(lambda a, b: metrics.interval_iou(*a.T, *b.T), "frames", each="row"),
     "krippendorff_alpha": Metric(
         lambda a, b: metrics.krippendorff_alpha(np.column_stack([a, b]).astype(float)), "codes", lowest=-np.inf
     ),
+    "mean_jaccard": Metric(lambda a, b: metrics.mean_jaccard(_sets(a, b)), "codes", each="row"),
     "mean_max_iou": Metric(lambda a, b: metrics.mean_max_iou(box_iou(a, b))[2], "boxes"),
+    "oks": Metric(metrics.oks, "points", each="row"),
     "panoptic_quality": Metric(lambda a, b: metrics.panoptic_quality(_matched(a, b)[0], len(a), len(b)), "boxes"),
     "percent_agreement": Metric(lambda a, b: metrics.percent_agreement(np.column_stack([a, b]).astype(float)), "codes"),
+    "scott_pi": Metric(metrics.scott_pi, "codes", lowest=-1.0),
     "segmentation_quality": Metric(lambda a, b: metrics.segmentation_quality(*_matched(a, b)), "boxes"),
+    "set_alpha": Metric(lambda a, b: metrics.set_alpha(_sets(a, b)), "codes", lowest=-np.inf),
+    "surface_dice": Metric(lambda a, b: metrics.surface_dice(a, b, tolerance_px=1), "masks"),
+    "tag_alpha": Metric(lambda a, b: np.nanmean(metrics.tag_alpha(_sets(a, b))), "codes", lowest=-np.inf),
+    "visibility_agreement": Metric(metrics.visibility_agreement, "points", each="row"),
+    "weighted_alpha": Metric(
+        lambda a, b: metrics.weighted_alpha(_table(a, b), weights="identity"), "codes", lowest=-np.inf
+    ),
 }
 
 
@@ -97,6 +152,20 @@ def _labels(kind: str, seed: int) -> tuple[Labels, Labels]:
     if kind == "codes":
         a = np.r_[1, 2, rng.integers(1, 5, n)]
         return a, np.where(rng.random(len(a)) < 0.6, a, rng.integers(1, 5, len(a)))
+    if kind == "frames":
+        frames = np.cumsum(rng.integers(0, [30, 9], (2, n, 2)), axis=2)
+        return frames[0], np.maximum.accumulate(frames[0] + rng.integers(-5, 6, (n, 2)), axis=1)
+    if kind == "points":
+        points = rng.uniform(0, [90.0, 30.0], (n, 5, 2)) + rng.normal(0, 2.0, (2, n, 5, 2))
+        points[:, :, 1:][rng.random((2, n, 4)) < 0.3] = np.nan
+        return points[0], points[1]
+    if kind == "masks":
+        masks = np.zeros((2, 15, 32), np.bool_)
+        for top, left in rng.integers(1, [8, 20], (n, 2)):
+            for mask in masks:
+                y, x = rng.integers((top - 1, left - 1), (top + 2, left + 2))
+                mask[y : y + 3, x : x + 9] = True
+        return masks[0], masks[1]
     low = rng.uniform(0, [20.0, 6.0], (n, 2))
     a = np.hstack([low, low + rng.uniform(1.0, [9.0, 4.0], (n, 2))])
     b = np.sort((a + rng.normal(0, 0.8, a.shape)).reshape(-1, 2, 2), axis=1).reshape(-1, 4)
@@ -153,6 +222,9 @@ def test_the_order_of_labels_does_not_matter(name: str, seed: int) -> None:
         assert_allclose(metric.of(a[p], b[q]), expected[np.ix_(p, q)], rtol=0, atol=1e-12)
     elif metric.each == "row":
         assert_allclose(metric.of(a[p], b[p]), expected[p], rtol=0, atol=1e-12)
+    elif metric.labels == "masks":  # pixels have a place: the image can be mirrored, but not shuffled
+        assert_allclose(metric.of(a[::-1], b[::-1]), expected, rtol=0, atol=1e-12)
+        assert_allclose(metric.of(a.T, b.T), expected, rtol=0, atol=1e-12)
     else:  # units of codes stay together, boxes are independent
         assert_allclose(metric.of(a[p], b[p if metric.labels == "codes" else q]), expected, rtol=0, atol=1e-12)
 

@@ -1,0 +1,274 @@
+"""Boundary numbers: distances computed by brute force, other programs, closed forms, the rule for empty masks."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import ndimage
+
+from annotator_agreement.metrics import boundary_agreement, boundary_iou, hd95, ignored_pixels, surface_dice
+
+NAN = float("nan")
+SHAPE = (11, 17)
+
+
+def _mask(seed: int, share: float, shape: tuple[int, int] = SHAPE) -> np.ndarray:
+    """Random pixels, smoothed into regions with holes that may reach the border of the image."""
+    rng = np.random.default_rng(seed)
+    return ndimage.uniform_filter(rng.random(shape), rng.integers(1, 6, 2)) < share
+
+
+def _boundary_pixels(mask: np.ndarray) -> list[tuple[int, int]]:
+    inside = set(zip(*(axis.tolist() for axis in np.nonzero(mask)), strict=True))
+    neighbours = ((0, 1), (0, -1), (1, 0), (-1, 0))
+    return sorted((y, x) for y, x in inside if any((y + dy, x + dx) not in inside for dy, dx in neighbours))
+
+
+def _nearest(start: list[tuple[int, int]], end: list[tuple[int, int]]) -> list[float]:
+    return [min(math.dist(p, q) for q in end) for p in start]
+
+
+def _percentile_95(values: list[float]) -> float:
+    """Linear between the two nearest ranks."""
+    ordered = sorted(values)
+    rank = 0.95 * (len(ordered) - 1)
+    low = math.floor(rank)
+    high = min(low + 1, len(ordered) - 1)
+    return ordered[low] + (rank - low) * (ordered[high] - ordered[low])
+
+
+def _band(mask: np.ndarray, width: int) -> set[tuple[int, int]]:
+    """Pixels of the mask with a pixel outside it, or outside the image, at most ``width`` rows and columns away."""
+    inside = set(zip(*(axis.tolist() for axis in np.nonzero(mask)), strict=True))
+    near = range(-width, width + 1)
+    return {(y, x) for y, x in inside if any((y + dy, x + dx) not in inside for dy in near for dx in near)}
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_numbers_are_those_of_brute_force(seed: int) -> None:
+    a, b = _mask(seed, 0.5), _mask(seed + 1000, 0.55)
+    p, q = _boundary_pixels(a), _boundary_pixels(b)
+    assert p, "the masks of the test must not be empty"
+    assert q, "the masks of the test must not be empty"
+    there, back = _nearest(p, q), _nearest(q, p)
+    assert_allclose(hd95(a, b), max(_percentile_95(there), _percentile_95(back)), rtol=0, atol=1e-12)
+    for tolerance in (0, 1, 1.5, 2, 4):
+        expected = sum(d <= tolerance for d in there + back) / len(there + back)
+        assert_allclose(surface_dice(a, b, tolerance), expected, rtol=0, atol=1e-12)
+    for width in (1, 2, 3, 20):
+        bands = _band(a, width), _band(b, width)
+        expected = len(bands[0] & bands[1]) / len(bands[0] | bands[1])
+        assert_allclose(boundary_iou(a, b, width), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_large_masks_have_the_distances_of_the_distance_transform(seed: int) -> None:
+    a, b = (ndimage.binary_opening(_mask(seed + k, 0.5, (130, 210)), iterations=2) for k in (0, 500))
+    cross = ndimage.generate_binary_structure(2, 1)
+    edge_a, edge_b = (mask & ~ndimage.binary_erosion(mask, cross, border_value=0) for mask in (a, b))
+    there = ndimage.distance_transform_edt(~edge_b)[edge_a]
+    back = ndimage.distance_transform_edt(~edge_a)[edge_b]
+    assert_allclose(hd95(a, b), max(np.percentile(there, 95), np.percentile(back, 95)), rtol=0, atol=1e-9)
+    within = (there <= 3).sum() + (back <= 3).sum()
+    assert_allclose(surface_dice(a, b, 3), within / (len(there) + len(back)), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("width", [1, 2, 5, 9])
+@pytest.mark.parametrize("seed", range(4))
+def test_bands_are_those_that_opencv_erodes(seed: int, width: int) -> None:
+    cv2 = pytest.importorskip("cv2")
+    a, b = (np.kron(_mask(seed + k, 0.6), np.ones((9, 7), bool)) for k in (0, 300))
+    bands = []
+    for mask in (a, b):
+        padded = np.pad(mask, 1).astype(np.uint8)
+        eroded = cv2.erode(padded, np.ones((3, 3), np.uint8), iterations=width)
+        bands.append((padded - eroded)[1:-1, 1:-1].astype(bool))
+    expected = (bands[0] & bands[1]).sum() / (bands[0] | bands[1]).sum()
+    assert_allclose(boundary_iou(a, b, width), expected, rtol=0, atol=1e-12)
+
+
+def _disc(radius: float, shape: tuple[int, int] = (90, 140), centre: tuple[int, int] = (44, 70)) -> np.ndarray:
+    y, x = np.ogrid[: shape[0], : shape[1]]
+    return (y - centre[0]) ** 2 + (x - centre[1]) ** 2 <= radius**2
+
+
+@pytest.mark.parametrize(("small", "large"), [(12, 15), (20, 27), (30, 31), (5, 40)])
+def test_concentric_discs_are_apart_by_the_difference_of_their_radii(small: int, large: int) -> None:
+    a, b = _disc(small), _disc(large)
+    apart = large - small
+    assert abs(hd95(a, b) - apart) <= 1
+    assert surface_dice(a, b, apart + 1) == 1
+    if apart > 1:
+        assert surface_dice(a, b, apart - 1.5) == 0
+
+
+@pytest.mark.parametrize(("gap", "width"), [(1, 2), (1, 5), (3, 5), (4, 4), (2, 1)])
+def test_bands_of_nested_squares_have_their_areas(gap: int, width: int) -> None:
+    """The outer band is the depths 0 to ``width``, the inner band the depths ``gap`` to ``gap + width``."""
+    a, b = np.zeros((2, 40, 55), bool)
+    a[5:35, 12:42] = True
+    b[5 + gap : 35 - gap, 12 + gap : 42 - gap] = True
+
+    def ring(start: int, end: int) -> int:
+        return (30 - 2 * start) ** 2 - (30 - 2 * end) ** 2
+
+    expected = ring(gap, width) / ring(0, gap + width) if gap < width else 0.0
+    assert_allclose(boundary_iou(a, b, width), expected, rtol=0, atol=1e-12)
+
+
+def test_a_mask_has_its_boundary_at_the_border_of_the_image() -> None:
+    """Rings of 20 and 12 pixels; the 4 corners of the outer one are sqrt(2) from the inner one, the rest 1."""
+    a = np.ones((5, 7), bool)
+    b = np.zeros((5, 7), bool)
+    b[1:4, 1:6] = True
+    assert surface_dice(a, b, 1) == 28 / 32
+    assert surface_dice(a, b, 1.42) == 1
+    assert surface_dice(a, b, 0.99) == 0
+    assert boundary_iou(a, b, 1) == 0
+
+
+def test_axes_are_not_mixed_up() -> None:
+    """A line of 10 pixels, the same 4 rows lower, and its first pixel."""
+    a, b, c = np.zeros((3, 20, 60), bool)
+    a[8, 5:15] = b[12, 5:15] = True
+    c[8, 5] = True
+    assert hd95(a, b) == 4
+    assert_allclose(hd95(a, c), 0.95 * 9, rtol=0, atol=1e-12)  # distances 0 … 9
+    assert_allclose(hd95(a.T, c.T), 0.95 * 9, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("shape", "width"), [((480, 640), 16), ((48, 64), 2), ((30, 40), 1), ((10, 12), 1), ((60, 80), 2)]
+)
+def test_the_default_width_is_two_percent_of_the_diagonal(shape: tuple[int, int], width: int) -> None:
+    a, b = np.zeros((2, *shape), bool)
+    a[: shape[0] // 2 + 2] = b[3 : shape[0] // 2 + 4] = True
+    assert boundary_iou(a, b) == boundary_iou(a, b, width)
+    assert boundary_iou(a, b) != boundary_iou(a, b, width + 1)
+
+
+def test_bands_wider_than_the_masks_give_the_iou_of_the_masks() -> None:
+    a, b = _mask(3, 0.5), _mask(4, 0.5)
+    assert_allclose(boundary_iou(a, b, 50), (a & b).sum() / (a | b).sum(), rtol=0, atol=1e-15)
+
+
+EMPTY, FULL = np.zeros((30, 40), bool), np.ones((30, 40), bool)
+ONE = EMPTY.copy()
+ONE[7, 9] = True
+
+# (id, a, b, boundary IoU, surface Dice, HD95)
+EMPTY_CASES = [
+    ("both empty", EMPTY, EMPTY, NAN, NAN, NAN),
+    ("one empty", EMPTY, ONE, 0.0, 0.0, 50.0),
+    ("one empty, the other full", EMPTY, FULL, 0.0, 0.0, 50.0),
+    ("one pixel each", ONE, ONE, 1.0, 1.0, 0.0),
+    ("both full", FULL, FULL, 1.0, 1.0, 0.0),
+]
+
+
+@pytest.mark.parametrize("case", EMPTY_CASES, ids=lambda case: case[0])
+def test_both_empty_is_undefined_and_one_empty_is_worst(case: tuple) -> None:
+    for a, b in ((case[1], case[2]), (case[2], case[1])):
+        assert_array_equal([boundary_iou(a, b), surface_dice(a, b, 2), hd95(a, b)], case[3:])
+        assert_array_equal(surface_dice(a, b, math.inf), case[4])
+
+
+def test_masks_without_pixels_are_empty() -> None:
+    none = np.zeros((0, 5), bool)
+    assert_array_equal([boundary_iou(none, none), surface_dice(none, none, 1), hd95(none, none)], NAN)
+
+
+few = settings(max_examples=40, deadline=None, derandomize=True)
+each_seed = given(st.integers(0, 10_000))
+
+
+@few
+@each_seed
+def test_the_image_around_the_masks_does_not_matter(seed: int) -> None:
+    a, b = _mask(seed, 0.5), _mask(seed + 1, 0.5)
+    around = np.random.default_rng(seed).integers(0, 30, (2, 2))
+    large_a, large_b = np.pad(a, around), np.pad(b, around)
+    assert_array_equal(boundary_iou(large_a, large_b, 2), boundary_iou(a, b, 2))
+    assert_array_equal(surface_dice(large_a, large_b, 1.5), surface_dice(a, b, 1.5))
+    if a.any() and b.any():
+        assert hd95(large_a, large_b) == hd95(a, b)
+
+
+@few
+@each_seed
+def test_wider_tolerances_accept_more(seed: int) -> None:
+    a, b = _mask(seed, 0.45), _mask(seed + 1, 0.55)
+    shares = [surface_dice(a, b, tolerance) for tolerance in (0, 1, 2, 3, 30)]
+    assert not np.less(np.diff(shares), 0).any()
+
+
+@few
+@each_seed
+def test_classes_have_the_numbers_of_their_masks(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    masks = [np.where(_mask(seed + k, 0.5), 0, _mask(seed + k + 7, 0.5) * 70_000 + 3).astype(np.int64) for k in (0, 1)]
+    masks[1][rng.random(SHAPE) < 0.1] = 255
+    values = [70_003, 3, 9]
+    for excluded in (None, ignored_pixels(masks, [255])):
+        result = boundary_agreement(*masks, values, width_px=2, tolerance_px=1, excluded=excluded)
+        assert_array_equal(result.values, values)
+        for k, value in enumerate(values):
+            kept = True if excluded is None else ~excluded
+            a, b = ((mask == value) & kept for mask in masks)
+            expected = boundary_iou(a, b, 2), surface_dice(a, b, 1), hd95(a, b)
+            assert_array_equal((result.boundary_iou[k], result.surface_dice[k], result.hd95[k]), expected)
+        assert np.isnan([result.boundary_iou[2], result.surface_dice[2], result.hd95[2]]).all()
+
+
+def test_a_class_of_one_annotator_only_has_the_worst_numbers() -> None:
+    a, b = np.zeros((2, 30, 40), np.uint8)
+    a[3:6, 4:9] = 2
+    result = boundary_agreement(a, b, [2], tolerance_px=3)
+    assert (result.boundary_iou[0], result.surface_dice[0], result.hd95[0]) == (0, 0, 50)
+
+
+NUMBERS = {"boundary_iou": boundary_iou, "surface_dice": lambda a, b: surface_dice(a, b, 1), "hd95": hd95}
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_unusable_masks_are_an_error_that_names_them(name: str) -> None:
+    mask = np.zeros((2, 3), bool)
+    with pytest.raises(ValueError, match="`a` must be boolean, got uint8"):
+        NUMBERS[name](mask.astype(np.uint8), mask)
+    with pytest.raises(ValueError, match="`b` must be boolean, got float64"):
+        NUMBERS[name](mask, mask.astype(float))
+    with pytest.raises(ValueError, match=r"`a` and `b` must have one shape \(H, W\), got \(2, 3\) and \(3, 2\)"):
+        NUMBERS[name](mask, mask.T)
+    with pytest.raises(ValueError, match=r"`a` and `b` must have one shape \(H, W\), got \(6,\) and \(6,\)"):
+        NUMBERS[name](mask.ravel(), mask.ravel())
+
+
+def test_options_out_of_range_are_an_error() -> None:
+    mask = np.zeros((2, 3), bool)
+    with pytest.raises(ValueError, match="`width_px` must be at least 1, got 0"):
+        boundary_iou(mask, mask, 0)
+    with pytest.raises(ValueError, match=r"`tolerance_px` must be at least 0, got -0\.5"):
+        surface_dice(mask, mask, -0.5)
+    with pytest.raises(ValueError, match="`tolerance_px` must be at least 0, got nan"):
+        surface_dice(mask, mask, NAN)
+
+
+def test_unusable_class_masks_are_an_error() -> None:
+    mask = np.zeros((2, 3), np.uint8)
+    with pytest.raises(ValueError, match="`mask_b` must be integers, got float64"):
+        boundary_agreement(mask, mask.astype(float), [1], tolerance_px=1)
+    with pytest.raises(
+        ValueError, match=r"`mask_a` and `mask_b` must have one shape \(H, W\), got \(2, 3\) and \(3, 2\)"
+    ):
+        boundary_agreement(mask, mask.T, [1], tolerance_px=1)
+    with pytest.raises(ValueError, match=r"`mask_a` and `excluded` must have one shape \(H, W\)"):
+        boundary_agreement(mask, mask, [1], tolerance_px=1, excluded=np.zeros((3, 2), bool))
+    with pytest.raises(ValueError, match="`tolerance_px` must be at least 0, got -1"):
+        boundary_agreement(mask, mask, [1], tolerance_px=-1)
+    with pytest.raises(ValueError, match="`width_px` must be at least 1, got 0"):
+        boundary_agreement(mask, mask, [1], tolerance_px=1, width_px=0)

@@ -1,0 +1,369 @@
+"""Kappas, Brennan-Prediger, AC1 and AC2: published values, scikit-learn, pair loops, undefined cases."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from tests.metrics.golden_cases import fraction
+from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings, tables
+
+from annotator_agreement import metrics
+from annotator_agreement.metrics import cohen_kappa, krippendorff_alpha, scott_pi
+
+WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
+CODES = [1.0, 2.0, 3.0, 5.0]
+few = settings(max_examples=100, deadline=None, derandomize=True)
+
+#: coefficients of a table, by their names in the published data
+OF_TABLE = {
+    "ac1": metrics.gwet_ac1,
+    "alpha": krippendorff_alpha,
+    "brennan_prediger": metrics.brennan_prediger,
+    "conger": metrics.conger_kappa,
+    "fleiss": metrics.fleiss_kappa,
+    "percent": metrics.percent_agreement,
+}
+#: those that take weights
+WEIGHTED = {
+    "ac2": metrics.gwet_ac2,
+    "alpha": metrics.weighted_alpha,
+    "brennan_prediger": metrics.brennan_prediger,
+    "conger": metrics.conger_kappa,
+    "fleiss": metrics.fleiss_kappa,
+}
+OF_COLUMNS = {"cohen": cohen_kappa, "scott": scott_pi}
+
+
+# (table, coefficient, published value, decimals that are published)
+PUBLISHED_VALUES = [
+    ("krippendorff_2011", "percent", 0.8181818, 7),
+    ("krippendorff_2011", "ac1", 0.77544, 5),
+    ("krippendorff_2011", "fleiss", 0.76117, 5),
+    ("krippendorff_2011", "conger", 0.76282, 5),
+    ("krippendorff_2011", "brennan_prediger", 0.77273, 5),
+    ("krippendorff_2011", "alpha", 0.743421, 6),
+    ("wikipedia", "alpha", 0.691358, 6),
+    ("cont3x3abstractors", "cohen", 0.7964094, 7),
+    ("cont3x3abstractors", "conger", 0.7964094, 7),  # two annotators who rated everything: Cohen's
+    ("cont3x3abstractors", "scott", 0.7962397, 7),
+    ("cont3x3abstractors", "fleiss", 0.7962397, 7),  # of two annotators: Scott's
+    ("cont3x3abstractors", "ac1", 0.8493305, 7),
+    ("cont3x3abstractors", "brennan_prediger", 0.835, 7),
+    ("cont3x3abstractors", "alpha", 0.7972585, 7),
+    ("cont3x3abstractors", "percent", 0.89, 7),
+    ("fleiss_1971_6raters", "ac1", 0.4448007, 7),
+    ("fleiss_1971_6raters", "fleiss", 0.4139265, 7),
+    ("fleiss_1971_6raters", "alpha", 0.4204384, 7),
+    ("fleiss_1971_6raters", "brennan_prediger", 0.4388889, 7),
+]
+
+
+@pytest.mark.parametrize("case", PUBLISHED_VALUES, ids=lambda case: f"{case[0]}-{case[1]}")
+def test_published_tables_have_the_published_coefficients(case: tuple) -> None:
+    name, coefficient, expected, decimals = case
+    ratings = published_ratings(name)
+    value = OF_COLUMNS[coefficient](*ratings.T) if coefficient in OF_COLUMNS else OF_TABLE[coefficient](ratings)
+    assert_allclose(value, expected, rtol=0, atol=0.5 * 10.0**-decimals + 1e-12)
+
+
+def test_every_published_number_is_in_the_table() -> None:
+    listed = {(name, coefficient, value) for name, coefficient, value, _ in PUBLISHED_VALUES}
+    for name, case in PUBLISHED.items():
+        if name in ("about", "kappa"):
+            continue
+        numbers = {**case, **case.get("gwet", {}), "alpha": case["alpha"]}
+        if isinstance(numbers["alpha"], dict):
+            numbers["alpha"] = numbers["alpha"]["nominal"]
+        for coefficient in {*OF_TABLE, *OF_COLUMNS} & set(numbers):
+            assert (name, coefficient, numbers[coefficient]) in listed
+
+
+@pytest.mark.parametrize("weights", ["quadratic", "linear", "ordinal"])
+@pytest.mark.parametrize("coefficient", ["alpha", "ac2"])
+def test_the_published_table_has_the_published_weighted_coefficients(coefficient: str, weights: str) -> None:
+    expected = PUBLISHED["krippendorff_2011"]["weighted"][coefficient][weights]
+    value = WEIGHTED[coefficient](published_ratings("krippendorff_2011"), weights=weights)
+    assert_allclose(value, expected, rtol=0, atol=5e-4)
+
+
+def _columns_of_kappa_case(case: dict) -> tuple[np.ndarray, np.ndarray]:
+    if "y1" in case:
+        return np.array(case["y1"], dtype=float), np.array(case["y2"], dtype=float)
+    columns = np.zeros((2, case["n"]))
+    columns[0, case["annotator1_positive_indices"]] = 1
+    columns[1, case["annotator2_positive_indices"]] = 1
+    return columns[0], columns[1]
+
+
+@pytest.mark.parametrize("case", PUBLISHED["kappa"], ids=lambda case: case["name"])
+def test_cases_of_the_source_documents_have_their_exact_kappa(case: dict) -> None:
+    a, b = _columns_of_kappa_case(case)
+    expected = NAN if case["kappa"] is None else fraction(case.get("kappa_exact", str(case["kappa"])))
+    assert_allclose(cohen_kappa(a, b), expected, rtol=0, atol=1e-14)
+    assert_allclose(cohen_kappa(b, a), expected, rtol=0, atol=1e-14)
+    if "confusion_rows_ann1_cols_ann2" in case:
+        assert metrics.confusion_matrix(a, b, 2).tolist() == case["confusion_rows_ann1_cols_ann2"]
+        assert_allclose(metrics.percent_agreement(np.column_stack([a, b])), case["accuracy"], rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
+@pytest.mark.parametrize("seed", range(30))
+def test_cohen_kappa_is_what_scikit_learn_says(seed: int, weights: str | None) -> None:
+    sklearn_metrics = pytest.importorskip("sklearn.metrics")
+    a, b = random_ratings(seed)[:, :2].T
+    both = ~np.isnan(a) & ~np.isnan(b)
+    for categories in (None, [5, 1, 4, 0, 3, 2]):  # a category that nobody used, and another order
+        expected = sklearn_metrics.cohen_kappa_score(
+            a[both].astype(int), b[both].astype(int), weights=weights, labels=categories
+        )
+        value = cohen_kappa(a, b, weights=weights, categories=categories)
+        assert_allclose(value, expected, rtol=0, atol=1e-12)
+
+
+def _agreement(c: int, k: int, n: int, weights: str) -> float:
+    """Weight of two positions among ``n`` categories, as Gwet writes it."""
+    if c == k:
+        return 1.0
+    low, high = sorted([c, k])
+    return {
+        "identity": 0.0,
+        "linear": 1 - (high - low) / (n - 1),
+        "quadratic": 1 - (high - low) ** 2 / (n - 1) ** 2,
+        # pairs of categories between the two, of all pairs of categories
+        "ordinal": 1 - ((high - low + 1) * (high - low) / 2) / (n * (n - 1) / 2),
+    }[weights]
+
+
+def _chance(name: str, units: list[list[int]], raters: list[list[int]], n: int, weights: str) -> float:
+    """Agreement expected by chance, by loops over categories or pairs of ratings."""
+    rated = [row for row in units if row]
+    share = [sum(row.count(c) / len(row) for row in rated) / len(rated) for c in range(n)]
+    pairs = [(c, k) for c in range(n) for k in range(n)]
+    if name == "fleiss":
+        return sum(_agreement(c, k, n, weights) * share[c] * share[k] for c, k in pairs)
+    if name == "brennan_prediger":
+        return sum(_agreement(c, k, n, weights) for c, k in pairs) / n**2
+    if name == "ac2":
+        total = sum(_agreement(c, k, n, weights) for c, k in pairs)
+        return total * sum(p * (1 - p) for p in share) / (n * (n - 1))
+    # Conger: draw one rating of each of two different annotators
+    kappas = [
+        sum(_agreement(c, k, n, weights) for c in first for k in second) / (len(first) * len(second))
+        for first, second in permutations([column for column in raters if column], 2)
+    ]
+    return sum(kappas) / len(kappas)
+
+
+def _by_loops(name: str, table: np.ndarray, categories: list[float], weights: str) -> float:
+    units = [[categories.index(value) for value in row[~np.isnan(row)].tolist()] for row in table]
+    raters = [[categories.index(value) for value in column[~np.isnan(column)].tolist()] for column in table.T]
+    n = len(categories)
+    shares = [
+        sum(_agreement(c, k, n, weights) for c, k in permutations(row, 2)) / (len(row) * (len(row) - 1))
+        for row in units
+        if len(row) >= 2
+    ]
+    if not shares:
+        return NAN
+    if name == "alpha":
+        ratings = [value for row in units if len(row) >= 2 for value in row]
+        observed = sum(
+            sum(1 - _agreement(c, k, n, weights) for c, k in permutations(row, 2)) / (len(row) - 1)
+            for row in units
+            if len(row) >= 2
+        )
+        expected = sum(1 - _agreement(c, k, n, weights) for c, k in permutations(ratings, 2))
+        return 1 - (len(ratings) - 1) * observed / expected if expected else NAN
+    chance = _chance(name, units, raters, n, weights)
+    return NAN if chance > 1 - 1e-9 else (sum(shares) / len(shares) - chance) / (1 - chance)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("name", WEIGHTED)
+@few
+@given(tables(CODES))
+def test_coefficients_are_their_definitions_by_loops(name: str, weights: str, table: np.ndarray) -> None:
+    for categories in (CODES, [9.0, 2.0, 5.0, 1.0, 3.0]):
+        expected = _by_loops(name, table, categories, weights)
+        value = WEIGHTED[name](table, weights=weights, categories=categories)
+        assert_allclose(value, expected, rtol=0, atol=1e-10)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+@pytest.mark.parametrize("seed", range(10))
+def test_categories_are_by_default_those_that_occur(name: str, seed: int) -> None:
+    table = random_ratings(seed)
+    used = sorted(set(table[~np.isnan(table)].tolist()))
+    for weights in WEIGHTS:
+        expected = _by_loops(name, table, used, weights)
+        assert_allclose(WEIGHTED[name](table, weights=weights), expected, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("seed", range(10))
+def test_scott_and_cohen_use_the_units_that_both_rated(seed: int, weights: str) -> None:
+    table = random_ratings(seed)[:, :2]
+    both = table[~np.isnan(table).any(axis=1)]
+    used = sorted(set(both.ravel().tolist()))
+    assert_allclose(scott_pi(*table.T, weights=weights), _by_loops("fleiss", both, used, weights), atol=1e-11)
+    # Conger's kappa of two annotators is Cohen's
+    assert_allclose(cohen_kappa(*table.T, weights=weights), _by_loops("conger", both, used, weights), atol=1e-11)
+
+
+def test_ac1_is_ac2_without_weights() -> None:
+    for seed in range(10):
+        table = random_ratings(seed)
+        assert_allclose(metrics.gwet_ac1(table, categories=range(7)), _by_loops("ac2", table, [*range(7)], "identity"))
+
+
+def test_brennan_prediger_takes_the_number_of_categories_alone() -> None:
+    table = random_ratings(4)
+    expected = _by_loops("brennan_prediger", table, [*range(1, 9)], "identity")
+    assert_allclose(metrics.brennan_prediger(table, 8), expected, rtol=0, atol=1e-12)
+
+
+def test_weighted_alpha_with_quadratic_weights_is_interval_alpha() -> None:
+    for seed in range(10):
+        table = random_ratings(seed)
+        value = metrics.weighted_alpha(table, weights="quadratic", categories=range(1, 6))
+        assert_allclose(value, krippendorff_alpha(table, level="interval"), rtol=0, atol=1e-12)
+
+
+# (id, table, value without weights of: Fleiss, Conger, Brennan-Prediger, AC1, alpha)
+UNDEFINED = [
+    ("no units", np.zeros((0, 3)), (NAN,) * 5),
+    ("no annotators", np.zeros((3, 0)), (NAN,) * 5),
+    ("one annotator", np.array([[1.0], [2.0]]), (NAN,) * 5),
+    ("nobody rated", np.full((2, 3), NAN), (NAN,) * 5),
+    ("no unit with two ratings", np.array([[1, NAN], [NAN, 2.0]]), (NAN,) * 5),
+    ("one category", np.array([[3, 3], [3, 3.0]]), (NAN,) * 5),
+    # the single rating of the other category counts for chance, but not for alpha
+    ("one category in the units that count", np.array([[1, 1], [2, NAN]]), (1.0, 1.0, 1.0, 1.0, NAN)),
+    ("an annotator without ratings", np.array([[1, 2, NAN], [2, 2, NAN]]), (-1 / 3, 0.0, 0.0, 0.2, 0.0)),
+]
+
+
+@pytest.mark.parametrize("case", UNDEFINED, ids=lambda case: case[0])
+def test_coefficients_without_disagreement_by_chance_are_nan_and_silent(case: tuple) -> None:
+    _, table, expected = case
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        values = [
+            WEIGHTED[name](table, weights="identity")
+            for name in ("fleiss", "conger", "brennan_prediger", "ac2", "alpha")
+        ]
+        assert_allclose(values, expected, rtol=0, atol=1e-12)
+        for weights in WEIGHTS[1:]:
+            for function, value in zip(("fleiss", "conger", "brennan_prediger", "ac2", "alpha"), expected, strict=True):
+                assert np.isnan(WEIGHTED[function](table, weights=weights)) == np.isnan(value)
+
+
+# (id, a, b, kappa, pi)
+UNDEFINED_PAIRS = [
+    ("no units", [], [], NAN, NAN),
+    ("no unit that both rated", [1, NAN], [NAN, 2], NAN, NAN),
+    ("one category", [1, 1], [1, 1], NAN, NAN),
+    ("one category each, different", [1, 1], [2, 2], 0.0, -1.0),
+    ("one category where both rated", [1, 1, 2], [1, 1, NAN], NAN, NAN),
+]
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("case", UNDEFINED_PAIRS, ids=lambda case: case[0])
+def test_two_annotators_without_disagreement_by_chance_are_nan(case: tuple, weights: str) -> None:
+    _, a, b, kappa, pi = case
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert_allclose(cohen_kappa(np.array(a), np.array(b), weights=weights), kappa, rtol=0, atol=1e-14)
+        assert_allclose(scott_pi(np.array(a), np.array(b), weights=weights), pi, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["brennan_prediger", "ac2"])
+def test_one_category_of_several_that_could_be_chosen_is_perfect_agreement(name: str) -> None:
+    for weights in WEIGHTS:
+        assert WEIGHTED[name](np.ones((4, 2)), weights=weights, categories=[1, 2, 3]) == 1.0
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("name", WEIGHTED)
+@few
+@given(tables(CODES), st.randoms(use_true_random=False))
+def test_neither_order_nor_names_of_categories_matter(name: str, weights: str, table: np.ndarray, random) -> None:
+    function = WEIGHTED[name]
+    expected = function(table, weights=weights, categories=CODES)
+    units, annotators = list(range(len(table))), list(range(table.shape[1]))
+    random.shuffle(units)
+    random.shuffle(annotators)
+    assert_allclose(
+        function(table[units][:, annotators], weights=weights, categories=CODES), expected, rtol=0, atol=1e-12
+    )
+    names = [40.0, 3.0, -7.0, 11.5]  # with weights the order stays, that of the list
+    renamed = np.select([table == code for code in CODES], names, NAN)
+    assert_allclose(function(renamed, weights=weights, categories=names), expected, rtol=0, atol=1e-12)
+    if weights == "identity":
+        assert_allclose(function(renamed, weights=weights, categories=sorted(names)), expected, rtol=0, atol=1e-12)
+    else:  # a scale read backwards
+        assert_allclose(function(renamed, weights=weights, categories=names[::-1]), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("weights", WEIGHTS)
+@pytest.mark.parametrize("n", [0, 1, 2, 6])
+def test_weights_are_those_of_their_formula(weights: str, n: int) -> None:
+    expected = [[_agreement(c, k, n, weights) for k in range(n)] for c in range(n)]
+    assert_allclose(metrics.category_weights(weights, n), np.reshape(expected, (n, n)), rtol=0, atol=1e-15)
+
+
+TABLE = np.array([[1, 2], [3, 3.0]])
+ERRORS = [
+    ("three dimensions", np.ones((2, 2, 2)), {}, r"`ratings` must have the shape \(U, R\), got \(2, 2, 2\)"),
+    ("infinite", np.array([[1, -np.inf]]), {}, "`ratings` must be finite or nan, got -inf"),
+    ("unknown weights", TABLE, {"weights": "cubic"}, "`weights` must be one of identity, .*, got 'cubic'"),
+    ("unknown weights, no ratings", TABLE[:0], {"weights": "cubic"}, "`weights` must be one of identity, .*"),
+    ("unknown category", TABLE, {"categories": [1, 3]}, r"`categories` must contain every rating, got none of \[2.0\]"),
+    ("category twice", TABLE, {"categories": [1, 2, 3, 3]}, r"`categories` must be different, got \[3.0\] more than"),
+    ("categories in rows", TABLE, {"categories": [[1, 2]]}, r"`categories` must be a list of finite numbers, got \[\["),
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_unusable_arguments_are_an_error_that_names_them(case: tuple, name: str) -> None:
+    _, table, options, message = case
+    with pytest.raises(ValueError, match=message):
+        WEIGHTED[name](table, **options)
+
+
+@pytest.mark.parametrize("name", OF_COLUMNS)
+def test_two_columns_must_fit(name: str) -> None:
+    function = OF_COLUMNS[name]
+    with pytest.raises(ValueError, match=r"`a` and `b` must have the same shape \(U,\), got \(2,\) and \(3,\)"):
+        function(np.ones(2), np.ones(3))
+    with pytest.raises(ValueError, match=r"`a` and `b` must have the same shape \(U,\), got \(2, 2\) and \(2, 2\)"):
+        function(np.ones((2, 2)), np.ones((2, 2)))
+    with pytest.raises(ValueError, match="`weights` must be one of identity, linear, quadratic, ordinal, got 'cubic'"):
+        function(np.ones(2), np.ones(2), weights="cubic")
+
+
+BRENNAN_PREDIGER_ERRORS = [
+    ({"n_categories": 2}, "`n_categories` must be at least the 3 that occur, got 2"),
+    ({"n_categories": 4, "weights": "linear"}, "`n_categories` must be None with `categories` or `weights`, got 4"),
+    ({"n_categories": 4, "categories": [1, 2, 3]}, "`n_categories` must be None with `categories` or `weights`, got 4"),
+]
+
+
+@pytest.mark.parametrize(("options", "message"), BRENNAN_PREDIGER_ERRORS)
+def test_a_number_of_categories_that_does_not_fit_is_an_error(options: dict, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        metrics.brennan_prediger(TABLE, **options)
+
+
+def test_a_negative_number_of_weights_is_an_error() -> None:
+    with pytest.raises(ValueError, match="`n_categories` must be >= 0, got -1"):
+        metrics.category_weights("linear", -1)

@@ -1,0 +1,168 @@
+"""Overlap of intervals of frames: by hand, by sets of frames, and matching by intervals."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from annotator_agreement import metrics
+from annotator_agreement.metrics import Intervals, Objects, interval_iou, intervals
+from annotator_agreement.metrics import objects as objects_module
+
+few = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+# (id, a, b, shared frames, iou); closed intervals (first, last), by hand
+CASES = [
+    ("identical", (3, 9), (3, 9), 7, 1.0),
+    ("one frame, the same", (4, 4), (4, 4), 1, 1.0),
+    ("one frame of many", (1, 10), (7, 7), 1, 1 / 10),
+    ("nested", (1, 12), (3, 5), 3, 3 / 12),
+    ("the last frame of one is the first of the other", (1, 3), (3, 5), 1, 1 / 5),
+    ("neighbours", (1, 3), (4, 9), 0, 0.0),
+    ("apart", (1, 3), (20, 21), 0, 0.0),
+    ("half", (0, 3), (2, 5), 2, 2 / 6),
+    ("shifted by one frame", (1, 30), (2, 31), 29, 29 / 31),
+    ("late in a long video", (2_000_000_001, 2_000_000_004), (2_000_000_003, 2_000_000_004), 2, 0.5),
+]
+
+
+def _columns(*rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    table = np.array(rows, dtype=np.int64).reshape(-1, 2)
+    return table[:, 0], table[:, 1]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_cases_have_the_value_computed_by_hand(case: tuple) -> None:
+    _, a, b, shared, iou = case
+    for first, second in ((a, b), (b, a)):
+        frames = (*_columns(first), *_columns(second))
+        assert_array_equal(intervals.interval_intersection(*frames), [shared])
+        assert_allclose(interval_iou(*frames), [iou], rtol=0, atol=1e-15)
+
+
+def test_both_ends_belong_to_an_interval() -> None:
+    assert_array_equal(intervals.interval_length(*_columns((3, 3), (1, 30))), [1.0, 30.0])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64])
+def test_narrow_and_unsigned_frame_numbers_do_not_wrap_round(dtype: type) -> None:
+    a, b = (np.array([0], dtype), np.array([255 if dtype is np.uint8 else 30_000], dtype)), _columns((200, 299))
+    expected = 56 / 300 if dtype is np.uint8 else 100 / 30_001
+    assert_allclose(interval_iou(*a, *b), [expected], rtol=0, atol=1e-15)
+
+
+def test_no_intervals_give_no_values() -> None:
+    assert interval_iou(*[np.array([])] * 4).shape == (0,)
+
+
+interval = st.tuples(st.integers(-3, 25), st.integers(0, 12)).map(lambda start: (start[0], sum(start)))
+
+
+@few
+@given(st.lists(st.tuples(interval, interval), min_size=1, max_size=6))
+def test_intervals_overlap_as_their_sets_of_frames_do(pairs: list) -> None:
+    a, b = ([set(range(row[side][0], row[side][1] + 1)) for row in pairs] for side in (0, 1))
+    frames = (*_columns(*(row[0] for row in pairs)), *_columns(*(row[1] for row in pairs)))
+    shared = [len(p & q) for p, q in zip(a, b, strict=True)]
+    union = [len(p | q) for p, q in zip(a, b, strict=True)]
+    assert_array_equal(intervals.interval_intersection(*frames), shared)
+    assert_array_equal(intervals.interval_length(*frames[:2]), [len(p) for p in a])
+    assert_allclose(interval_iou(*frames), np.array(shared) / union, rtol=0, atol=1e-15)
+    assert_array_equal(interval_iou(*frames[2:], *frames[:2]), interval_iou(*frames))
+    assert_array_equal(interval_iou(*frames[:2], *frames[:2]), np.ones(len(pairs)))
+
+
+ONE = np.array([1])
+ERRORS = [
+    ("two dimensions", np.ones((1, 2), int), ONE, r"`first_a` must have the shape \(N,\), got \(1, 2\)"),
+    ("not integers", np.array([1.5]), ONE * 3, r"`first_a` must be integers, got float64"),
+    ("lengths differ", ONE, np.array([1, 2]), r"`first_a` and `last_a` must have the same length, got 1 and 2"),
+    ("reversed", np.array([1, 5]), np.array([1, 4]), r"`last_a` must be >= `first_a`, got \[5, 4\]"),
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
+def test_unusable_intervals_are_an_error_that_names_the_argument(case: tuple) -> None:
+    _, first, last, message = case
+    for function in (interval_iou, intervals.interval_intersection):
+        with pytest.raises(ValueError, match=message):
+            function(first, last, ONE, ONE)
+        with pytest.raises(ValueError, match=message.replace("_a`", "_b`")):
+            function(ONE, ONE, first, last)
+    for function in (intervals.interval_length, Intervals):
+        with pytest.raises(ValueError, match=message.replace("_a`", "`")):
+            function(first, last)
+
+
+def test_rowwise_needs_as_many_intervals_in_a_as_in_b() -> None:
+    with pytest.raises(ValueError, match="`first_a` and `first_b` must have the same length, got 1 and 2"):
+        interval_iou(ONE, ONE, np.array([1, 1]), np.array([1, 1]))
+
+
+def _annotated(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, Intervals, np.ndarray]:
+    """Noisy copies of events in an order of each annotator's own: the objects, their frames, and which they are."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for sample in range(samples):
+        first = np.cumsum(rng.integers(20, 40, n))
+        last = first + rng.integers(15, 45, n)
+        for annotator in range(annotators):
+            shift = rng.integers(-2, 3, (2, n))
+            order = rng.permutation(n)
+            columns = (first + shift[0])[order], (last + shift[1])[order], order
+            rows += [(sample, annotator, *row) for row in zip(*columns, strict=True)]
+    sample, annotator, first, last, event = np.array(rows).T
+    return Objects(sample, annotator, np.ones_like(sample)), Intervals(first, last), sample * n + event
+
+
+@pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
+def test_noisy_copies_are_matched_with_their_originals(method: str) -> None:
+    objects, frames, event = _annotated(n=6, annotators=3, samples=5, seed=2)
+    overlaps = frames.overlaps(objects)
+    assert len(overlaps.i) > 3 * 6 * 5  # neighbouring events share frames
+    unit = metrics.match_objects(objects, overlaps, method=method).unit
+    assert_array_equal(unit[:, None] == unit, event[:, None] == event)
+
+
+@pytest.mark.parametrize("max_pairs", [1, 7, 500_000])
+def test_overlaps_are_those_of_all_pairs_of_two_annotators_whatever_the_size_of_a_chunk(
+    monkeypatch: pytest.MonkeyPatch, max_pairs: int
+) -> None:
+    monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
+    objects, frames, _ = _annotated(n=4, annotators=3, samples=2, seed=7)
+    sets = [set(range(a, b + 1)) for a, b in zip(frames.first.tolist(), frames.last.tolist(), strict=True)]
+    shared = {
+        (i, j): len(sets[i] & sets[j])
+        for i in range(len(sets))
+        for j in range(i + 1, len(sets))
+        if objects.sample[i] == objects.sample[j] and objects.annotator[i] != objects.annotator[j]
+    }
+    shared = {pair: frames for pair, frames in shared.items() if frames}
+    overlaps = frames.overlaps(objects)
+    assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == sorted(shared)
+    assert_array_equal(overlaps.intersection, [shared[pair] for pair in sorted(shared)])
+    assert_array_equal(overlaps.area, [len(frames) for frames in sets])
+
+
+def test_some_of_the_intervals_are_taken_by_index_and_by_mask_and_joined_in_order() -> None:
+    frames = Intervals(*_columns((1, 2), (3, 5), (6, 6)))
+    assert len(frames) == 3
+    for rows in (np.array([2, 0]), np.array([True, False, True])):
+        taken = frames.take(rows)
+        assert (taken.first.tolist(), taken.last.tolist()) == (frames.first[rows].tolist(), frames.last[rows].tolist())
+    joined = frames.joined([frames.take(np.array([1])), frames.take(np.empty(0, np.int64))])
+    assert (joined.first.tolist(), joined.last.tolist()) == ([1, 3, 6, 3], [2, 5, 6, 5])
+
+
+def test_intervals_need_as_many_objects() -> None:
+    with pytest.raises(ValueError, match=r"`objects` must have the length 1, got 2"):
+        Intervals(ONE, ONE).overlaps(Objects(*np.zeros((3, 2), np.int64)))
+
+
+def test_overlaps_of_no_intervals_are_empty() -> None:
+    overlaps = Intervals(*_columns()).overlaps(Objects(*np.zeros((3, 0), np.int64)))
+    assert (len(overlaps.i), len(overlaps.similarity("iou")), len(overlaps.area)) == (0, 0, 0)

@@ -1,0 +1,421 @@
+"""Keypoint similarity: closed forms, COCO's own program, plain loops, and matching by keypoints."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.metrics.matching_oracle import best_by_enumeration, partition_of, total_of
+
+from annotator_agreement import metrics
+from annotator_agreement.metrics import Keypoints, Objects, keypoints, oks, visibility_agreement
+from annotator_agreement.metrics import objects as objects_module
+
+NAN = float("nan")
+NO = (NAN, NAN)
+
+few = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+def _rows(*objects: list) -> np.ndarray:
+    return np.array(objects, dtype=float)
+
+
+# (id, a, b, σ, oks, labelled by both / either, mean distance, share within 0.1 of the size), by hand
+CASES = [
+    # boxes 40 x 10 and 40 x 10 (moved by (0, 2)): s² = 400, k = 0.1, d² = 4
+    ("moved", [(0, 0), (40, 10)], [(0, 2), (40, 12)], 0.05, math.exp(-4 / (2 * 400 * 0.01)), 1.0, 2.0, 1.0),
+    # areas 40 x 10 and 40 x 12: s² = 440; distances 0 and 2
+    ("one moved", [(0, 0), (40, 10)], [(0, 0), (40, 12)], 0.05, (1 + math.exp(-4 / 8.8)) / 2, 1.0, 1.0, 1.0),
+    # the second point has k = 0.2
+    (
+        "a sigma per point",
+        [(0, 0), (40, 10)],
+        [(0, 2), (40, 12)],
+        [0.05, 0.1],
+        (math.exp(-4 / 8) + math.exp(-4 / 32)) / 2,
+        1.0,
+        2.0,
+        1.0,
+    ),
+    # areas 40 x 10 and 30 x 20 (of its own points): s² = 500; one common point, d = 5, size (40 + 30) / 2
+    (
+        "one common point of three",
+        [(0, 0), (40, 10), NO],
+        [(3, 4), NO, (33, 24)],
+        0.05,
+        math.exp(-25 / 10),
+        1 / 3,
+        5.0,
+        0.0,
+    ),
+    ("no common point", [(0, 0), NO], [NO, (3, 3)], 0.05, NAN, 0.0, NAN, NAN),
+    ("nothing labelled by one", [(0, 0), (4, 3)], [NO, NO], 0.05, NAN, 0.0, NAN, NAN),
+    ("nothing labelled", [NO, NO], [NO, NO], 0.05, NAN, NAN, NAN, NAN),
+    ("half a point is none", [(0, 0), (NAN, 9), (20, 10)], [(0, 0), (5, 9), (20, 10)], 0.05, 1.0, 2 / 3, 0.0, 1.0),
+    ("equal single points", [(5, 7)], [(5, 7)], 0.05, 1.0, 1.0, 0.0, 1.0),
+    ("single points a hair apart", [(5, 7)], [(5, 7.001)], 0.05, 0.0, 1.0, 0.001, 0.0),
+    ("all points in one place", [(5, 7), (5, 7)], [(5, 7), (5, 7)], 0.05, 1.0, 1.0, 0.0, 1.0),
+    # area 40 x 4, a tenth of the longer side in place of 0
+    ("on a line", [(0, 3), (40, 3)], [(0, 4), (40, 4)], 0.05, math.exp(-1 / (2 * 160 * 0.01)), 1.0, 1.0, 1.0),
+    # areas 0 and 40 x 10: s² = 200, size 20
+    ("a point and an object", [(0, 0), NO], [(0, 1), (40, 11)], 0.05, math.exp(-1 / (2 * 200 * 0.01)), 0.5, 1.0, 1.0),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_cases_have_the_values_computed_by_hand(case: tuple) -> None:
+    _, a, b, sigmas, similarity, visible, distance, correct = case
+    a, b, sigmas = _rows(a), _rows(b), np.array(sigmas)
+    for first, second in ((a, b), (b, a)):
+        assert_allclose(oks(first, second, sigmas), [similarity], rtol=0, atol=1e-14)
+        assert_allclose(visibility_agreement(first, second), [visible], rtol=0, atol=1e-14)
+        assert_allclose(keypoints.mean_pixel_distance(first, second), [distance], rtol=0, atol=1e-12)
+        assert_allclose(keypoints.pck(first, second, 0.1), [correct], rtol=0, atol=0)
+
+
+# (id, points, square pixels), by hand
+SCALES = [
+    ("wide", [(1, 2), (41, 5), (20, 12)], 400.0),
+    ("tall", [(2, 1), (5, 41), (12, 20)], 400.0),
+    ("only labelled points count", [(0, 0), (4, 3), NO, (NAN, 100), (100, NAN)], 12.0),
+    ("an aspect of exactly ten", [(0, 0), (40, 4)], 160.0),
+    ("flatter than one to ten", [(0, 0), (40, 1)], 160.0),
+    ("a line", [(7, 0), (7, 40)], 160.0),
+    ("a diagonal line", [(0, 0), (30, 20)], 600.0),
+    ("a point", [(7, 8), NO], 0.0),
+    ("nothing", [NO, NO], NAN),
+]
+
+
+@pytest.mark.parametrize("case", SCALES, ids=lambda case: case[0])
+def test_scale_is_the_area_of_the_box_round_the_labelled_points(case: tuple) -> None:
+    _, points, expected = case
+    assert_allclose(keypoints.object_scale(_rows(points)), [expected], rtol=0, atol=1e-12)
+
+
+def test_share_of_correct_points_has_its_limit_at_alpha_times_the_mean_longer_side() -> None:
+    a, b = _rows([(0, 0), (40, 10)]), _rows([(0, 0), (40, 16)])  # distances 0 and 6, longer sides 40
+    assert_array_equal(keypoints.pck(a, b, 0.15), [1.0])
+    assert_array_equal(keypoints.pck(a, b, 0.149), [0.5])
+
+
+def test_no_rows_and_no_points_give_empty_and_undefined_values() -> None:
+    for function in (oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck):
+        assert function(np.empty((0, 3, 2)), np.empty((0, 3, 2))).shape == (0,)
+        assert np.isnan(function(np.empty((2, 0, 2)), np.empty((2, 0, 2)))).all()
+    assert np.isnan(keypoints.object_scale(np.empty((2, 0, 2)))).all()
+
+
+def test_cocos_sigmas_are_the_published_ones() -> None:
+    # https://cocodataset.org/#keypoints-eval, left and right alike
+    published = {"nose": 0.026, "eyes": 0.025, "ears": 0.035, "shoulders": 0.079, "elbows": 0.072}
+    published |= {"wrists": 0.062, "hips": 0.107, "knees": 0.087, "ankles": 0.089}
+    expected = [value for name, value in published.items() for _ in range(1 if name == "nose" else 2)]
+    assert_array_equal(metrics.COCO_SIGMAS, expected)
+    with pytest.raises(ValueError, match="read-only"):
+        metrics.COCO_SIGMAS[0] = 1.0
+
+
+def _coco_oks(a: list, b: list, area: float) -> float:
+    """Similarity of two persons by pycocotools, with the given area of the object."""
+    cocoeval = pytest.importorskip("pycocotools.cocoeval")
+    evaluation = cocoeval.COCOeval(iouType="keypoints")
+
+    def flat(points: list) -> list[float]:
+        return [value for x, y in points for value in ((0, 0, 0) if math.isnan(x) else (x, y, 2))]
+
+    truth = {"keypoints": flat(a), "area": area, "bbox": [0, 0, 1, 1]}
+    evaluation._gts = {(1, 1): [truth]}
+    evaluation._dts = {(1, 1): [{"keypoints": flat(b), "score": 1.0}]}
+    return float(evaluation.computeOks(1, 1)[0, 0])
+
+
+def _box_area(points: list) -> float:
+    x, y = zip(*(point for point in points if not math.isnan(point[0])), strict=True)
+    return (max(x) - min(x)) * (max(y) - min(y))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_persons_have_the_similarity_that_cocos_program_finds(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a = rng.uniform(0, [60, 180], (17, 2))
+    b = a + rng.normal(0, [2.0, 9.0], (17, 2))
+    a[rng.random(17) < 0.3] = NAN  # COCO's program takes the points that the ground truth labels
+    area = (_box_area(a.tolist()) + _box_area(b.tolist())) / 2
+    expected = _coco_oks(a.tolist(), b.tolist(), area)
+    assert 0.01 < expected < 0.99
+    assert_allclose(oks(a[None], b[None], metrics.COCO_SIGMAS), [expected], rtol=0, atol=1e-12)
+
+
+def _oks_by_loop(a: list, b: list, sigmas: list) -> float:
+    """Similarity of two objects from its definition."""
+    areas = []
+    for points in (a, b):
+        present = [point for point in points if not math.isnan(point[0])]
+        sides = [max(axis) - min(axis) for axis in zip(*present, strict=True)] if present else [0.0, 0.0]
+        areas.append(max(sides) * max(min(sides), max(sides) / 10))
+    terms = []
+    for (xa, ya), (xb, yb), sigma in zip(a, b, sigmas, strict=True):
+        if math.isnan(xa) or math.isnan(xb):
+            continue
+        squared = (xa - xb) ** 2 + (ya - yb) ** 2
+        spread = 2 * (sum(areas) / 2) * (2 * sigma) ** 2
+        terms.append((1.0 if squared == 0 else 0.0) if spread == 0 else math.exp(-squared / spread))
+    return sum(terms) / len(terms) if terms else NAN
+
+
+@st.composite
+def objects_of(draw: st.DrawFn, n_points: int) -> np.ndarray:
+    """One object ``(1, L, 2)`` on a grid of half pixels 20 wide and 9 high, any point may be missing."""
+    point = st.one_of(
+        st.just(NO), st.tuples(st.integers(0, 40).map(lambda x: x / 2), st.integers(0, 18).map(lambda y: y / 2))
+    )
+    return _rows(draw(st.lists(point, min_size=n_points, max_size=n_points)))
+
+
+SIGMAS = np.array([0.05, 0.2, 0.11, 0.4])
+pairs = given(objects_of(4), objects_of(4))
+
+
+@few
+@pairs
+def test_similarity_is_that_of_a_plain_loop(a: np.ndarray, b: np.ndarray) -> None:
+    expected = _oks_by_loop(a[0].tolist(), b[0].tolist(), SIGMAS.tolist())
+    assert_allclose(oks(a, b, SIGMAS), [expected], rtol=0, atol=1e-13)
+
+
+@few
+@pairs
+def test_swapping_the_annotators_changes_no_bit(a: np.ndarray, b: np.ndarray) -> None:
+    assert_array_equal(oks(a, b, SIGMAS), oks(b, a, SIGMAS))
+    for function in (visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck):
+        assert_array_equal(function(a, b), function(b, a))
+
+
+@few
+@pairs
+def test_values_are_in_bounds_and_defined_where_documented(a: np.ndarray, b: np.ndarray) -> None:
+    labelled_a, labelled_b = ~np.isnan(a[..., 0]), ~np.isnan(b[..., 0])
+    either, both = (labelled_a | labelled_b).any(), (labelled_a & labelled_b).any()
+    for function, defined in ((oks, both), (keypoints.pck, both), (visibility_agreement, either)):
+        (value,) = function(a, b)
+        assert 0.0 <= value <= 1.0 if defined else np.isnan(value)
+
+
+@few
+@given(objects_of(4), st.sampled_from([1e-3, 0.1, 1 / 3, 1.0]))
+def test_every_object_with_a_labelled_point_agrees_with_itself_exactly(a: np.ndarray, shrink: float) -> None:
+    assume(not np.isnan(a).all())
+    a = a * shrink
+    assert oks(a, a, SIGMAS)[0] == 1.0
+    assert visibility_agreement(a, a)[0] == 1.0
+    assert keypoints.pck(a, a)[0] == 1.0
+    assert keypoints.mean_pixel_distance(a, a)[0] == 0.0
+    objects = Objects(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
+    overlaps = Keypoints(np.concatenate([a, a]), SIGMAS).overlaps(objects)
+    assert (overlaps.similarity("iou").tolist(), overlaps.similarity("dice").tolist()) == ([1.0], [1.0])
+
+
+@few
+@pairs
+def test_padding_with_points_that_are_not_labelled_changes_nothing(a: np.ndarray, b: np.ndarray) -> None:
+    padding = np.full((1, 9, 2), NAN)
+    padded = [np.concatenate([points, padding], axis=1) for points in (a, b)]
+    for function in (oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck):
+        assert_allclose(function(*padded), function(a, b), rtol=0, atol=1e-14)
+
+
+@few
+@pairs
+def test_the_size_and_the_place_of_the_image_do_not_matter(a: np.ndarray, b: np.ndarray) -> None:
+    expected = oks(a, b, SIGMAS)
+    for scale in (0.01, 7.3):
+        assert_allclose(oks(a * scale, b * scale, SIGMAS), expected, rtol=0, atol=1e-9)
+    moved, turned = np.array([512.0, -64.0]), [1, 0]
+    assert_allclose(oks(a + moved, b + moved, SIGMAS), expected, rtol=0, atol=1e-9)
+    assert_allclose(oks(a[..., turned], b[..., turned], SIGMAS), expected, rtol=0, atol=1e-14)
+
+
+def test_stretching_one_axis_does_matter() -> None:
+    a, b = _rows([(0, 0), (40, 20)]), _rows([(0, 2), (40, 22)])
+    stretched = np.array([1.0, 4.0])
+    # d² grows 16 times, s² 4 times
+    assert_allclose(oks(a, b, 0.05), [math.exp(-4 / 16)], rtol=0, atol=1e-14)
+    assert_allclose(oks(a * stretched, b * stretched, 0.05), [math.exp(-64 / 64)], rtol=0, atol=1e-14)
+
+
+GOOD = np.zeros((1, 2, 2))
+POINT_ERRORS = [
+    ("two dimensions", np.zeros((4, 2)), r"`points_a` must have the shape \(N, L, 2\), got \(4, 2\)"),
+    ("three coordinates", np.zeros((1, 2, 3)), r"`points_a` must have the shape \(N, L, 2\), got \(1, 2, 3\)"),
+    ("infinite", _rows([(0, 0), (NAN, np.inf)]), r"`points_a` must be finite or nan, got \[nan, inf\]"),
+]
+
+
+@pytest.mark.parametrize("case", POINT_ERRORS, ids=lambda case: case[0])
+@pytest.mark.parametrize("function", [oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck])
+def test_unusable_points_are_an_error_that_names_the_argument(case: tuple, function) -> None:
+    _, points, message = case
+    with pytest.raises(ValueError, match=message):
+        function(points, GOOD)
+    with pytest.raises(ValueError, match=message.replace("points_a", "points_b")):
+        function(GOOD, points)
+    with pytest.raises(ValueError, match=message.replace("points_a", "points_xy")):
+        Keypoints(points)
+
+
+@pytest.mark.parametrize("function", [oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck])
+def test_both_annotators_need_the_same_shape(function) -> None:
+    message = r"`points_a` and `points_b` must have the same shape, got \(1, 2, 2\) and \(1, 3, 2\)"
+    with pytest.raises(ValueError, match=message):
+        function(GOOD, np.zeros((1, 3, 2)))
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "message"),
+    [
+        (np.full(3, 0.1), r"`sigmas` must be one number or have the shape \(2,\), got \(3,\)"),
+        (np.array([0.1, 0.0]), r"`sigmas` must be finite and > 0, got 0.0"),
+        (-0.5, r"`sigmas` must be finite and > 0, got -0.5"),
+        (NAN, r"`sigmas` must be finite and > 0, got nan"),
+    ],
+)
+def test_unusable_sigmas_are_an_error(sigmas: np.ndarray | float, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        oks(GOOD, GOOD, sigmas)
+    with pytest.raises(ValueError, match=message):
+        Keypoints(GOOD, sigmas)
+
+
+@pytest.mark.parametrize("alpha", [0.0, -0.1, NAN, np.inf])
+def test_an_unusable_share_of_the_size_is_an_error(alpha: float) -> None:
+    with pytest.raises(ValueError, match=r"`alpha` must be finite and > 0, got"):
+        keypoints.pck(GOOD, GOOD, alpha)
+
+
+def _crowd(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, np.ndarray, np.ndarray]:
+    """Noisy copies of persons in an order of each annotator's own: the objects, their points, and who they are."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for sample in range(samples):
+        persons = rng.uniform(0, [600, 150], (n, 1, 2)) + rng.uniform(0, [60, 180], (n, 17, 2))
+        for annotator in range(annotators):
+            points = persons + rng.normal(0, [1.0, 4.0], persons.shape)
+            points[rng.random((n, 17)) < 0.2] = NAN
+            order = rng.permutation(n)
+            rows += [(sample, annotator, sample * n + person, points[person]) for person in order]
+    sample, annotator, person = (np.array(column) for column in list(zip(*rows, strict=True))[:3])
+    return Objects(sample, annotator, np.ones_like(sample)), np.array([row[3] for row in rows]), person
+
+
+@pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])
+@pytest.mark.parametrize("similarity", ["iou", "dice"])
+def test_noisy_copies_are_matched_with_their_originals(method: str, similarity: str) -> None:
+    objects, points, person = _crowd(n=8, annotators=3, samples=4, seed=5)
+    overlaps = Keypoints(points, metrics.COCO_SIGMAS).overlaps(objects)
+    assert len(overlaps.i) > 3 * 8 * 4  # persons stand in each other's way
+    unit = metrics.match_objects(objects, overlaps, method=method, similarity=similarity).unit
+    assert_array_equal(unit[:, None] == unit, person[:, None] == person)
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_units_of_crowded_objects_are_the_best_of_all_partitions(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    persons = rng.uniform(0, [9, 3], (2, 1, 2)) + rng.uniform(0, [60, 180], (2, 1, 4, 2)).mean(axis=0)
+    points = np.concatenate([persons + rng.normal(0, [4.0, 12.0], persons.shape) for _ in range(3)])
+    points[rng.random(points.shape[:2]) < 0.2] = NAN
+    annotator = np.repeat([0, 1, 2], 2)
+    objects = Objects(np.zeros(6, np.int64), annotator, np.ones(6, np.int64))
+    rows = points.tolist()
+    weights: list[list[float | None]] = []
+    for i in range(6):
+        similarity = [_oks_by_loop(rows[i], rows[j], [0.2] * 4) for j in range(6)]
+        gains = [(0.0 if math.isnan(value) else value) - 0.5 for value in similarity]
+        weights.append([None if annotator[i] == annotator[j] else gains[j] for j in range(6)])
+    unit = metrics.match_objects(objects, Keypoints(points, 0.2).overlaps(objects)).unit
+    best = best_by_enumeration(weights)
+    assert best.total > 0.0
+    assert total_of(weights, partition_of(unit)) == pytest.approx(best.total, abs=1e-9)
+
+
+@pytest.mark.parametrize("max_points", [1, 50, 50_000])
+@pytest.mark.parametrize("max_pairs", [1, 7, 500_000])
+def test_overlaps_carry_the_similarity_of_all_pairs_whatever_the_size_of_a_chunk(
+    monkeypatch: pytest.MonkeyPatch, max_pairs: int, max_points: int
+) -> None:
+    monkeypatch.setattr(objects_module, "MAX_PAIRS_AT_ONCE", max_pairs)
+    monkeypatch.setattr(keypoints, "_MAX_POINTS_AT_ONCE", max_points)
+    objects, points, _ = _crowd(n=3, annotators=3, samples=2, seed=8)
+    points[4] = NAN
+    sigmas = metrics.COCO_SIGMAS * 2
+    expected = {
+        (i, j): _oks_by_loop(points[i].tolist(), points[j].tolist(), sigmas.tolist())
+        for i in range(len(points))
+        for j in range(i + 1, len(points))
+        if objects.sample[i] == objects.sample[j] and objects.annotator[i] != objects.annotator[j]
+    }
+    expected = {pair: value for pair, value in expected.items() if value >= 1e-12}
+    overlaps = Keypoints(points, sigmas).overlaps(objects)
+    assert list(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True)) == sorted(expected)
+    iou = np.array([expected[pair] for pair in sorted(expected)])
+    assert_allclose(overlaps.similarity("iou"), iou, rtol=0, atol=1e-12)
+    assert_allclose(overlaps.similarity("dice"), 2 * iou / (1 + iou), rtol=0, atol=1e-12)
+    assert_array_equal(overlaps.area, np.ones(len(points)))
+
+
+def test_objects_without_a_common_point_or_far_apart_do_not_overlap() -> None:
+    points = _rows(
+        [(0, 0), (40, 10), NO],  # the annotator 0
+        [NO, NO, (20, 5)],
+        [(0, 1), (40, 11), NO],  # the annotator 1: near the first
+        [(400, 0), (440, 10), NO],
+        [NO, NO, NO],
+    )
+    objects = Objects(np.zeros(5, np.int64), np.array([0, 0, 1, 1, 1]), np.ones(5, np.int64))
+    overlaps = Keypoints(points).overlaps(objects)
+    assert (overlaps.i.tolist(), overlaps.j.tolist()) == ([0], [2])
+
+
+def test_similarities_below_the_least_are_no_overlap() -> None:
+    objects = Objects(np.zeros(2, np.int64), np.array([0, 1]), np.ones(2, np.int64))
+    # s² = 400 and k = 0.1: exp(-d² / 8) falls below 1e-12 at d = 14.87
+    for distance, n_pairs in ((14.8, 1), (14.9, 0)):
+        points = _rows([(0, 0), (40, 10)], [(0, distance), (40, 10 + distance)])
+        assert len(Keypoints(points).overlaps(objects).i) == n_pairs
+
+
+def test_some_of_the_keypoints_are_taken_by_index_and_by_mask() -> None:
+    points = np.arange(12.0).reshape(3, 2, 2)
+    sigmas = np.array([0.1, 0.2])
+    all_of_them = Keypoints(points, sigmas)
+    assert len(all_of_them) == 3
+    for rows in (np.array([2, 0]), np.array([True, False, True])):
+        taken = all_of_them.take(rows)
+        assert_array_equal(taken.points_xy, points[rows])
+        assert_array_equal(taken.sigmas, sigmas)
+    assert len(all_of_them.take(np.empty(0, np.int64))) == 0
+
+
+def test_joined_keypoints_follow_each_other_and_the_shorter_ones_are_padded() -> None:
+    joined = Keypoints(_rows([(1, 2)], [(3, 4)])).joined([Keypoints(_rows([(5, 6), (7, 8)])), Keypoints(GOOD[:0])])
+    assert_array_equal(joined.points_xy, _rows([(1, 2), NO], [(3, 4), NO], [(5, 6), (7, 8)]))
+    assert_array_equal(Keypoints(GOOD).joined([]).points_xy, GOOD)
+    with pytest.raises(ValueError, match=r"Joined keypoints must have the same `sigmas`, got 0.05 and 0.1"):
+        Keypoints(GOOD).joined([Keypoints(GOOD, 0.1)])
+
+
+def test_keypoints_need_as_many_objects() -> None:
+    objects = Objects(*np.zeros((3, 2), np.int64))
+    with pytest.raises(ValueError, match=r"`objects` must have the length 1, got 2"):
+        Keypoints(GOOD).overlaps(objects)
+
+
+def test_overlaps_of_no_keypoints_are_empty() -> None:
+    overlaps = Keypoints(np.empty((0, 17, 2))).overlaps(Objects(*np.zeros((3, 0), np.int64)))
+    assert (len(overlaps.i), len(overlaps.similarity("iou")), len(overlaps.area)) == (0, 0, 0)

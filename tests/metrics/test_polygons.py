@@ -1,0 +1,370 @@
+"""Exact polygons: published cases, closed forms, shapely one polygon at a time, pixel counting, messy rings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from shapely import MultiPolygon, Polygon
+
+from tests.metrics.golden_cases import GOLDEN
+
+from annotator_agreement.metrics import (
+    Objects,
+    Polygons,
+    boxes_as_polygons,
+    dice_from_iou,
+    polygon_intersection,
+    polygons_from_rings,
+)
+from annotator_agreement.metrics import polygons as polygons_module
+from annotator_agreement.metrics.overlaps import iou_from_areas
+from annotator_agreement.metrics.overlay import intersection_measure, overlay
+
+Ring = Sequence[Sequence[float]]
+
+
+def polygons_of(shapes: Sequence[Sequence[Ring]]) -> Polygons:
+    """Polygons from nested lists, as FiftyOne's ``Polyline.points`` has them."""
+    rings = [(number, ring) for number, shape in enumerate(shapes) for ring in shape]
+    points = np.array([point for _, ring in rings for point in ring], dtype=float).reshape(-1, 2)
+    ring_of = np.repeat(np.arange(len(rings)), [len(ring) for _, ring in rings])
+    return polygons_from_rings(points, ring_of, np.array([n for n, _ in rings], dtype=np.int64), len(shapes))
+
+
+def shared(a: Sequence[Ring], b: Sequence[Ring]) -> float:
+    """Area shared by two shapes."""
+    polygons = polygons_of([a, b])
+    return float(polygon_intersection(polygons.geometry[:1], polygons.geometry[1:])[0])
+
+
+def rectangle(x: float, y: float, width: float, height: float) -> Ring:
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+
+
+@pytest.mark.parametrize("case", GOLDEN["polygons"], ids=lambda case: case["name"])
+def test_polygons_of_the_source_documents_have_their_exact_areas(case: dict) -> None:
+    polygons = polygons_of([[np.reshape(case[side], (-1, 2)).tolist()] for side in "ab"])
+    exact = case["exact"]
+    assert_allclose(polygons.area, [exact["area_a"], exact["area_b"]], rtol=1e-14)
+    intersection = polygon_intersection(polygons.geometry[:1], polygons.geometry[1:])
+    assert_allclose(intersection, [exact["intersection"]], rtol=1e-12, atol=0)
+    assert_allclose(iou_from_areas(intersection, *polygons.area[:, None]), [exact["iou"]], rtol=1e-12, atol=0)
+
+
+# (id, rings, area, repaired), by hand
+SHAPES = [
+    ("rectangle", [rectangle(1, 2, 5, 3)], 15, False),
+    ("the other way round", [rectangle(1, 2, 5, 3)[::-1]], 15, False),
+    ("first point at the end again", [[*rectangle(1, 2, 5, 3), (1, 2)]], 15, False),
+    ("every point three times", [np.repeat(rectangle(1, 2, 5, 3), 3, axis=0).tolist()], 15, False),
+    ("outside the image", [rectangle(-7, -2, 5, 3)], 15, False),
+    ("a hole", [rectangle(0, 0, 6, 4), rectangle(1, 1, 2, 2)], 20, False),
+    ("a hole first", [rectangle(1, 1, 2, 2), rectangle(0, 0, 6, 4)], 20, False),
+    ("two parts", [rectangle(0, 0, 6, 4), rectangle(10, 1, 2, 2)], 28, False),
+    ("two parts that share a side", [rectangle(0, 0, 6, 4), rectangle(6, 0, 2, 4)], 32, False),
+    ("a part in a hole", [rectangle(0, 0, 9, 9), rectangle(1, 1, 7, 7), rectangle(3, 3, 2, 1)], 34, False),
+    ("a hole that touches the border", [rectangle(0, 0, 6, 4), rectangle(0, 1, 2, 2)], 20, False),
+    ("a hole that crosses the border", [rectangle(0, 0, 6, 4), rectangle(5, 1, 3, 2)], 24 + 6 - 2 * 2, False),
+    ("three rings over each other", [rectangle(0, 0, 6, 4)] * 3, 24, False),
+    ("twice the same ring", [rectangle(0, 0, 6, 4)] * 2, 0, False),
+    ("bow-tie", [[(0, 0), (4, 6), (4, 0), (0, 6)]], 12, True),
+    ("a loop inside", [[(0, 0), (8, 0), (8, 4), (0, 4), (0, 0), (2, 1), (4, 1), (4, 3), (2, 3), (2, 1)]], 28, True),
+    ("a spike", [[(0, 0), (6, 0), (6, 4), (6, 9), (6, 4), (0, 4)]], 24, True),
+    ("a bow-tie with a spike", [[(0, 0), (4, 6), (4, 0), (4, -5), (4, 0), (0, 6)]], 12, True),
+    ("a bow-tie and a rectangle", [[(0, 0), (4, 6), (4, 0), (0, 6)], rectangle(9, 9, 1, 2)], 14, True),
+    ("no ring", [], 0, False),
+    ("an empty ring", [[], rectangle(0, 0, 6, 4)], 24, True),
+    ("one point", [[(3, 4)]], 0, True),
+    ("two points", [[(3, 4), (5, 9)]], 0, True),
+    ("two points and back", [[(3, 4), (5, 9), (3, 4)]], 0, True),
+    ("one point many times", [[(3, 4)] * 7], 0, True),
+    ("all points on a line", [[(0, 0), (2, 1), (4, 2), (6, 3)]], 0, True),
+    ("to and fro", [[(0, 0), (4, 1), (0, 0), (4, 1)]], 0, True),
+]
+
+
+@pytest.mark.parametrize("case", SHAPES, ids=lambda case: case[0])
+def test_rings_enclose_the_area_computed_by_hand(case: tuple) -> None:
+    _, rings, area, repaired = case
+    polygons = polygons_of([rings])
+    assert_allclose(polygons.area, [area], rtol=0, atol=1e-12)
+    assert polygons.repaired.tolist() == [repaired]
+    assert shapely.is_valid(polygons.geometry).all()
+    assert isinstance(polygons.geometry[0], Polygon | MultiPolygon)
+    assert polygons.geometry[0].is_empty == (area == 0)
+    assert_allclose(polygons.bounds, [polygons.geometry[0].bounds if area else (0, 0, 0, 0)], rtol=0, atol=0)
+
+
+def test_shapes_do_not_mix() -> None:
+    one_by_one = [polygons_of([rings]) for _, rings, _, _ in SHAPES]
+    together = polygons_of([rings for _, rings, _, _ in SHAPES])
+    assert len(together) == len(SHAPES)
+    assert shapely.equals(together.geometry, [polygons.geometry[0] for polygons in one_by_one]).all()
+    assert_array_equal(together.area, [polygons.area[0] for polygons in one_by_one])
+    assert_array_equal(together.repaired, [polygons.repaired[0] for polygons in one_by_one])
+    assert_array_equal(together.area, [area for _, _, area, _ in SHAPES])
+
+
+def test_no_shapes_are_an_empty_column() -> None:
+    none = polygons_of([])
+    assert len(none) == 0
+    assert none.bounds.shape == (0, 4)
+    assert polygon_intersection(none.geometry, none.geometry).shape == (0,)
+
+
+def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
+    polygons = polygons_of([rings for _, rings, _, _ in SHAPES])
+    odd = np.arange(len(SHAPES)) % 2 == 1
+    joined = polygons.take(odd).joined([polygons.take(np.flatnonzero(~odd))])
+    back = joined.take(np.argsort(np.r_[np.flatnonzero(odd), np.flatnonzero(~odd)]))
+    for name in ("geometry", "area", "bounds", "repaired"):
+        assert_array_equal(getattr(back, name), getattr(polygons, name))
+
+
+# (id, a, b, shared area), by hand
+PAIRS = [
+    ("shifted squares", [rectangle(0, 0, 10, 10)], [rectangle(4, 3, 10, 10)], 6 * 7),
+    ("hole against full", [rectangle(0, 0, 6, 4), rectangle(1, 1, 2, 2)], [rectangle(0, 0, 6, 4)], 20),
+    ("inside the hole", [rectangle(0, 0, 6, 4), rectangle(1, 1, 2, 2)], [rectangle(1, 1, 2, 2)], 0),
+    ("nested", [rectangle(0, 0, 6, 4)], [rectangle(1, 1, 2, 2)], 4),
+    ("touching sides", [rectangle(0, 0, 6, 4)], [rectangle(6, 0, 2, 4)], 0),
+    ("touching corners", [rectangle(0, 0, 6, 4)], [rectangle(6, 4, 2, 4)], 0),
+    ("touching slopes", [[(0, 0), (7, 0), (0, 3)]], [[(7, 0), (7, 3), (0, 3)]], 0),
+    ("bounds meet, shapes do not", [[(0, 0), (7, 0), (0, 3)]], [[(7, 1), (7, 3), (2, 3)]], 0),
+    ("apart", [rectangle(0, 0, 6, 4)], [rectangle(9, 9, 6, 4)], 0),
+    ("against a triangle", [rectangle(0, 0, 6, 4)], [[(0, 0), (6, 0), (0, 4)]], 12),
+    ("two parts against a bar", [rectangle(0, 0, 1, 9), rectangle(3, 0, 2, 9)], [rectangle(-5, 4, 20, 2)], 6),
+    ("the same from another point", [rectangle(0, 0, 6, 4)], [[(6, 4), (0, 4), (0, 0), (6, 0)]], 24),
+    ("empty", [], [rectangle(0, 0, 6, 4)], 0),
+    ("both empty", [], [], 0),
+    ("lobes of a bow-tie", [[(0, 0), (4, 6), (4, 0), (0, 6)]], [rectangle(0, 0, 2, 6)], 6),
+]
+
+
+@pytest.mark.parametrize("case", PAIRS, ids=lambda case: case[0])
+@pytest.mark.parametrize("origin", [(0, 0), (100_000, -3_000)], ids=["here", "far from the origin"])
+def test_pairs_share_the_area_computed_by_hand(case: tuple, origin: tuple) -> None:
+    _, a, b, area = case
+    a, b = ([np.add(ring, origin).tolist() for ring in rings] for rings in (a, b))
+    assert shared(a, b) == pytest.approx(area, rel=1e-12, abs=0)  # shapes that only touch share exactly nothing
+    assert shared(b, a) == pytest.approx(area, rel=1e-12, abs=0)
+
+
+def test_an_equal_copy_agrees_exactly() -> None:
+    rings = [rings for _, rings, area, _ in SHAPES if area]
+    a, b = polygons_of(rings), polygons_of(rings)
+    intersection = polygon_intersection(a.geometry, b.geometry)
+    assert_array_equal(iou_from_areas(intersection, a.area, b.area), np.ones(len(rings)))
+
+
+def blobs(n: int, n_vertices: int, seed: int) -> list[list[Ring]]:
+    """Shapes round a point near (50, 30), wider than high."""
+    rng = np.random.default_rng(seed)
+    angle = np.sort(rng.uniform(0, 2 * np.pi, (n, n_vertices)), axis=1)
+    radius = rng.uniform(5, 15, (n, n_vertices))
+    x = 50 + rng.normal(0, 6, (n, 1)) + 2 * radius * np.cos(angle)
+    y = 30 + rng.normal(0, 6, (n, 1)) + radius * np.sin(angle)
+    return [[ring] for ring in np.stack([x, y], axis=-1).tolist()]
+
+
+@pytest.mark.parametrize("n_vertices", [3, 8, 40])
+def test_many_pairs_share_what_shapely_finds_one_by_one(n_vertices: int) -> None:
+    # as many pairs as several blocks of pairs and of polygons
+    a, b = polygons_of(blobs(1100, n_vertices, 1)), polygons_of(blobs(1100, n_vertices, 2))
+    expected = [p.intersection(q).area for p, q in zip(a.geometry, b.geometry, strict=True)]
+    assert_allclose(polygon_intersection(a.geometry, b.geometry), expected, rtol=1e-10, atol=1e-10)
+    assert_allclose(polygon_intersection(b.geometry, a.geometry), expected, rtol=1e-10, atol=1e-10)
+
+
+def test_large_polygons_share_what_shapely_finds(monkeypatch: pytest.MonkeyPatch) -> None:
+    a, b = polygons_of(blobs(30, 60, 3)), polygons_of(blobs(30, 60, 4))
+    expected = [p.intersection(q).area for p, q in zip(a.geometry, b.geometry, strict=True)]
+    monkeypatch.setattr(polygons_module, "MAX_EDGE_PAIRS", 1000)
+    assert_allclose(polygon_intersection(a.geometry, b.geometry), expected, rtol=1e-12)
+
+
+def test_discs_share_the_area_of_a_lens() -> None:
+    angle = np.linspace(0, 2 * np.pi, 2000, endpoint=False)
+    disc = 10 * np.column_stack([np.cos(angle), np.sin(angle)])
+    distance = 12.0
+    lens = 2 * 100 * np.arccos(distance / 20) - distance / 2 * np.sqrt(4 * 100 - distance**2)
+    assert shared([disc.tolist()], [np.add(disc, (distance, 0)).tolist()]) == pytest.approx(lens, rel=1e-5)
+
+
+def test_boxes_become_polygons_with_their_area() -> None:
+    boxes = np.array([[1, 2, 6, 5], [0, 0, 0, 4], [3, 3, 3, 3], [-4, -2, -1, 2.0]])
+    geometry = boxes_as_polygons(boxes)
+    assert_array_equal(shapely.area(geometry), [15, 0, 0, 12])
+    assert shapely.is_empty(geometry).tolist() == [False, True, True, False]
+    assert_array_equal(shapely.bounds(geometry)[[0, 3]], boxes[[0, 3]])
+    triangle = polygons_of([[[(1, 2), (6, 2), (1, 5)]]] * 4)
+    assert_allclose(polygon_intersection(geometry, triangle.geometry), [7.5, 0, 0, 0], rtol=1e-14)
+    assert boxes_as_polygons(np.zeros((0, 4))).shape == (0,)
+
+
+def test_overlaps_are_those_of_annotators_on_one_sample() -> None:
+    square, half = [rectangle(0, 0, 4, 4)], [[(0, 0), (4, 0), (0, 4)]]
+    polygons = polygons_of([square, half, [rectangle(9, 9, 1, 1)], square, half])
+    objects = Objects(np.array([0, 0, 0, 1, 1]), np.array([0, 1, 1, 0, 1]), np.zeros(5, np.int64))
+    found = polygons.overlaps(objects)
+    assert_array_equal(np.column_stack([found.i, found.j]), [[0, 1], [3, 4]])
+    assert_allclose(found.intersection, [8, 8], rtol=1e-14)
+    assert_allclose(found.similarity("iou"), [0.5, 0.5], rtol=1e-14)
+    assert_allclose(found.similarity("dice"), dice_from_iou(np.array([0.5, 0.5])), rtol=1e-14)
+
+
+# --- rectilinear polygons, whose pixels can be counted
+
+
+def _outline(pixels: np.ndarray) -> list[Ring]:
+    """The border of a set of pixels as one ring for each, which even-odd adds up."""
+    return [rectangle(float(x), float(y), 1, 1) for y, x in np.argwhere(pixels)]
+
+
+@settings(max_examples=40, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000))
+def test_sets_of_pixels_share_the_pixels_they_share(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    a, b = rng.random((2, 5, 8)) < rng.uniform(0.2, 0.9)
+    polygons = polygons_of([_outline(a), _outline(b)])
+    assert_allclose(polygons.area, [a.sum(), b.sum()], rtol=0, atol=1e-12)
+    intersection = polygon_intersection(polygons.geometry[:1], polygons.geometry[1:])
+    assert_allclose(intersection, [(a & b).sum()], rtol=0, atol=1e-10)
+
+
+def _inside(rings: Sequence[Ring], x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Even-odd rule at some points, by counting the edges above them."""
+    odd = np.zeros(x.shape, np.bool_)
+    for ring in rings:
+        for (x0, y0), (x1, y1) in zip(ring, [*ring[1:], ring[0]], strict=True):
+            if x0 != x1:
+                odd ^= ((x0 <= x) != (x1 <= x)) & (y < y0 + (x - x0) * (y1 - y0) / (x1 - x0))
+    return odd
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(st.integers(0, 10_000))
+def test_rings_of_any_kind_enclose_the_points_that_an_odd_number_of_edges_lies_above(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    rings = [rng.integers(0, [12, 8], (rng.integers(3, 9), 2)).tolist() for _ in range(rng.integers(1, 4))]
+    x, y = rng.uniform(0, [[12], [8]], (2, 400))
+    geometry = polygons_of([rings]).geometry[0]
+    border = shapely.union_all([shapely.LineString([*ring, ring[0]]) for ring in rings])
+    clear = shapely.distance(border, shapely.points(x, y)) > 1e-6
+    found = shapely.contains_xy(geometry, x, y)
+    assert_array_equal(found[clear], _inside(rings, x, y)[clear])
+
+
+coordinates = st.one_of(st.integers(-2, 4).map(float), st.floats(-1.5, 3.0, width=32))
+
+
+@st.composite
+def messy_rings(draw: st.DrawFn) -> list[Ring]:
+    """Rings as nobody should draw them: repeated points, spikes, no area, all on a line, too few points."""
+    points = draw(st.lists(st.tuples(coordinates, coordinates), min_size=1, max_size=5))
+    ring = st.lists(st.sampled_from(points), min_size=0, max_size=9)
+    return draw(st.lists(st.one_of(ring, st.just(points)), min_size=0, max_size=4))
+
+
+@settings(max_examples=300, deadline=None, derandomize=True)
+@given(messy_rings(), messy_rings())
+def test_messy_rings_never_fail_and_share_at_most_the_smaller_area(a: list[Ring], b: list[Ring]) -> None:
+    polygons = polygons_of([a, b])
+    assert shapely.is_valid(polygons.geometry).all()
+    assert np.isin(shapely.get_type_id(polygons.geometry), (3, 6)).all()
+    first, second = polygons.geometry[:1], polygons.geometry[1:]
+    intersection = polygon_intersection(first, second)
+    assert 0 <= intersection[0] <= polygons.area.min()
+    assert_allclose(polygon_intersection(second, first), intersection, rtol=1e-9, atol=1e-12)
+    expected = shapely.area(shapely.intersection(first, second))
+    assert_allclose(intersection, expected, rtol=1e-9, atol=1e-12)
+    assert_array_equal(polygon_intersection(first, first), polygons.area[:1])
+
+
+def test_an_almost_vertical_edge_does_no_harm() -> None:
+    steep = [[(0, 0), (5e-324, 4), (-6, 4), (-6, 0)]]
+    assert shared(steep, [rectangle(-3, 1, 9, 1)]) == pytest.approx(3, rel=1e-12)
+
+
+def test_a_pair_on_which_geos_gives_up_is_computed_on_a_grid() -> None:
+    # a bow-tie that nobody repaired
+    bad = Polygon([(0, 0), (4, 6), (4, 0), (0, 6)])
+    good = Polygon(rectangle(0, 0, 2, 6))
+    with pytest.raises(shapely.GEOSException):
+        bad.intersection(Polygon([(1, -1), (3, -1), (3, 7), (1, 7), (2, 3)]))
+    knot = Polygon([(1, -1), (3, -1), (3, 7), (1, 7), (2, 3)])
+    a, b = np.array([good, bad, good, good, bad]), np.array([good, knot, bad, good, knot])
+    expected = [p.intersection(q).area for p, q in zip(shapely.make_valid(a), shapely.make_valid(b), strict=True)]
+    assert_allclose(intersection_measure(shapely.area, a, b), expected, rtol=1e-8)
+    differences = overlay(shapely.symmetric_difference, a, b)
+    expected = [p.symmetric_difference(q).area for p, q in zip(*map(shapely.make_valid, (a, b)), strict=True)]
+    assert_allclose(shapely.area(differences), expected, rtol=1e-8, atol=1e-12)
+
+
+POINTS = np.array(rectangle(0, 0, 6, 4), dtype=float)
+ZEROS = np.zeros(4, np.int64)
+ERRORS = [
+    (
+        "three columns",
+        (np.zeros((4, 3)), ZEROS, ZEROS[:1], 1),
+        r"`points_xy` must have the shape \(V, 2\)",
+    ),
+    ("nan", (POINTS * [1, np.nan], ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[0.0, nan\]"),
+    ("infinite", (np.add(POINTS, (np.inf, 0)), ZEROS, ZEROS[:1], 1), r"`points_xy` must be finite, got \[inf, 0.0\]"),
+    ("too few rings", (POINTS, ZEROS[:3], ZEROS[:1], 1), r"`ring` must have the shape \(4,\), got \(3,\)"),
+    ("descending", (POINTS, np.array([1, 1, 0, 0]), ZEROS[:2], 1), "`ring` must be ascending integers from 0 to 1"),
+    (
+        "no such ring",
+        (POINTS, ZEROS + 1, ZEROS[:1], 1),
+        "`ring` must be ascending integers from 0 to 0, got",
+    ),
+    ("no such shape", (POINTS, ZEROS, ZEROS[:1] + 2, 2), "`shape` must be ascending integers from 0 to 1"),
+    ("fractions", (POINTS, ZEROS + 0.5, ZEROS[:1], 1), "`ring` must be ascending integers from 0 to 0, got float64"),
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
+def test_unusable_columns_are_an_error_that_names_the_argument(case: tuple) -> None:
+    _, arguments, message = case
+    with pytest.raises(ValueError, match=message):
+        polygons_from_rings(*arguments)
+
+
+def test_columns_of_different_length_are_an_error() -> None:
+    geometry = polygons_of([[rectangle(0, 0, 1, 1)]] * 3).geometry
+    with pytest.raises(ValueError, match="`a` and `b` must have the same length, got 1 and 2"):
+        polygon_intersection(geometry[:1], geometry[1:])
+
+
+def test_polygons_of_lvis_have_the_areas_and_overlaps_that_shapely_finds_one_by_one(shared_data: Path) -> None:
+    data = json.loads((shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json").read_text())
+    entries = sorted(data["annotations"], key=lambda entry: (entry["image_id"], entry["rater_id"]))
+    shapes = [[np.reshape(ring, (-1, 2)).tolist() for ring in entry["segmentation"]] for entry in entries]
+    polygons = polygons_of(shapes)
+    expected = []
+    for shape in shapes:
+        rings = [shapely.make_valid(Polygon(ring)) for ring in shape]
+        area = rings[0]
+        for ring in rings[1:]:
+            area = area.symmetric_difference(ring)
+        expected.append(area)
+    assert_allclose(polygons.area, [area.area for area in expected], rtol=1e-10, atol=1e-9)
+    # the areas that the data set itself has are those of pixels
+    whole = np.array([entry["area"] for entry in entries])
+    assert np.median(np.abs(polygons.area - whole) / whole) < 0.02
+
+    _, sample = np.unique([entry["image_id"] for entry in entries], return_inverse=True)
+    _, annotator = np.unique([entry["rater_id"] for entry in entries], return_inverse=True)
+    found = polygons.overlaps(Objects(sample, annotator, np.zeros(len(sample), np.int64)))
+    rows = np.random.default_rng(5).permutation(len(found.i))[:500]
+    one_by_one = [expected[i].intersection(expected[j]).area for i, j in zip(found.i[rows], found.j[rows], strict=True)]
+    assert_allclose(found.intersection[rows], one_by_one, rtol=1e-8, atol=1e-9)
+    assert len(found.i) > 2000

@@ -1,0 +1,261 @@
+"""Krippendorff's alpha at all levels: published tables, an independent package, pair loops, stability."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings, tables
+
+from annotator_agreement.metrics import krippendorff_alpha
+
+LEVELS = ("nominal", "ordinal", "interval", "ratio")
+few = settings(max_examples=100, deadline=None, derandomize=True)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("name", ["krippendorff_2011", "wikipedia"])
+def test_published_tables_have_the_published_alpha(name: str, level: str) -> None:
+    alpha = krippendorff_alpha(published_ratings(name), level=level)
+    assert_allclose(alpha, PUBLISHED[name]["alpha"][level], rtol=0, atol=5e-7)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("seed", range(40))
+def test_alpha_is_what_the_krippendorff_package_says(seed: int, level: str) -> None:
+    krippendorff = pytest.importorskip("krippendorff")
+    table = random_ratings(seed)
+    if seed % 2:  # real values, the smallest 0
+        table = np.round(table * np.random.default_rng(seed).lognormal(0, 0.7, table.shape), 1)
+        table -= np.nanmin(table)
+    expected = krippendorff.alpha(reliability_data=table.T, level_of_measurement=level)
+    assert_allclose(krippendorff_alpha(table, level=level), expected, rtol=0, atol=1e-12)
+
+
+def _ordinal(c: float, k: float, ratings: list[float], domain: list[float]) -> float:
+    low, high = sorted([domain.index(c), domain.index(k)])
+    between = sum(ratings.count(g) for g in domain[low : high + 1])
+    return (between - (ratings.count(c) + ratings.count(k)) / 2) ** 2
+
+
+def _by_pairs(table: np.ndarray, level: str, domain: list[float]) -> float:
+    """The definition: all ordered pairs of ratings of one unit, and of all units."""
+    units = [row[~np.isnan(row)].tolist() for row in table]
+    units = [row for row in units if len(row) >= 2]
+    ratings = [value for row in units for value in row]
+    difference = {
+        "nominal": lambda c, k: float(c != k),
+        "ordinal": lambda c, k: _ordinal(c, k, ratings, domain),
+        "interval": lambda c, k: (c - k) ** 2,
+        "ratio": lambda c, k: ((c - k) / (c + k)) ** 2 if c + k else 0.0,
+    }[level]
+    n = len(ratings)
+    observed = sum(sum(difference(*pair) for pair in permutations(row, 2)) / (len(row) - 1) for row in units)
+    expected = sum(difference(*pair) for pair in permutations(ratings, 2))
+    return 1 - (n - 1) * observed / expected if expected else NAN
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@few
+@given(tables([0.0, 1.0, 2.5, 6.0]))
+def test_alpha_is_its_definition_over_all_pairs_of_ratings(level: str, table: np.ndarray) -> None:
+    expected = _by_pairs(table, level, [0.0, 1.0, 2.5, 6.0])
+    assert_allclose(krippendorff_alpha(table, level=level), expected, rtol=0, atol=1e-11)
+
+
+@few
+@given(tables([1.0, 2.0, 3.0, 4.0]), st.permutations([1.0, 2.0, 3.0, 4.0]))
+def test_the_order_of_the_domain_is_that_of_ordinal_alpha(table: np.ndarray, domain: list) -> None:
+    expected = _by_pairs(table, "ordinal", list(domain))
+    assert_allclose(krippendorff_alpha(table, level="ordinal", domain=domain), expected, rtol=0, atol=1e-11)
+
+
+def test_categories_that_nobody_used_change_nothing() -> None:
+    table = published_ratings("krippendorff_2011")
+    wide = krippendorff_alpha(table, level="ordinal", domain=[-3, 0, 1, 2, 2.5, 3, 4, 5, 9])
+    assert_allclose(wide, PUBLISHED["krippendorff_2011"]["alpha"]["ordinal"], rtol=0, atol=5e-7)
+
+
+UNDEFINED = [
+    ("no units", np.zeros((0, 3))),
+    ("no annotators", np.zeros((3, 0))),
+    ("one annotator", np.array([[1.0], [2.0]])),
+    ("nobody rated", np.full((2, 3), NAN)),
+    ("no unit with two ratings", np.array([[1, NAN], [NAN, 2.0]])),
+    ("all ratings equal", np.array([[3, 3], [3, 3.0]])),
+    ("all ratings zero", np.zeros((2, 2))),
+    ("all equal in the units that count", np.array([[1, 1], [2, NAN]])),
+]
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@pytest.mark.parametrize("case", UNDEFINED, ids=lambda case: case[0])
+def test_alpha_without_variation_is_nan_and_silent(case: tuple, level: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert np.isnan(krippendorff_alpha(case[1], level=level))
+
+
+@few
+@given(tables([0.0, 1.0, 2.0, 5.0]), st.floats(0.01, 100), st.floats(-100, 100))
+def test_interval_alpha_does_not_depend_on_zero_and_unit(table: np.ndarray, scale: float, zero: float) -> None:
+    expected = krippendorff_alpha(table, level="interval")
+    assert_allclose(krippendorff_alpha(zero - scale * table, level="interval"), expected, rtol=0, atol=1e-9)
+
+
+@few
+@given(tables([0.0, 1.0, 2.0, 5.0]), st.floats(1e-6, 1e6))
+def test_ratio_alpha_does_not_depend_on_the_unit(table: np.ndarray, scale: float) -> None:
+    expected = krippendorff_alpha(table, level="ratio")
+    assert_allclose(krippendorff_alpha(scale * table, level="ratio"), expected, rtol=0, atol=1e-11)
+
+
+@few
+@given(tables([0.0, 1.0, 2.0, 5.0]))
+def test_ordinal_alpha_depends_on_the_order_of_values_only(table: np.ndarray) -> None:
+    expected = krippendorff_alpha(table, level="ordinal")
+    for other in (np.exp(table), table**3 - 7):
+        assert_allclose(krippendorff_alpha(other, level="ordinal"), expected, rtol=0, atol=1e-12)
+    reverse = krippendorff_alpha(table, level="ordinal", domain=[5, 2, 1, 0])
+    assert_allclose(reverse, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("level", LEVELS)
+@few
+@given(tables([0.0, 1.0, 2.0, 5.0]), st.randoms(use_true_random=False))
+def test_the_order_of_units_and_annotators_does_not_matter(level: str, table: np.ndarray, random) -> None:
+    units, annotators = list(range(len(table))), list(range(table.shape[1]))
+    random.shuffle(units)
+    random.shuffle(annotators)
+    expected = krippendorff_alpha(table, level=level)
+    assert_allclose(krippendorff_alpha(table[units][:, annotators], level=level), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("zero", [1e9, -1e9, 2.0**50])
+def test_a_large_mean_costs_interval_alpha_no_digits(zero: float) -> None:
+    table = random_ratings(3)
+    shifted = table / 4 + zero  # quarters are exact up to 2 ** 51
+    expected = krippendorff_alpha(table, level="interval")
+    assert_allclose(krippendorff_alpha(shifted, level="interval"), expected, rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("unit", [1e-200, 1e200])
+def test_very_small_and_large_values_do_not_overflow(unit: float) -> None:
+    table = random_ratings(3)
+    for level in ("interval", "ratio"):
+        expected = krippendorff_alpha(table, level=level)
+        assert_allclose(krippendorff_alpha(table * unit, level=level), expected, rtol=0, atol=1e-12)
+
+
+# (id, smallest, largest value): ratios near 1, moderate, and beyond what any rating has
+RANGES = [
+    ("a part in 1e9", 1e9, 1e9 + 1),
+    ("one per cent", 1.0, 1.01),
+    ("a hundred", 0.1, 10.0),
+    ("300 decades", 1e-150, 1e150),
+]
+
+
+@pytest.mark.parametrize("with_zeros", [False, True])
+@pytest.mark.parametrize("case", RANGES, ids=lambda case: case[0])
+def test_ratio_alpha_of_many_different_values_is_the_sum_over_their_pairs(case: tuple, with_zeros: bool) -> None:
+    _, low, high = case
+    rng = np.random.default_rng(5)
+    position = np.clip(rng.random((3000, 1)) + rng.normal(0, 0.1, (3000, 3)), 0, 1)
+    table = low + position * (high - low) if high / low < 2 else low * (high / low) ** position
+    if with_zeros:
+        table[rng.random(table.shape) < 0.01] = 0.0
+    values = table.ravel()
+    total, within = 0.0, 0.0
+    with np.errstate(invalid="ignore"):
+        for start in range(0, len(values), 500):
+            part = values[start : start + 500, None]
+            total += float(np.nansum(((part - values) / (part + values)) ** 2))
+        for i, j in permutations(range(3), 2):
+            within += float(np.nansum(((table[:, i] - table[:, j]) / (table[:, i] + table[:, j])) ** 2))
+    expected = 1 - (len(values) - 1) * (within / 2) / total
+    assert_allclose(krippendorff_alpha(table, level="ratio"), expected, rtol=0, atol=1e-11)
+
+
+def test_many_different_values_take_no_matrix() -> None:
+    """A matrix of all pairs of these values would take 80 GB."""
+    rng = np.random.default_rng(0)
+    truth = rng.gamma(2, 10, (50_000, 1))
+    table = truth * rng.lognormal(0, 0.1, (50_000, 2))
+    # levels of one log-normal truth agree in the order of what they forgive
+    alpha = {level: krippendorff_alpha(table, level=level) for level in LEVELS}
+    assert alpha["nominal"] == 0.0
+    spearman = np.corrcoef(*np.argsort(np.argsort(table, axis=0), axis=0).T)[0, 1]
+    assert_allclose(alpha["ordinal"], spearman, rtol=0, atol=1e-3)
+    assert_allclose(alpha["interval"], np.corrcoef(*table.T)[0, 1], rtol=0, atol=1e-3)
+    assert 0.9 < alpha["ratio"] < 1
+
+
+ERRORS = [
+    ("unknown level", np.ones((2, 2)), {"level": "metric"}, r"`level` must be one of nominal, .*, got 'metric'"),
+    (
+        "domain of intervals",
+        np.ones((2, 2)),
+        {"level": "interval", "domain": [1]},
+        "`domain` must be None unless `level` is 'ordinal', got the level 'interval'",
+    ),
+    (
+        "rating outside the domain",
+        np.array([[1, 2], [4, 5.0]]),
+        {"level": "ordinal", "domain": [2, 1]},
+        r"`domain` must contain every rating, got none of \[4.0, 5.0\] \(2\)",
+    ),
+    (
+        "empty domain",
+        np.array([[1, 2.0]]),
+        {"level": "ordinal", "domain": []},
+        r"`domain` must contain every rating, got none of \[1.0, 2.0\] \(2\)",
+    ),
+    (
+        "domain with a category twice",
+        np.ones((2, 2)),
+        {"level": "ordinal", "domain": [1, 2, 1]},
+        r"`domain` must be different, got \[1.0\] more than once",
+    ),
+    (
+        "domain with nan",
+        np.ones((2, 2)),
+        {"level": "ordinal", "domain": [1, NAN]},
+        r"`domain` must be a list of finite numbers, got \[1, nan\]",
+    ),
+    (
+        "negative ratio",
+        np.array([[1, -2], [1, 1.0]]),
+        {"level": "ratio"},
+        "`ratings` must be >= 0 at the level 'ratio', got -2.0",
+    ),
+    *[
+        (f"infinite, {level}", np.array([[1, np.inf]]), {"level": level}, "`ratings` must be finite or nan, got inf")
+        for level in LEVELS
+    ],
+    *[
+        (f"no table, {level}", np.ones(3), {"level": level}, r"`ratings` must have the shape \(U, R\), got \(3,\)")
+        for level in LEVELS
+    ],
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
+def test_unusable_arguments_are_an_error_that_names_them(case: tuple) -> None:
+    _, table, options, message = case
+    with pytest.raises(ValueError, match=message):
+        krippendorff_alpha(table, **options)
+
+
+def test_the_table_is_not_changed() -> None:
+    table = published_ratings("krippendorff_2011")
+    before = table.copy()
+    for level in LEVELS:
+        krippendorff_alpha(table, level=level)
+    assert_array_equal(table, before)

@@ -1,0 +1,237 @@
+"""Agreement of sets of tags, against NLTK, loops over pairs of Python sets, and cases by hand."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import combinations, permutations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.metrics.rating_tables import NAN
+
+from annotator_agreement.metrics import TagSets, krippendorff_alpha, mean_jaccard, set_alpha, sets, tag_alpha
+
+few = settings(max_examples=150, deadline=None, derandomize=True)
+
+#: units; each has the set of every annotator, None where one did not rate
+Units = list[list[set[int] | None]]
+
+
+def _columns(units: Units) -> list[np.ndarray]:
+    rows = [
+        (u, annotator, tag)
+        for u, row in enumerate(units)
+        for annotator, tags in enumerate(row)
+        if tags is not None
+        for tag in (sorted(tags) or [-1])
+    ]
+    return list(np.array(rows, dtype=np.int64).reshape(-1, 3).T)
+
+
+def _sets(units: Units) -> TagSets:
+    return TagSets.from_columns(*_columns(units), n_units=len(units), n_tags=4)
+
+
+def _jaccard(a: set, b: set) -> float:
+    return len(a & b) / len(a | b) if a | b else 1.0
+
+
+def _masi(a: set, b: set) -> float:
+    if a == b:
+        return 1.0
+    if a < b or b < a:
+        return _jaccard(a, b) * 2 / 3
+    return _jaccard(a, b) / 3
+
+
+LIKENESS = {"jaccard": _jaccard, "masi": _masi}
+
+
+def _alpha_by_pairs(units: Units, distance: str) -> float:
+    rated = [[tags for tags in row if tags is not None] for row in units]
+    rated = [row for row in rated if len(row) >= 2]
+    every = [tags for row in rated for tags in row]
+    observed = sum(sum(1 - LIKENESS[distance](a, b) for a, b in permutations(row, 2)) / (len(row) - 1) for row in rated)
+    expected = sum(1 - LIKENESS[distance](a, b) for a, b in permutations(every, 2))
+    return 1 - (len(every) - 1) * observed / expected if expected else NAN
+
+
+tag_set = st.one_of(st.none(), st.sets(st.integers(0, 3), max_size=4))
+many_units = st.integers(1, 4).flatmap(
+    lambda n: st.lists(st.lists(tag_set, min_size=n, max_size=n), min_size=1, max_size=7)
+)
+
+
+@few
+@given(many_units)
+def test_mean_jaccard_is_the_mean_over_pairs_of_annotators(units: Units) -> None:
+    pairs = [[_jaccard(a, b) for a, b in combinations([s for s in row if s is not None], 2)] for row in units]
+    expected = [np.mean(values) if values else NAN for values in pairs]
+    assert_allclose(mean_jaccard(_sets(units)), expected, rtol=0, atol=1e-12)
+
+
+@few
+@given(many_units)
+def test_alpha_of_a_tag_is_that_of_given_or_not_given(units: Units) -> None:
+    expected = [
+        krippendorff_alpha(np.array([[NAN if s is None else float(tag in s) for s in row] for row in units]))
+        for tag in range(4)
+    ]
+    assert_allclose(tag_alpha(_sets(units)), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("distance", ["masi", "jaccard"])
+@few
+@given(many_units)
+def test_alpha_of_sets_is_its_definition_over_all_pairs(distance: str, units: Units) -> None:
+    expected = _alpha_by_pairs(units, distance)
+    assert_allclose(set_alpha(_sets(units), distance=distance), expected, rtol=0, atol=1e-11)
+
+
+def _random_units(seed: int, least: int = 1) -> Units:
+    """Sets of at least so many tags by three annotators; some are missing."""
+    rng = np.random.default_rng(seed)
+    units: Units = []
+    for _ in range(25):
+        truth = set(rng.choice(4, int(rng.integers(max(least, 1), 4)), replace=False).tolist())
+        row = [truth ^ set(np.flatnonzero(rng.random(4) < 0.2).tolist()) for _ in range(3)]
+        units.append([None if rng.random() < 0.2 or len(tags) < least else tags for tags in row])
+    return units
+
+
+@pytest.mark.parametrize("distance", ["masi", "jaccard"])
+@pytest.mark.parametrize("seed", range(20))
+def test_alpha_of_sets_is_what_nltk_says(seed: int, distance: str) -> None:
+    nltk = pytest.importorskip("nltk.metrics")
+    units = _random_units(seed)  # without empty sets: NLTK divides by zero
+    rows = [
+        (f"annotator {r}", f"unit {u}", frozenset(tags))
+        for u, row in enumerate(units)
+        for r, tags in enumerate(row)
+        if tags is not None
+    ]
+    task = nltk.agreement.AnnotationTask(data=rows, distance=getattr(nltk, f"{distance}_distance"))
+    assert_allclose(set_alpha(_sets(units), distance=distance), task.alpha(), rtol=0, atol=1e-12)
+
+
+# (id, units, mean Jaccard, alpha with MASI, alpha with Jaccard), by hand
+CASES: list[tuple[str, Units, list[float], float, float]] = [
+    ("no units", [], [], NAN, NAN),
+    ("nobody rated", [[None, None]], [NAN], NAN, NAN),
+    ("one annotator", [[{0}], [{1}]], [NAN, NAN], NAN, NAN),
+    ("no unit with two sets", [[{0}, None], [None, {1}]], [NAN, NAN], NAN, NAN),
+    ("all sets equal", [[{0, 1}, {1, 0}], [{0, 1}, {0, 1}]], [1, 1], NAN, NAN),
+    ("all sets empty", [[set(), set()], [set(), set()]], [1, 1], NAN, NAN),
+    ("equal where it counts", [[{0}, {0}], [{1}, None]], [1, NAN], NAN, NAN),
+    ("empty against a tag", [[set(), {0}], [{0}, {0}]], [0, 1], 0.0, 0.0),
+    ("empty and tag, always the same", [[set(), set()], [{2}, {2}]], [1, 1], 1.0, 1.0),
+    # observed 2 (2/3 and 1/2), expected of {0}, {0 1}, {3}, {3}: 2 (2/3 and 1/2) + 2 · 4
+    ("one contains the other", [[{0}, {0, 1}], [{3}, {3}]], [0.5, 1], 1 - 3 * (4 / 3) / (4 / 3 + 8), 1 - 3 / 9),
+    # observed 2 (8/9 and 2/3), expected 2 (8/9 and 2/3) + 2 · 4
+    ("overlap", [[{0, 1}, {1, 2}], [{3}, {3}]], [1 / 3, 1], 1 - 3 * (16 / 9) / (16 / 9 + 8), 1 - 4 / (4 / 3 + 8)),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_edge_cases_have_the_value_computed_by_hand(case: tuple) -> None:
+    _, units, jaccard, masi_alpha, jaccard_alpha = case
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        tags = _sets(units)
+        assert_allclose(mean_jaccard(tags), jaccard, rtol=0, atol=1e-14)
+        assert_allclose(set_alpha(tags), masi_alpha, rtol=0, atol=1e-14)
+        assert_allclose(set_alpha(tags, distance="jaccard"), jaccard_alpha, rtol=0, atol=1e-14)
+        assert tag_alpha(tags).shape == (4,)
+
+
+def test_a_tag_without_variation_has_no_alpha() -> None:
+    units: Units = [[{0, 1}, {0}], [{0}, {0}], [{0, 2}, {0, 2}], [{3}, None]]
+    # by hand: tag 1 was given once, tag 2 by both, tag 3 where nobody else looked
+    assert_allclose(tag_alpha(_sets(units)), [NAN, 0.0, 1.0, NAN], rtol=0, atol=1e-14)
+
+
+def test_alpha_of_sets_of_one_tag_is_nominal_alpha() -> None:
+    rng = np.random.default_rng(1)
+    table = np.where(rng.random((40, 3)) < 0.6, rng.integers(0, 4, (40, 1)), rng.integers(0, 4, (40, 3)))
+    units = [[{int(tag)} for tag in row] for row in table]
+    for distance in ("masi", "jaccard"):
+        alpha = set_alpha(_sets(units), distance=distance)
+        assert_allclose(alpha, krippendorff_alpha(table.astype(float)), rtol=0, atol=1e-12)
+
+
+@few
+@given(many_units, st.randoms(use_true_random=False))
+def test_neither_order_nor_the_names_of_tags_matter(units: Units, random) -> None:
+    tags = _sets(units)
+    order = list(range(len(units)))
+    random.shuffle(order)
+    names = random.sample(range(4), 4)
+    annotators = random.sample(range(len(units[0])), len(units[0]))
+    mixed = [[None if units[u][r] is None else {names[tag] for tag in units[u][r]} for r in annotators] for u in order]
+    other = _sets(mixed)
+    assert_allclose(mean_jaccard(other), mean_jaccard(tags)[order], rtol=0, atol=1e-12)
+    assert_allclose(tag_alpha(other)[names], tag_alpha(tags), rtol=0, atol=1e-12)
+    for distance in ("masi", "jaccard"):
+        assert_allclose(set_alpha(other, distance=distance), set_alpha(tags, distance=distance), rtol=0, atol=1e-12)
+
+
+def test_neither_the_order_of_rows_nor_duplicates_matter() -> None:
+    units = _random_units(3, least=0)
+    columns = np.array(_columns(units))
+    rng = np.random.default_rng(0)
+    again = columns[:, rng.permutation(np.r_[np.arange(columns.shape[1]), [2, 5, 5]])]
+    expected, mixed = _sets(units), TagSets.from_columns(*again, n_units=len(units), n_tags=4)
+    for name in ("unit", "row", "tag"):
+        assert_array_equal(getattr(mixed, name), getattr(expected, name))
+
+
+def test_a_row_without_tag_beside_tags_changes_nothing() -> None:
+    plain = TagSets.from_columns(np.array([0, 0]), np.array([0, 1]), np.array([2, 1]))
+    marked = TagSets.from_columns(np.array([0, 0, 0]), np.array([0, 0, 1]), np.array([-1, 2, 1]))
+    assert_array_equal(marked.row, plain.row)
+    assert_array_equal(marked.tag, plain.tag)
+    assert (plain.n_units, plain.n_tags) == (1, 3)
+
+
+@pytest.mark.parametrize("distance", ["masi", "jaccard"])
+def test_chunks_give_the_same_as_everything_at_once(distance: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    tags = _sets(_random_units(8, least=0))
+    jaccard, alpha = mean_jaccard(tags), set_alpha(tags, distance=distance)
+    monkeypatch.setattr(sets, "MAX_PAIRS_AT_ONCE", 7)
+    assert_allclose(mean_jaccard(tags), jaccard, rtol=0, atol=1e-13)
+    assert_allclose(set_alpha(tags, distance=distance), alpha, rtol=0, atol=1e-13)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_sets_are_told_apart_by_all_their_tags(seed: int) -> None:
+    units = _random_units(seed, least=0)
+    number, members = _sets(units).distinct()
+    rows = [frozenset(tags) for row in units for tags in row if tags is not None]
+    assert members.shape == (len(set(rows)), 4)
+    assert [frozenset(np.flatnonzero(members[[k]].toarray()[0]).tolist()) for k in number] == rows
+
+
+INTEGERS = np.array([0, 1])
+ERRORS = [
+    ("lengths", (INTEGERS, np.array([0]), INTEGERS), r"`annotator` must have the shape \(2,\), got \(1,\)"),
+    ("a table", (np.zeros((2, 2), int),) * 3, r"`unit` must have the shape \(4,\), got \(2, 2\)"),
+    ("floats", (INTEGERS, INTEGERS, np.array([0, 1.0])), "`tag` must be integers >= -1, got float64 from 0.0"),
+    ("negative unit", (INTEGERS - 1, INTEGERS, INTEGERS), "`unit` must be integers >= 0, got int64 from -1"),
+    ("negative tag", (INTEGERS, INTEGERS, INTEGERS - 2), "`tag` must be integers >= -1, got int64 from -2"),
+]
+
+
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
+def test_columns_that_do_not_fit_are_an_error(case: tuple) -> None:
+    _, columns, message = case
+    with pytest.raises(ValueError, match=message):
+        TagSets.from_columns(*columns)
+
+
+def test_an_unknown_distance_is_an_error() -> None:
+    with pytest.raises(ValueError, match="`distance` must be one of masi, jaccard, got 'dice'"):
+        set_alpha(_sets([[{0}, {1}]]), distance="dice")
