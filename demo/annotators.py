@@ -1,38 +1,53 @@
 """Three simulated annotators: how each draws the true objects of a scene.
 
-``alice`` is careful. ``bob`` is as careful, but skips the smallest objects of an image. ``carol`` draws loose boxes
-and mixes up the two classes of ``CONFUSED_PAIR``.
+``alice`` is careful. ``bob`` is as careful, but skips the smallest objects of an image. ``carol`` draws loosely and
+with few corners, mixes up the two classes of ``CONFUSED_PAIR``, and finds most photographs better than they are.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import shapely
+from shapely import affinity
 
-from .images import Scene, TrueObject
-from .segmentation import Box, box_area
+from .images import Scene
+from .objects import Box, TrueObject, box_area
+from .outlines import cut_to_box, largest_part, mean_width, rings_xy
 
 ANNOTATORS = ("alice", "bob", "carol")
 
-#: standard deviation of every edge of a careful box, as share of the box's width or height
+#: standard deviation of every edge of a careful box, as share of the box's width or height, and of every corner of a
+#: careful outline, as share of the object's mean width
 CAREFUL_JITTER = 0.012
+#: an outline leaves the true one by up to this share of the object's mean width, to save corners
+CAREFUL_COARSENESS = 0.012
+#: chance that a careful annotator does not label one of an object's points
+CAREFUL_POINT_SKIP_RATE = 0.03
 #: chance that a careful annotator overlooks an object of any size
 CAREFUL_MISS_RATE = 0.01
 #: bob overlooks objects whose area is below this quantile of the areas in the image ...
 MISS_AREA_QUANTILE = 0.35
 #: ... with this chance
 SMALL_MISS_RATE = 0.9
-#: carol moves every edge outwards by this share of the box's width or height
+#: carol moves every edge outwards by this share of the box's width or height, an outline by that of the mean width
 LOOSE_MARGIN = 0.11
 LOOSE_JITTER = 0.025
+LOOSE_COARSENESS = 0.06
 LOOSE_MISS_RATE = 0.03
+LOOSE_POINT_SKIP_RATE = 0.15
 #: the classes that carol mixes up, and how often
 CONFUSED_PAIR = ("round galaxy", "elongated galaxy")
 CONFUSION_RATE = 0.4
 #: chance that carol draws one box on nothing in an image
 SPURIOUS_RATE = 0.2
 SPURIOUS_ATTEMPTS = 20
+#: chance that anybody judges a whole photograph a bit differently than the others
+SLIP_RATE = 0.08
+#: chance that carol rates a photograph one better
+GENEROUS_RATE = 0.7
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,34 +55,51 @@ class Habit:
     """How one annotator differs from the truth; every field that is 0 is a mistake the annotator does not make."""
 
     jitter: float
+    coarseness: float
     miss_rate: float
+    point_skip_rate: float
+    slip_rate: float = SLIP_RATE
     margin: float = 0.0
     small_quantile: float = 0.0
     small_miss_rate: float = 0.0
     confusion_rate: float = 0.0
     spurious_rate: float = 0.0
+    generous_rate: float = 0.0
 
 
 HABITS = {
-    "alice": Habit(jitter=CAREFUL_JITTER, miss_rate=CAREFUL_MISS_RATE),
+    "alice": Habit(
+        jitter=CAREFUL_JITTER,
+        coarseness=CAREFUL_COARSENESS,
+        miss_rate=CAREFUL_MISS_RATE,
+        point_skip_rate=CAREFUL_POINT_SKIP_RATE,
+    ),
     "bob": Habit(
         jitter=CAREFUL_JITTER,
+        coarseness=CAREFUL_COARSENESS,
         miss_rate=CAREFUL_MISS_RATE,
+        point_skip_rate=CAREFUL_POINT_SKIP_RATE,
         small_quantile=MISS_AREA_QUANTILE,
         small_miss_rate=SMALL_MISS_RATE,
     ),
     "carol": Habit(
         jitter=LOOSE_JITTER,
+        coarseness=LOOSE_COARSENESS,
         miss_rate=LOOSE_MISS_RATE,
+        point_skip_rate=LOOSE_POINT_SKIP_RATE,
         margin=LOOSE_MARGIN,
         confusion_rate=CONFUSION_RATE,
         spurious_rate=SPURIOUS_RATE,
+        generous_rate=GENEROUS_RATE,
     ),
 }
 
+#: how an annotator gives the box and outline of an object
+Draw = Callable[[TrueObject, Scene, Habit, np.random.Generator], TrueObject]
 
-def annotate(scene: Scene, habit: Habit, rng: np.random.Generator) -> list[TrueObject]:
-    """The objects that an annotator with this habit draws on a scene, boxes in pixels inside the image."""
+
+def annotate(scene: Scene, habit: Habit, rng: np.random.Generator, draw: Draw) -> list[TrueObject]:
+    """The objects that an annotator with this habit labels on a scene, drawn by ``draw``, in pixels of the image."""
     if not scene.objects:
         return []
     small = float(np.quantile([box_area(obj.box_xyxy) for obj in scene.objects], habit.small_quantile))
@@ -76,42 +108,67 @@ def annotate(scene: Scene, habit: Habit, rng: np.random.Generator) -> list[TrueO
         is_small = box_area(obj.box_xyxy) < small
         if rng.random() < (habit.small_miss_rate if is_small else habit.miss_rate):
             continue
-        drawn.append(TrueObject(drawn_label(obj.label, habit, rng), drawn_box(obj.box_xyxy, scene, habit, rng)))
+        seen = TrueObject(confused(obj.label, CONFUSED_PAIR, habit, rng), obj.box_xyxy, obj.outline)
+        drawn.append(draw(seen, scene, habit, rng))
     if rng.random() < habit.spurious_rate:
         drawn.extend(spurious_objects(scene, rng))
     return drawn
 
 
-def drawn_label(label: str, habit: Habit, rng: np.random.Generator) -> str:
-    """The class that the annotator gives: the other one of ``CONFUSED_PAIR`` at the rate of the habit."""
-    if label in CONFUSED_PAIR and rng.random() < habit.confusion_rate:
-        return CONFUSED_PAIR[1 - CONFUSED_PAIR.index(label)]
+def confused(label: str, pair: tuple[str, str], habit: Habit, rng: np.random.Generator) -> str:
+    """The class that the annotator gives: the other one of ``pair`` at the rate of the habit."""
+    if label in pair and rng.random() < habit.confusion_rate:
+        return pair[1 - pair.index(label)]
     return label
 
 
-def drawn_box(box_xyxy: Box, scene: Scene, habit: Habit, rng: np.random.Generator) -> Box:
-    """The box as the annotator draws it: edges moved outwards by the margin, jittered, cut at the image border."""
-    x0, y0, x1, y1 = box_xyxy
+def draw_nothing(obj: TrueObject, scene: Scene, habit: Habit, rng: np.random.Generator) -> TrueObject:
+    """The object as it is, for an annotator who only says that it is there."""
+    return obj
+
+
+def draw_box(obj: TrueObject, scene: Scene, habit: Habit, rng: np.random.Generator) -> TrueObject:
+    """The object with a drawn box: edges moved outwards by the margin, jittered, cut at the image border."""
+    x0, y0, x1, y1 = obj.box_xyxy
     height, width = scene.image.shape[:2]
     left, top, right, bottom = habit.margin + habit.jitter * rng.standard_normal(4)
-    return (
+    box = (
         max(x0 - left * (x1 - x0), 0.0),
         max(y0 - top * (y1 - y0), 0.0),
         min(x1 + right * (x1 - x0), float(width)),
         min(y1 + bottom * (y1 - y0), float(height)),
     )
+    return TrueObject(obj.label, box, obj.outline)
+
+
+def draw_outline(obj: TrueObject, scene: Scene, habit: Habit, rng: np.random.Generator) -> TrueObject:
+    """The object with a drawn outline, and the box round it.
+
+    The outline is moved outwards by the margin, loses corners, each other corner is jittered, and it is cut at the
+    image border. All lengths are shares of the object's mean width, so that thin things and rings are drawn as well,
+    or as badly, as round ones.
+    """
+    width = mean_width(obj.outline)
+    outline = obj.outline.buffer(habit.margin * width) if habit.margin else obj.outline
+    outline = outline.simplify(habit.coarseness * width)
+    outer, *holes = [ring + habit.jitter * width * rng.standard_normal(ring.shape) for ring in rings_xy(outline)]
+    drawn = largest_part(shapely.make_valid(shapely.Polygon(outer, holes)))
+    cut = cut_to_box(drawn, (0.0, 0.0, float(scene.image.shape[1]), float(scene.image.shape[0])))
+    return TrueObject(obj.label, cut.bounds, cut)
 
 
 def spurious_objects(scene: Scene, rng: np.random.Generator) -> list[TrueObject]:
-    """One box on nothing, with size and class of an object of the scene; empty if no free place was hit."""
+    """One object that is not there, with the shape and class of one that is; empty if no free place was hit."""
     height, width = scene.image.shape[:2]
     for _ in range(SPURIOUS_ATTEMPTS):
         model = scene.objects[rng.integers(len(scene.objects))]
         x0, y0, x1, y1 = model.box_xyxy
-        x, y = rng.uniform(0, width - (x1 - x0)), rng.uniform(0, height - (y1 - y0))
-        box = (x, y, x + (x1 - x0), y + (y1 - y0))
+        # an object as high or wide as the image can stick out a bit: the image was rounded to whole pixels
+        x, y = rng.uniform(0, max(width - (x1 - x0), 0.0)), rng.uniform(0, max(height - (y1 - y0), 0.0))
+        box = (x, y, min(x + (x1 - x0), float(width)), min(y + (y1 - y0), float(height)))
         if not any(boxes_touch(box, obj.box_xyxy) for obj in scene.objects):
-            return [TrueObject(model.label, box)]
+            outline = cut_to_box(affinity.translate(model.outline, x - x0, y - y0), box)
+            return [TrueObject(model.label, box, outline)]
     return []
 
 

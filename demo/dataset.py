@@ -1,8 +1,10 @@
-"""The demo dataset: photographs from installed wheels, with boxes of three annotators whose habits are known."""
+"""The demo dataset: photographs from installed wheels, with labels of three annotators whose habits are known."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import fiftyone as fo
 import numpy as np
@@ -12,39 +14,82 @@ from .annotators import (
     ANNOTATORS,
     CONFUSED_PAIR,
     CONFUSION_RATE,
-    HABITS,
+    GENEROUS_RATE,
     LOOSE_MARGIN,
+    LOOSE_POINT_SKIP_RATE,
     MISS_AREA_QUANTILE,
     SMALL_MISS_RATE,
-    annotate,
 )
-from .images import Scene, TrueObject, demo_scenes
+from .classes import CONFUSED_SCENES, quality, scene_class, tags
+from .images import Scene, demo_scenes
+from .keypoints import EDGES, POINTS, keypoints
+from .pixel_masks import MASK_TARGETS, MASKS_IN_FILES, instance_masks, move_masks_to_files, semantic_mask
+from .shapes import boxes, polygons
 
 DATASET_NAME = "annotator-agreement-demo"
 SEED = 51
 JPEG_QUALITY = 92
 
-#: annotator -> scenes that were never given to them: their field is None there, which is not "drew nothing"
+#: annotator -> scenes that were never given to them: their fields are None there, which is not "drew nothing"
 NOT_ASSIGNED = {
     "alice": frozenset[str](),
     "bob": frozenset({"cell"}),
     "carol": frozenset({"cell", "page", "retina", "galaxies_10"}),
 }
 
+#: label type -> what one annotator gives an image; each type has its own random numbers, as if labelled anew
+LABELLERS: dict[str, Callable[[Scene, str, np.random.Generator], Any]] = {
+    "boxes": boxes,
+    "polygons": polygons,
+    "masks": instance_masks,
+    "segmentation": semantic_mask,
+    "keypoints": keypoints,
+    "class": scene_class,
+    "tags": tags,
+    "quality": quality,
+}
+
+#: label type -> class of its fields; the fields of the others hold whole numbers
+LABEL_CLASSES = {
+    "boxes": fo.Detections,
+    "polygons": fo.Polylines,
+    "masks": fo.Detections,
+    "segmentation": fo.Segmentation,
+    "keypoints": fo.Keypoints,
+    "class": fo.Classification,
+    "tags": fo.Classifications,
+}
+
+
+def field_name(label_type: str, annotator: str) -> str:
+    """The field with an annotator's labels of one type: that of the boxes has the name of the annotator alone."""
+    return annotator if label_type == "boxes" else f"{annotator}_{label_type}"
+
+
+#: label type -> "fields": the fields of the annotators, in the order of ``ANNOTATORS``
+LABEL_TYPES: dict[str, dict[str, tuple[str, ...]]] = {
+    label_type: {"fields": tuple(field_name(label_type, annotator) for annotator in ANNOTATORS)}
+    for label_type in LABELLERS
+}
+
 DESCRIPTION = (
-    "Demo of annotator agreement: real photographs that come with scikit-image and scikit-learn, and boxes of three "
-    "simulated annotators (fields alice, bob, carol) whose habits are known; see dataset.info."
+    "Demo of annotator agreement: real photographs that come with scikit-image and scikit-learn, and labels of three "
+    "simulated annotators whose habits are known: boxes (fields alice, bob, carol), and polygons, instance masks, "
+    "semantic masks, keypoints, classes, tags and ratings (fields alice_polygons ...); see dataset.info."
 )
 
 HABITS_TOLD = {
-    "alice": "careful: tight boxes, right classes, misses almost nothing",
+    "alice": "careful: tight shapes, right classes, misses almost nothing",
     "bob": (
         f"as careful as alice, but skips {SMALL_MISS_RATE:.0%} of the objects among the smallest "
-        f"{MISS_AREA_QUANTILE:.0%} of an image"
+        f"{MISS_AREA_QUANTILE:.0%} of an image; paints instance masks at half the resolution"
     ),
     "carol": (
-        f"loose boxes, {LOOSE_MARGIN:.0%} too far out on every side; gives {CONFUSION_RATE:.0%} of the objects of "
-        f"the classes {CONFUSED_PAIR[0]!r} and {CONFUSED_PAIR[1]!r} the other one; now and then a box on nothing"
+        f"loose boxes, {LOOSE_MARGIN:.0%} too far out on every side, and loose outlines with few corners; gives "
+        f"{CONFUSION_RATE:.0%} of the objects of the classes {CONFUSED_PAIR[0]!r} and {CONFUSED_PAIR[1]!r}, and of "
+        f"the images of the classes {CONFUSED_SCENES[0]!r} and {CONFUSED_SCENES[1]!r}, the other one; now and then a "
+        f"shape on nothing; leaves out {LOOSE_POINT_SKIP_RATE:.0%} of the points; rates {GENEROUS_RATE:.0%} of the "
+        "images one better; keeps masks in files"
     ),
 }
 
@@ -56,63 +101,84 @@ SOURCES_TOLD = {
     "scikit-learn": (
         "sklearn/datasets/images: china.jpg (flickr: danielbuechele) and flower.jpg (flickr: vultilion), CC BY 2.0"
     ),
-    "objects": "coins, galaxies and nuclei were found by segmentation, all others were boxed by hand",
+    "objects": (
+        "coins, galaxies and nuclei were found by segmentation, all others were boxed by hand; the outlines of the "
+        "horse, the cell and the flowers were found by a threshold, the others were traced by hand or are ellipses"
+    ),
 }
 
-
-#: colours of the annotators' boxes in the App
+#: colours of the annotators' labels in the App
 COLORS = {"alice": "#7fe07f", "bob": "#5aa9ff", "carol": "#ff8c42"}
 
 
 def build_demo_dataset(image_dir: Path, name: str = DATASET_NAME) -> fo.Dataset:
     """Create the persistent demo dataset, replacing a dataset that has the name already.
 
-    The field of an annotator is None on images that were not assigned to them, and holds no detections on images
-    where they looked and drew nothing. Every call gives the same images and boxes.
+    The fields of an annotator are None on images that were not assigned to them, and hold no objects on images where
+    they looked and drew nothing. Every call gives the same images and labels. The App shows the boxes at first.
 
     Args:
-        image_dir: folder for the image files, created if missing; files of an earlier call are overwritten
+        image_dir: folder for the image files and the masks that are files, created if missing; files of an earlier
+            call are overwritten
         name: name of the dataset
 
     Returns:
         the dataset, with metadata; every sample is tagged with the photograph it comes from
     """
-    image_dir = Path(image_dir)
+    image_dir = Path(image_dir).resolve()
     image_dir.mkdir(parents=True, exist_ok=True)
     if fo.dataset_exists(name):
         fo.delete_dataset(name)
     dataset = fo.Dataset(name, persistent=True)
-    for annotator in ANNOTATORS:
-        dataset.add_sample_field(annotator, fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
-    rng = np.random.default_rng(SEED)
-    dataset.add_samples([scene_sample(scene, image_dir, rng) for scene in demo_scenes()], progress=False)
-    dataset.compute_metadata(progress=False)
+    declare_fields(dataset)
+    generators = label_generators()
+    samples = [scene_sample(scene, image_dir, generators) for scene in demo_scenes()]
+    dataset.add_samples(samples, progress=False)
+    dataset.default_mask_targets = MASK_TARGETS
+    dataset.mask_targets = dict.fromkeys(LABEL_TYPES["segmentation"]["fields"], MASK_TARGETS)
+    dataset.default_skeleton = fo.KeypointSkeleton(labels=list(POINTS), edges=[list(edge) for edge in EDGES])
     dataset.description = DESCRIPTION
     dataset.info = {"annotators": HABITS_TOLD, "sources": SOURCES_TOLD, "seed": SEED}
     dataset.app_config.color_scheme = fo.ColorScheme(
-        color_by="field", fields=[{"path": name, "fieldColor": color} for name, color in COLORS.items()]
+        color_by="field",
+        fields=[
+            {"path": field_name(label_type, annotator), "fieldColor": color}
+            for label_type in LABEL_TYPES
+            for annotator, color in COLORS.items()
+        ],
     )
+    dataset.app_config.active_fields = fo.ActiveFields(paths=list(LABEL_TYPES["boxes"]["fields"]))
     dataset.save()
     return dataset
 
 
-def scene_sample(scene: Scene, image_dir: Path, rng: np.random.Generator) -> fo.Sample:
-    """Write a scene's image file and return its sample with the boxes of the annotators assigned to it."""
+def declare_fields(dataset: fo.Dataset) -> None:
+    """Add the fields of all label types to a dataset."""
+    for label_type, entry in LABEL_TYPES.items():
+        for field in entry["fields"]:
+            if label_type in LABEL_CLASSES:
+                dataset.add_sample_field(field, fo.EmbeddedDocumentField, embedded_doc_type=LABEL_CLASSES[label_type])
+            else:
+                dataset.add_sample_field(field, fo.IntField)
+
+
+def label_generators() -> dict[str, np.random.Generator]:
+    """Random numbers of every label type, so that none changes when another one does."""
+    generators = {label_type: np.random.default_rng([SEED, n]) for n, label_type in enumerate(LABELLERS)}
+    return generators | {"boxes": np.random.default_rng(SEED)}
+
+
+def scene_sample(scene: Scene, image_dir: Path, generators: dict[str, np.random.Generator]) -> fo.Sample:
+    """Write a scene's image file and return its sample with the labels of the annotators assigned to it."""
     path = image_dir / f"{scene.name}.jpg"
     Image.fromarray(scene.image).save(path, quality=JPEG_QUALITY)
-    sample = fo.Sample(filepath=str(path.resolve()), tags=[scene.source])
-    for annotator in ANNOTATORS:
-        if scene.name not in NOT_ASSIGNED[annotator]:
-            sample[annotator] = detections(annotate(scene, HABITS[annotator], rng), scene)
+    sample = fo.Sample(filepath=str(path), tags=[scene.source], metadata=fo.ImageMetadata.build_for(str(path)))
+    for label_type, label in LABELLERS.items():
+        for annotator in ANNOTATORS:
+            if scene.name in NOT_ASSIGNED[annotator]:
+                continue
+            field = field_name(label_type, annotator)
+            sample[field] = label(scene, annotator, generators[label_type])
+            if label_type in ("masks", "segmentation") and annotator in MASKS_IN_FILES:
+                move_masks_to_files(sample[field], image_dir / field, scene.name)
     return sample
-
-
-def detections(objects: list[TrueObject], scene: Scene) -> fo.Detections:
-    """Drawn objects as FiftyOne detections, boxes relative to the size of the image."""
-    height, width = scene.image.shape[:2]
-    found = []
-    for obj in objects:
-        x0, y0, x1, y1 = obj.box_xyxy
-        box_xywh_rel = [float(v) for v in (x0 / width, y0 / height, (x1 - x0) / width, (y1 - y0) / height)]
-        found.append(fo.Detection(label=obj.label, bounding_box=box_xywh_rel))
-    return fo.Detections(detections=found)

@@ -1,7 +1,8 @@
 """The photographs of the demo dataset and the true objects on them.
 
 Every photograph is read from the installed scikit-image and scikit-learn wheels; nothing is downloaded. Coins,
-galaxies and cell nuclei are found by segmentation, the objects of all other photographs were boxed by hand.
+galaxies and cell nuclei are found by segmentation, the objects of all other photographs were boxed by hand, and their
+outlines are in ``hand_outlines.py``.
 """
 
 from __future__ import annotations
@@ -14,8 +15,12 @@ import skimage.data
 import sklearn.datasets
 from numpy.typing import NDArray
 from PIL import Image
+from shapely import affinity
 
-from .segmentation import Box, box_area, find_coins, find_galaxies, find_nuclei
+from .hand_outlines import hand_outlined
+from .objects import Box, TrueObject, box_area
+from .outlines import cut_to_box
+from .segmentation import find_coins, find_galaxies, find_nuclei
 
 #: the folders inside the installed wheels that hold photographs
 PHOTO_DIRS = (
@@ -152,6 +157,14 @@ HAND_BOXED: dict[str, tuple[str, float, dict[str, list[Box]]]] = {
     ),
 }
 
+#: every class that an object of a photograph has
+CLASSES = tuple(
+    sorted(
+        {label for _, _, boxes in HAND_BOXED.values() for label in boxes}
+        | {"coin", "elongated galaxy", "nucleus", "round galaxy", "star"}
+    )
+)
+
 #: photographs of plain texture: every annotator looked at them and drew nothing
 EMPTY_PHOTOS = {"grass": "grass.png", "gravel": "gravel.png"}
 
@@ -172,14 +185,6 @@ GALAXY_WINDOWS: tuple[Box, ...] = (
 )
 #: share of an object's box that must be inside a window for the object to be in the scene
 MIN_VISIBLE_SHARE = 0.6
-
-
-@dataclass(frozen=True, slots=True)
-class TrueObject:
-    """One object that is visible on a scene; the box is ``(x_min, y_min, x_max, y_max)`` in pixels."""
-
-    label: str
-    box_xyxy: Box
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,7 +223,8 @@ def scene_of_window(
         if min(cut[2] - cut[0], cut[3] - cut[1]) <= 0 or box_area(cut) < MIN_VISIBLE_SHARE * box_area(obj.box_xyxy):
             continue
         box = ((cut[0] - x_min) * scale, (cut[1] - y_min) * scale, (cut[2] - x_min) * scale, (cut[3] - y_min) * scale)
-        visible.append(TrueObject(obj.label, box))
+        moved = affinity.translate(cut_to_box(obj.outline, window), -x_min, -y_min)
+        visible.append(TrueObject(obj.label, box, affinity.scale(moved, scale, scale, origin=(0, 0))))
     part = Image.fromarray(image).crop((int(x_min), int(y_min), int(x_max), int(y_max)))
     size = (round(part.width * scale), round(part.height * scale))
     return Scene(name, source, np.asarray(part.resize(size, Image.Resampling.BICUBIC)), tuple(visible))
@@ -233,12 +239,12 @@ def demo_scenes() -> list[Scene]:
         ("nuclei", "ihc.png", find_nuclei, NUCLEUS_WINDOWS, 4.0),
     ):
         image = photo(file_name)
-        objects = [TrueObject(label, box) for label, box in find(image)]
+        objects = find(image)
         for i, window in enumerate(windows, start=1):
             scenes.append(scene_of_window(f"{source}_{i:02d}", source, image, objects, window, scale))
     for source, (file_name, scale, boxes) in HAND_BOXED.items():
         image = photo(file_name)
-        objects = [TrueObject(label, box) for label, found in boxes.items() for box in found]
+        objects = hand_outlined(source, image, boxes)
         scenes.append(scene_of_window(source, source, image, objects, (0, 0, *image.shape[1::-1]), scale))
     for source, file_name in EMPTY_PHOTOS.items():
         image = photo(file_name)

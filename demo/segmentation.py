@@ -1,18 +1,20 @@
 """The coins, galaxies and cell nuclei of three photographs, found by thresholds and watershed.
 
-Every function takes a photograph ``(H, W, 3)`` uint8 and returns classes with boxes in its pixels. The thresholds are
-grey values (0-255), chosen by looking at the boxes on these photographs; they are not meant for others.
+Every function takes a photograph ``(H, W, 3)`` uint8 and returns objects in its pixels. The thresholds are grey
+values (0-255), chosen by looking at the boxes on these photographs; they are not meant for others.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import ndimage
 from skimage import filters, measure, morphology, segmentation
 
-#: ``(x_min, y_min, x_max, y_max)`` in pixels
-Box = tuple[float, float, float, float]
+from .objects import Box, TrueObject, box_area
+from .outlines import mask_outline
 
 #: the objects of the Hubble photograph that show the diffraction spikes of a star, (x, y)
 STARS_XY = ((253, 166), (147, 217), (753, 578))
@@ -24,37 +26,38 @@ ELONGATED_FROM = 1.5
 PART_OF_SHARE = 0.8
 
 
-def box_area(box_xyxy: Box) -> float:
-    """Area of a box in square pixels."""
-    return (box_xyxy[2] - box_xyxy[0]) * (box_xyxy[3] - box_xyxy[1])
-
-
 def box_from_bbox(bbox: tuple[int, int, int, int]) -> Box:
     """``(x_min, y_min, x_max, y_max)`` of scikit-image's ``(y_min, x_min, y_max, x_max)``."""
     y_min, x_min, y_max, x_max = bbox
     return (float(x_min), float(y_min), float(x_max), float(y_max))
 
 
-def find_coins(image: NDArray[np.uint8]) -> list[tuple[str, Box]]:
+def region_object(label: str, region: Any) -> TrueObject:
+    """The object that a region of scikit-image (``RegionProperties``) is."""
+    box = box_from_bbox(region.bbox)
+    return TrueObject(label, box, mask_outline(region.image, box))
+
+
+def find_coins(image: NDArray[np.uint8]) -> list[TrueObject]:
     """The coins of ``coins.png``: watershed of the edges from dark background and bright metal."""
     grey = image[..., 0].astype(float)
     markers = np.where(grey < 30, 1, np.where(grey > 150, 2, 0))
     metal = segmentation.watershed(filters.sobel(grey), markers) == 2
     regions = measure.regionprops(measure.label(ndimage.binary_fill_holes(metal)))
-    return [("coin", box_from_bbox(r.bbox)) for r in regions if r.area >= 600]
+    return [region_object("coin", r) for r in regions if r.area >= 600]
 
 
-def find_galaxies(image: NDArray[np.uint8]) -> list[tuple[str, Box]]:
+def find_galaxies(image: NDArray[np.uint8]) -> list[TrueObject]:
     """The brighter galaxies and the stars of ``hubble_deep_field.jpg``, touching ones separated by watershed."""
     brightness = image.max(axis=2).astype(float)
     glow = filters.gaussian(brightness, 2)
     sharp = filters.gaussian(brightness, 1)
     mask = filters.apply_hysteresis_threshold(sharp, 60, 120)
     labels = segmentation.watershed(-glow, measure.label(morphology.h_maxima(glow, 8)), mask=mask)
-    found: list[tuple[str, Box]] = []
+    found: list[TrueObject] = []
     for region in sorted(measure.regionprops(labels), key=lambda r: -r.area):
         box = box_from_bbox(region.bbox)
-        if region.area < 36 or any(share_inside(box, other) > PART_OF_SHARE for _, other in found):
+        if region.area < 36 or any(share_inside(box, other.box_xyxy) > PART_OF_SHARE for other in found):
             continue
         label = (
             "elongated galaxy"
@@ -63,7 +66,7 @@ def find_galaxies(image: NDArray[np.uint8]) -> list[tuple[str, Box]]:
         )
         if any(box[0] < x < box[2] and box[1] < y < box[3] for x, y in STARS_XY):
             label = "star"
-        found.append((label, box))
+        found.append(region_object(label, region))
     return found
 
 
@@ -77,7 +80,7 @@ def core_axis_ratio(brightness: NDArray[np.float64], mask: NDArray[np.bool_]) ->
     return float(core.axis_major_length / max(core.axis_minor_length, 1.0))
 
 
-def find_nuclei(image: NDArray[np.uint8]) -> list[tuple[str, Box]]:
+def find_nuclei(image: NDArray[np.uint8]) -> list[TrueObject]:
     """The blue-stained nuclei of the connective tissue of ``ihc.png``, outside the brown-stained glands."""
     red, blue = image[..., 0].astype(float), image[..., 2].astype(float)
     stain = filters.gaussian(blue - red, 1)
@@ -88,7 +91,7 @@ def find_nuclei(image: NDArray[np.uint8]) -> list[tuple[str, Box]]:
     mask = filters.apply_hysteresis_threshold(weak.astype(int) + strong, 0, 1)
     soft = 255 - filters.gaussian(red, 1.5)
     labels = segmentation.watershed(-soft, measure.label(morphology.h_maxima(soft, 6)), mask=mask)
-    return [("nucleus", box_from_bbox(r.bbox)) for r in measure.regionprops(labels) if r.area >= 30]
+    return [region_object("nucleus", r) for r in measure.regionprops(labels) if r.area >= 30]
 
 
 def share_inside(inner: Box, outer: Box) -> float:

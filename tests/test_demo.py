@@ -1,10 +1,17 @@
-"""The demo dataset: real photographs, sensible boxes, and annotators whose habits the report finds again."""
+"""The demo dataset: real photographs, sensible labels of every type, and annotators whose habits are found again."""
 
 from __future__ import annotations
 
+import math
 import os
+from pathlib import Path
 
+import numpy as np
 import pytest
+import shapely
+
+NAMES = ("alice", "bob", "carol")
+OBJECT_LISTS = {"boxes": "detections", "polygons": "polylines", "masks": "detections", "keypoints": "keypoints"}
 
 
 @pytest.fixture(scope="module")
@@ -18,18 +25,376 @@ def demo(private_fiftyone, tmp_path_factory):
     dataset.delete()
 
 
-def test_the_images_are_there_and_the_boxes_are_on_them(demo):
-    dataset, _ = demo
-    assert len(dataset) >= 24
-    for sample in dataset:
+@pytest.fixture(scope="module")
+def samples(demo):
+    """The samples, read once: their masks and points take a second."""
+    return list(demo[0])
+
+
+def field_of(label_type, name):
+    return name if label_type == "boxes" else f"{name}_{label_type}"
+
+
+def objects_of(sample, label_type, name):
+    """The objects of an annotator on a sample, none where the sample was not assigned to them."""
+    label = sample[field_of(label_type, name)]
+    return [] if label is None else label[OBJECT_LISTS[label_type]]
+
+
+def all_objects(samples, label_type, name):
+    return [obj for sample in samples for obj in objects_of(sample, label_type, name)]
+
+
+def given_to_all(samples):
+    return [sample for sample in samples if all(sample[name] is not None for name in NAMES)]
+
+
+def points_px(ring, sample):
+    return np.array(ring) * (sample.metadata.width, sample.metadata.height)
+
+
+def polygon(polyline):
+    outer, *holes = polyline.points
+    return shapely.Polygon(outer, holes)
+
+
+def source_of(sample):
+    return Path(sample.filepath).stem
+
+
+def plain(label):
+    """What a label says, without the ids that differ between two datasets and with masks for their paths."""
+    if label is None or isinstance(label, int):
+        return label
+    if hasattr(label, "get_mask") and label.get_mask() is not None:
+        return (getattr(label, "label", None), getattr(label, "bounding_box", None), label.get_mask().tolist())
+    for objects in ("detections", "polylines", "keypoints", "classifications"):
+        if objects in label:
+            return [plain(obj) for obj in label[objects]]
+    content = (label.label, getattr(label, "bounding_box", None), getattr(label, "points", None))
+    return repr(content)  # repr, because nan is not equal to nan
+
+
+def test_the_images_are_there_and_the_boxes_are_on_them(samples):
+    assert len(samples) >= 24
+    for sample in samples:
         assert os.path.isfile(sample.filepath)
         assert sample.metadata.width > 50
-        for name in ("alice", "bob", "carol"):
-            for label in sample[name].detections if sample[name] else []:
-                x, y, width, height = label.bounding_box
-                assert 0 <= x <= x + width <= 1 + 1e-9
-                assert 0 <= y <= y + height <= 1 + 1e-9
-                assert width * height > 0
+        for label_type in ("boxes", "masks"):
+            for name in NAMES:
+                for label in objects_of(sample, label_type, name):
+                    x, y, width, height = label.bounding_box
+                    assert 0 <= x <= x + width <= 1 + 1e-9
+                    assert 0 <= y <= y + height <= 1 + 1e-9
+                    assert width * height > 0
+
+
+def test_the_boxes_do_not_change_when_other_label_types_are_added(samples):
+    # measured before the dataset had any other labels
+    expected = {"alice": (327, 375.405542), "bob": (215, 249.872456), "carol": (301, 351.559138)}
+    for name in NAMES:
+        boxes = np.array([label.bounding_box for label in all_objects(samples, "boxes", name)])
+        assert (len(boxes), boxes.sum()) == (expected[name][0], pytest.approx(expected[name][1], abs=1e-5))
+
+
+def test_every_annotator_has_a_field_of_every_label_type(demo, samples):
+    import fiftyone as fo
+
+    from demo.dataset import LABEL_TYPES
+
+    dataset, _ = demo
+    classes = {
+        "boxes": fo.Detections,
+        "polygons": fo.Polylines,
+        "masks": fo.Detections,
+        "segmentation": fo.Segmentation,
+        "keypoints": fo.Keypoints,
+        "class": fo.Classification,
+        "tags": fo.Classifications,
+        "quality": int,
+    }
+    assert list(LABEL_TYPES) == list(classes)
+    schema = dataset.get_field_schema()
+    for label_type, expected in classes.items():
+        assert LABEL_TYPES[label_type]["fields"] == tuple(field_of(label_type, name) for name in NAMES)
+        for field in LABEL_TYPES[label_type]["fields"]:
+            assert getattr(schema[field], "document_type", int) is expected
+            assert any(isinstance(sample[field], expected) for sample in samples)
+
+
+def test_an_annotator_who_was_not_assigned_has_none_in_every_field(samples):
+    from demo.dataset import LABEL_TYPES
+
+    not_assigned = {name: set() for name in NAMES}
+    for sample in samples:
+        for i, name in enumerate(NAMES):
+            is_none = {sample[entry["fields"][i]] is None for entry in LABEL_TYPES.values()}
+            assert len(is_none) == 1, (sample.filepath, name)
+            if is_none == {True}:
+                not_assigned[name].add(source_of(sample))
+    assert not_assigned == {"alice": set(), "bob": {"cell"}, "carol": {"cell", "page", "retina", "galaxies_10"}}
+
+
+def test_empty_photographs_have_no_objects_but_a_class_and_a_rating(samples):
+    empty = [sample for sample in samples if source_of(sample) in ("grass", "gravel")]
+    assert len(empty) == 2
+    for sample in empty:
+        for name in NAMES:
+            assert all(objects_of(sample, label_type, name) == [] for label_type in OBJECT_LISTS)
+            assert sample[f"{name}_tags"].classifications == []
+            assert not sample[f"{name}_segmentation"].get_mask().any()
+            assert sample[f"{name}_class"].label
+            assert 1 <= sample[f"{name}_quality"] <= 5
+
+
+def test_polygons_are_closed_filled_valid_and_inside_the_image(samples):
+    for name in NAMES:
+        for polyline in all_objects(samples, "polygons", name):
+            assert polyline.closed
+            assert polyline.filled
+            shape = polygon(polyline)
+            assert shape.is_valid
+            assert shape.area > 0
+            assert shapely.box(-1e-9, -1e-9, 1 + 1e-9, 1 + 1e-9).contains(shape)
+
+
+@pytest.mark.parametrize(("source", "label", "n"), [("motorcycle", "wheel", 2), ("coffee", "cup", 1)])
+def test_wheels_and_the_cup_have_a_hole(samples, source, label, n):
+    (sample,) = [sample for sample in samples if source_of(sample) == source]
+    shapes = [polyline for polyline in objects_of(sample, "polygons", "alice") if polyline.label == label]
+    assert [len(shape.points) for shape in shapes] == [2] * n
+    for shape in shapes:
+        outer, hole = (shapely.Polygon(ring) for ring in shape.points)
+        assert outer.contains(hole)
+        assert hole.area > 0.2 * outer.area
+
+
+def test_outlines_traced_by_hand_belong_to_objects_boxed_by_hand():
+    from demo.hand_outlines import HAND_TRACED, HOLES
+    from demo.images import HAND_BOXED
+
+    for (source, label, number), numbers in HAND_TRACED.items():
+        box = HAND_BOXED[source][2][label][number]
+        corners = np.reshape(numbers, (-1, 2))
+        assert np.abs(np.concatenate([corners.min(axis=0), corners.max(axis=0)]) - box).max() <= 6, (source, label)
+        assert shapely.Polygon(corners).is_valid, (source, label)
+    for (source, label, number), numbers in HOLES.items():
+        box = HAND_BOXED[source][2][label][number]
+        assert shapely.box(*box).contains(shapely.Polygon(np.reshape(numbers, (-1, 2))))
+
+
+def test_masks_fit_their_boxes(samples):
+    pixel = {"alice": 1, "bob": 2, "carol": 1}
+    for sample in samples:
+        for name in NAMES:
+            for label in objects_of(sample, "masks", name):
+                _, _, width, height = label.bounding_box
+                rows, columns = round(height * sample.metadata.height), round(width * sample.metadata.width)
+                mask = label.get_mask()
+                assert mask.shape == (math.ceil(rows / pixel[name]), math.ceil(columns / pixel[name]))
+                inside_rows, inside_columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
+                for inside, length in ((inside_rows, mask.shape[0]), (inside_columns, mask.shape[1])):
+                    assert inside[-1] - inside[0] + 1 >= max(length - 2, 1)
+
+
+def test_carols_masks_are_image_files_and_the_others_are_in_the_database(samples):
+    for sample in samples:
+        for name in NAMES:
+            if sample[name] is None:
+                continue
+            folder = Path(sample.filepath).parent
+            labels = {f"{name}_masks": objects_of(sample, "masks", name)}
+            labels[f"{name}_segmentation"] = [sample[f"{name}_segmentation"]]
+            for field, found in labels.items():
+                for label in found:
+                    if name == "carol":
+                        assert label.mask is None
+                        assert Path(label.mask_path).parent == folder / field
+                        assert os.path.isfile(label.mask_path)
+                    else:
+                        assert label.mask is not None
+                        assert label.mask_path is None
+
+
+def test_semantic_masks_have_the_size_of_the_image_and_known_classes(demo, samples):
+    dataset, _ = demo
+    targets = dataset.default_mask_targets
+    assert targets[0] == "background"
+    seen = set()
+    for name in NAMES:
+        assert dataset.mask_targets[f"{name}_segmentation"] == targets
+        for sample in samples:
+            if sample[name] is None:
+                continue
+            mask = sample[f"{name}_segmentation"].get_mask()
+            assert mask.dtype == np.uint8
+            assert mask.shape == (sample.metadata.height, sample.metadata.width)
+            assert set(np.unique(mask)) <= set(targets)
+            seen |= set(np.unique(mask))
+    assert seen == set(targets)
+
+
+def test_the_label_types_show_the_same_coins(demo, samples):
+    dataset, _ = demo
+    for sample in (sample for sample in samples if "coins" in sample.tags):
+        size = (sample.metadata.width, sample.metadata.height)
+        value = {label: value for value, label in dataset.default_mask_targets.items()}["coin"]
+        semantic = sample["alice_segmentation"].get_mask()
+        polygons = [polygon(polyline) for polyline in objects_of(sample, "polygons", "alice")]
+        centres = [keypoint.points[-1] for keypoint in objects_of(sample, "keypoints", "alice")]
+        n_clicked = 0
+        for label in objects_of(sample, "masks", "alice"):
+            x, y, width, height = label.bounding_box
+            middle = (x + width / 2, y + height / 2)
+            column, row = (int(v * n) for v, n in zip(middle, size, strict=True))
+            assert semantic[row, column] == value
+            assert label.get_mask()[label.mask.shape[0] // 2, label.mask.shape[1] // 2]
+            near = [shape for shape in polygons if shape.contains(shapely.Point(middle))]
+            assert [shape.area for shape in near] == [pytest.approx(np.pi / 4 * width * height, rel=0.15)]
+            n_clicked += sum(near[0].contains(shapely.Point(centre)) for centre in centres)
+        # each type was labelled anew, so that now and then an object is missing in one of them
+        assert n_clicked >= max(len(centres) - 1, 10)
+
+
+def test_keypoints_are_five_points_on_the_image_some_of_them_not_labelled(demo, samples):
+    dataset, _ = demo
+    assert dataset.default_skeleton.labels == ["top", "right", "bottom", "left", "centre"]
+    for name in NAMES:
+        points = np.array([keypoint.points for keypoint in all_objects(samples, "keypoints", name)])
+        assert points.shape[1:] == (5, 2)
+        labelled = points[~np.isnan(points).any(axis=2)]
+        assert 0 <= labelled.min() <= labelled.max() <= 1
+        assert np.isnan(points[:, :4]).any()
+        assert not np.isnan(points[:, 4]).any()
+        top, right, bottom, left, _ = np.moveaxis(points, 1, 0)
+        assert not (top[:, 1] > bottom[:, 1]).any()
+        assert not (left[:, 0] > right[:, 0]).any()
+
+
+@pytest.mark.parametrize("label_type", OBJECT_LISTS)
+def test_bob_misses_small_objects_and_carol_hardly_any_in_every_label_type(samples, label_type):
+    counts = dict.fromkeys(NAMES, 0)
+    for sample in given_to_all(samples):
+        for name in NAMES:
+            counts[name] += len(objects_of(sample, label_type, name))
+    assert counts["bob"] < 0.75 * counts["alice"]
+    assert abs(counts["carol"] - counts["alice"]) < 0.05 * counts["alice"]
+
+
+@pytest.mark.parametrize("label_type", ["polygons", "masks"])
+def test_carol_draws_loosely_in_the_eyes_of_fiftyone(samples, label_type):
+    from fiftyone.utils.iou import compute_ious
+
+    best = {"bob": [], "carol": []}
+    for sample in given_to_all(samples):
+        alices = objects_of(sample, label_type, "alice")
+        for name, found in best.items():
+            others = objects_of(sample, label_type, name)
+            if alices and others:
+                ious = compute_ious(alices, others, use_masks=label_type == "masks").max(axis=1)
+                found.extend(ious[ious > 0.3])
+    assert np.median(best["bob"]) > 0.9
+    assert 0.6 < np.median(best["carol"]) < 0.8
+
+
+def test_the_objects_that_bob_misses_are_small(samples):
+    from fiftyone.utils.iou import compute_ious
+
+    shares = {"seen": [], "missed": []}
+    for sample in given_to_all(samples):
+        alices, bobs = objects_of(sample, "masks", "alice"), objects_of(sample, "masks", "bob")
+        if not alices:
+            continue
+        areas = np.array([label.bounding_box[2] * label.bounding_box[3] for label in alices])
+        seen = compute_ious(alices, bobs).max(axis=1) > 0.5
+        shares["seen"].extend(areas[seen] / np.median(areas))
+        shares["missed"].extend(areas[~seen] / np.median(areas))
+    assert len(shares["missed"]) > 50
+    assert np.quantile(shares["missed"], 0.9) < 1 < np.median(shares["seen"])
+
+
+def test_carol_draws_fewer_corners(samples):
+    corners = {name: [len(label.points[0]) for label in all_objects(samples, "polygons", name)] for name in NAMES}
+    assert np.mean(corners["bob"]) > 0.8 * np.mean(corners["alice"])
+    assert np.mean(corners["carol"]) < 0.6 * np.mean(corners["alice"])
+
+
+def test_semantic_masks_show_the_loose_annotator_and_the_confused_classes(demo, samples):
+    dataset, _ = demo
+    value = {label: value for value, label in dataset.default_mask_targets.items()}
+    shares, confused = {"bob": [], "carol": []}, {"bob": 0, "carol": 0}
+    for sample in given_to_all(samples):
+        alice = sample["alice_segmentation"].get_mask()
+        for name in shares:
+            other = sample[f"{name}_segmentation"].get_mask()
+            if alice.any():
+                shares[name].append(((alice > 0) & (other > 0)).sum() / ((alice > 0) | (other > 0)).sum())
+            confused[name] += ((alice == value["round galaxy"]) & (other == value["elongated galaxy"])).sum()
+    assert np.median(shares["bob"]) > 0.8 > np.median(shares["carol"])
+    assert confused["carol"] > 100 * confused["bob"]
+
+
+def test_carol_clicks_further_out_and_leaves_out_more_points(samples):
+    ratios = {"bob": [], "carol": []}
+    for sample in given_to_all(samples):
+        if "coins" not in sample.tags:
+            continue
+        clicked = {
+            name: [points_px(keypoint.points, sample) for keypoint in objects_of(sample, "keypoints", name)]
+            for name in NAMES
+        }
+        for name, found in ratios.items():
+            for points in clicked["alice"]:
+                other = min(clicked[name], key=lambda other: np.linalg.norm(other[4] - points[4]))
+                if np.linalg.norm(other[4] - points[4]) < 10:
+                    found.append(np.ptp(other[[1, 3], 0]) / np.ptp(points[[1, 3], 0]))
+    assert min(map(len, ratios.values())) >= 10
+    assert np.nanmedian(ratios["bob"]) == pytest.approx(1, abs=0.02)
+    assert 1.15 < np.nanmedian(ratios["carol"]) < 1.3
+    left_out = {
+        name: np.isnan([keypoint.points for keypoint in all_objects(samples, "keypoints", name)]).mean()
+        for name in NAMES
+    }
+    assert left_out["carol"] > 2 * max(left_out["alice"], left_out["bob"])
+
+
+def test_carol_confuses_two_classes_of_images_and_rates_them_better(samples):
+    samples = given_to_all(samples)
+    classes = {name: [sample[f"{name}_class"].label for sample in samples] for name in NAMES}
+    ratings = {name: np.array([sample[f"{name}_quality"] for sample in samples]) for name in NAMES}
+    swapped = {
+        name: sum({a, b} == {"sky", "microscopy"} for a, b in zip(classes["alice"], classes[name], strict=True))
+        for name in ("bob", "carol")
+    }
+    assert swapped["bob"] == 0
+    assert swapped["carol"] >= 4
+    assert abs((ratings["bob"] - ratings["alice"]).mean()) < 0.2
+    assert (ratings["carol"] - ratings["alice"]).mean() > 0.4
+    assert all(1 <= rating <= 5 for rated in ratings.values() for rating in rated)
+
+
+def test_bob_has_fewer_tags(samples):
+    n_tags = dict.fromkeys(NAMES, 0)
+    for sample in given_to_all(samples):
+        for name in NAMES:
+            labels = [tag.label for tag in sample[f"{name}_tags"].classifications]
+            assert len(set(labels)) == len(labels)
+            n_tags[name] += len(labels)
+    assert n_tags["bob"] < n_tags["carol"] <= n_tags["alice"]
+
+
+def test_building_twice_gives_the_same_labels(samples, tmp_path):
+    from demo.dataset import LABEL_TYPES, build_demo_dataset
+
+    again = build_demo_dataset(tmp_path, f"demo-again-{os.getpid()}")
+    try:
+        fields = [field for entry in LABEL_TYPES.values() for field in entry["fields"]]
+        for first, second in zip(samples, again, strict=True):
+            assert Path(first.filepath).read_bytes() == Path(second.filepath).read_bytes()
+            for field in fields:
+                assert plain(first[field]) == plain(second[field]), (source_of(first), field)
+    finally:
+        again.delete()
 
 
 def test_some_images_are_empty_and_some_annotators_not_assigned(demo):
