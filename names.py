@@ -52,7 +52,7 @@ OBJECT_FIELDS = FieldSet(
         "_n_disputed": FieldSpec("int", "Number of physical objects on which the annotators do not fully agree"),
     },
     label={
-        "": FieldSpec("str", "Verdict of the label: agreed, class_conflict, missed or lone"),
+        "": FieldSpec("str", "Verdict of the label: agreed, class_conflict, missed, lone or crowd"),
         "_id": FieldSpec("str", "Match id: labels with the same id in one sample are the same physical object"),
         "_iou": FieldSpec("float", "Mean IoU of the label with the other labels of its object"),
         "_votes": FieldSpec("int", "Number of annotators who drew the object"),
@@ -80,8 +80,23 @@ def written_fields(
     """
     of_samples = {run_key + suffix: spec for suffix, spec in fields.sample.items()}
     of_frames = {FRAMES_PREFIX + path: spec for path, spec in of_samples.items()} if on_frames else {}
+    if on_frames:
+        of_samples = {run_key + suffix: of_video(suffix, spec) for suffix, spec in fields.sample.items()
+                      if over_frames(suffix, spec)}  # fmt: skip
     of_labels = {f"{path}.{run_key}{suffix}": spec for path in label_paths for suffix, spec in fields.label.items()}
     return {**of_samples, **of_frames, **of_labels}
+
+
+def over_frames(suffix: str, spec: FieldSpec) -> str | None:
+    """How the values of a video's frames become one of the video: ``mean``, ``sum`` or ``max``; None if they do not."""
+    if suffix == "_n_annotators":
+        return "max"
+    return {"float": "mean", "int": "sum"}.get(spec.type)
+
+
+def of_video(suffix: str, spec: FieldSpec) -> FieldSpec:
+    """The field of a video that stands for a field of its frames."""
+    return FieldSpec(spec.type, f"{spec.description}; {over_frames(suffix, spec)} over the frames of the video")
 
 
 def reserved_paths(run_key: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -80,6 +81,28 @@ def check_sizes(source: Source) -> None:
         raise AgreementInputError(
             f"Samples must have an image size to compare these labels, got {len(ids)} without (ids {shown(ids)}); run "
             "dataset.compute_metadata() first"
+        )
+
+
+def check_files(source: Source) -> None:
+    """Refuse labels whose files do not exist.
+
+    Raises:
+        AgreementInputError: naming the first samples and files
+    """
+    missing: list[tuple[str, str]] = []
+    for kind, path in zip(source.kinds, source.label_paths, strict=True):
+        for attribute in kind.geometry.files:
+            files = {"$setUnion": [f"${path}.{attribute}", []]}
+            named = {path: {"$elemMatch": {attribute: {"$ne": None}}}}
+            for document in source.aggregate([{"$match": named}, {"$project": {"files": files}}]):
+                absent = [name for name in document["files"] if name and not os.path.isfile(name)]
+                missing += [(str(document["_id"]), name) for name in absent]
+    if missing:
+        samples, files = zip(*missing, strict=True)
+        raise AgreementInputError(
+            f"Files of masks must exist, got {len(files)} that do not ({shown(files)}), on samples "
+            f'{shown(sorted(set(samples)))}; restore them, or leave these labels out with invalid="skip"'
         )
 
 

@@ -13,7 +13,8 @@ from ..agreement.config import AgreementConfig
 from ..metrics.arrays import BoolArray, FloatArray
 from ..metrics.geometry import Boxes, Geometry
 
-_FINITE = {"$not": {"$gt": -math.inf, "$lt": math.inf}}
+#: a query for values that are not finite numbers
+NOT_FINITE = {"$not": {"$gt": -math.inf, "$lt": math.inf}}
 _NOT_NEGATIVE = {"$not": {"$gte": 0, "$lt": math.inf}}
 
 
@@ -22,10 +23,12 @@ class GeometryReader(Protocol):
 
     Attributes:
         columns: attributes of a label that are read, below their short name in query results
+        files: attributes that name files
         requirement: what a label must have to be usable, for messages
     """
 
     columns: dict[str, str]
+    files: tuple[str, ...]
     requirement: str
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
@@ -55,6 +58,7 @@ class BoxReader:
     """Bounding boxes of detections."""
 
     columns: ClassVar[dict[str, str]] = {"box": "bounding_box"}
+    files: ClassVar[tuple[str, ...]] = ()
     requirement: ClassVar[str] = "Boxes must be four finite numbers with a width and height of at least 0"
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
@@ -62,8 +66,8 @@ class BoxReader:
         return {
             "$or": [
                 {"bounding_box": {"$not": {"$size": 4}}},
-                {"bounding_box.0": _FINITE},
-                {"bounding_box.1": _FINITE},
+                {"bounding_box.0": NOT_FINITE},
+                {"bounding_box.1": NOT_FINITE},
                 {"bounding_box.2": _NOT_NEGATIVE},
                 {"bounding_box.3": _NOT_NEGATIVE},
             ]

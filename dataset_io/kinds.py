@@ -9,6 +9,7 @@ import fiftyone as fo
 import fiftyone.core.labels as fol
 
 from .geometry_readers import BoxReader, GeometryReader
+from .shape_readers import PolylineReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +42,11 @@ class LabelKind:
         return f"{field}.{self.list_name}" if self.list_name else field
 
 
-KINDS = (LabelKind("Detections", fol.Detections, "detections", "objects", "shapes", BoxReader()),)
+#: the label types; detections are read with their masks where there are any (see ``label_facts``)
+KINDS = (
+    LabelKind("Detections", fol.Detections, "detections", "objects", "shapes", BoxReader()),
+    LabelKind("Polylines", fol.Polylines, "polylines", "objects", "shapes", PolylineReader()),
+)
 
 
 def kind_of(field: fo.Field | None) -> LabelKind | None:

@@ -14,7 +14,7 @@ from bson import ObjectId
 from .. import names
 from ..agreement.classes import ClassCodes
 from ..agreement.objects.columns import Batch
-from ..agreement.objects.compute import NO_VERDICT, VERDICTS, Agreement, compute_agreement_of
+from ..agreement.objects.compute import CROWD, NO_VERDICT, VERDICTS, Agreement, compute_agreement_of
 from ..agreement.objects.report import ObjectReport, build_object_report
 from ..agreement.objects.statistics import AgreementStatistics, summarise
 from ..agreement.option_checks import value_name
@@ -22,11 +22,17 @@ from ..agreement.report import RunFacts
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from ..metrics.geometry import Geometry
 from ..metrics.objects import Objects
-from .checks import check_labels, check_sizes, unusable_labels_error
+from ..metrics.regions import as_regions
+from .checks import check_files, check_labels, check_sizes, unusable_labels_error
 from .family import LabelsRead, SampleScores
+from .geometry_readers import is_usable_box
 from .kinds import titles
+from .label_facts import has_crowd, is_crowd, with_masks
 from .source import Source
 from .stored import StoredSample
+
+#: pixels of masks that count as one more label when the size of a batch is limited
+PIXELS_OF_A_LABEL = 2_500
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,13 +56,14 @@ class ObjectFamily:
     """Detections and other labels that stand for physical objects."""
 
     def __init__(self, source: Source) -> None:
-        self.source = source
+        self.source = source = with_masks(source)
         self.codes = ClassCodes()
         self._number = {name: k for k, name in enumerate(source.annotators)}
         self._sample_paths = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.sample]
         self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
+        self._crowd_attribute = source.config.crowd_attribute if has_crowd(source) else None
         self._in_pixels = any(kind.geometry.needs_size(source.config) for kind in source.kinds)
 
     # ---- reading ----
@@ -66,6 +73,8 @@ class ObjectFamily:
         check_labels(self.source)
         if self._in_pixels:
             check_sizes(self.source)
+        if self.source.config.invalid == "error":
+            check_files(self.source)
 
     def projection(self) -> dict[str, Any]:
         """Class, geometry and annotator of every label."""
@@ -79,6 +88,10 @@ class ObjectFamily:
                 # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
                 value = {"$ifNull": [f"$$this.{attribute}", None]}
                 projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+            if self._crowd_attribute is not None:
+                names_of_crowd = (self._crowd_attribute, f"attributes.{self._crowd_attribute}.value")
+                value = {"$ifNull": [*(f"$$this.{name}" for name in names_of_crowd), None]}
+                projection[f"crowd{field}"] = {"$map": {"input": f"${path}", "in": value}}
         if self._in_pixels:
             projection["size"] = ["$metadata.width", "$metadata.height"]
         if config.assigned_field is not None:
@@ -86,8 +99,14 @@ class ObjectFamily:
         return projection
 
     def load(self, row: dict[str, Any]) -> int:
-        """Number of labels."""
-        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+        """Number of labels; large masks count as several."""
+        n = sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+        if self._in_pixels and n:
+            width, height = row["size"]
+            boxes = chain.from_iterable(row.get(f"box{field}") or () for field in range(len(self.source.kinds)))
+            relative = sum(box[2] * box[3] for box in boxes if is_usable_box(box))
+            n += int(relative * (width or 0) * (height or 0) / PIXELS_OF_A_LABEL)
+        return n
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[ObjectLabels]:
         """The objects of query results.
@@ -109,7 +128,9 @@ class ObjectFamily:
         joined = joined.sorted()
         assigned, n_added = self._assigned(rows, samples, joined)
         labels = ObjectLabels(
-            batch=Batch(Objects(joined.sample, joined.annotator, joined.category), joined.geometry, assigned),
+            batch=Batch(
+                Objects(joined.sample, joined.annotator, joined.category), joined.geometry, assigned, joined.crowd
+            ),
             field=joined.field,
             position=joined.position,
             label_ids=[joined.label_ids[k] for k in joined.origin.tolist()],
@@ -170,6 +191,9 @@ class ObjectFamily:
             annotator = np.fromiter(found, np.int64, n)
         else:
             annotator = np.full(n, self.source.field_annotator[field])
+        crowd = np.zeros(n, np.bool_)
+        if self._crowd_attribute is not None:
+            crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
         return _Columns(
             sample=sample,
             annotator=annotator,
@@ -178,6 +202,7 @@ class ObjectFamily:
             position=self._positions(ids, counts, samples, field),
             geometry=geometry,
             usable=usable,
+            crowd=crowd,
             label_ids=label_ids,
             origin=np.arange(n),
         )
@@ -259,6 +284,8 @@ class ObjectFamily:
             agreement.units.votes[agreement.matching.unit].tolist(),
             agreement.units.assigned[agreement.matching.unit].tolist(),
         )
+        if not agreement.counted.all():
+            columns = _with_crowd(columns, labels, agreement)
         rows = zip(
             labels.batch.objects.sample.tolist(), labels.field.tolist(), labels.position.tolist(), *columns, strict=True
         )
@@ -307,6 +334,7 @@ class _Columns:
     position: IntArray
     geometry: Geometry
     usable: BoolArray
+    crowd: BoolArray
     label_ids: list[ObjectId]
     origin: IntArray
 
@@ -320,6 +348,7 @@ class _Columns:
             self.position[chosen],
             self.geometry.take(chosen),
             self.usable[chosen],
+            self.crowd[chosen],
             self.label_ids,
             self.origin[chosen],
         )
@@ -334,8 +363,9 @@ class _Columns:
 
         return cls(
             *(column(name) for name in ("sample", "annotator", "category", "field", "position")),
-            geometry=parts[0].geometry.joined([part.geometry for part in parts[1:]]),
+            geometry=_joined([part.geometry for part in parts]),
             usable=column("usable"),
+            crowd=column("crowd"),
             label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
             origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
         )
@@ -355,6 +385,26 @@ class _Columns:
         return usable.rows(order)
 
 
+def _joined(geometries: list[Any]) -> Any:
+    """The geometry of several fields; boxes and shapes as regions."""
+    if len({type(geometry) for geometry in geometries}) > 1:
+        geometries = [as_regions(geometry) for geometry in geometries]
+    return geometries[0].joined(geometries[1:])
+
+
+def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: Agreement) -> tuple[list[Any], ...]:
+    """Label columns of all objects, from those of the objects that count."""
+    assigned = agreement.n_assigned[labels.batch.objects.sample]
+    crowd = [CROWD if n >= 2 else None for n in assigned.tolist()]
+    nothing = [None] * len(crowd)
+    every = (crowd, nothing, nothing.copy(), nothing.copy(), assigned.tolist())
+    rows = np.flatnonzero(agreement.counted).tolist()
+    for column, counted in zip(every, columns, strict=True):
+        for row, value in zip(rows, counted, strict=True):
+            column[row] = value
+    return every
+
+
 def _ids_of_objects(labels: ObjectLabels, agreement: Agreement, annotators: Sequence[str]) -> list[str]:
     """The unit id of every object: the label id of its unit's first member.
 
@@ -362,14 +412,15 @@ def _ids_of_objects(labels: ObjectLabels, agreement: Agreement, annotators: Sequ
     is appended.
     """
     unit = agreement.matching.unit
+    label_ids = [labels.label_ids[k] for k in np.flatnonzero(agreement.counted).tolist()]
     n_units = agreement.matching.n_units
     first = np.full(n_units, len(unit))
     np.minimum.at(first, unit, np.arange(len(unit)))
     firsts = first.tolist()
-    ids = [str(labels.label_ids[k]) for k in firsts]
+    ids = [str(label_ids[k]) for k in firsts]
     if len(set(ids)) < n_units:
         taken: set[tuple[int, str]] = set()
-        of_sample, of_annotator = labels.batch.objects.sample, labels.batch.objects.annotator
+        of_sample, of_annotator = agreement.batch.objects.sample, agreement.batch.objects.annotator
         for k, row in enumerate(firsts):
             sample, suffixed, repeat = int(of_sample[row]), ids[k], 1
             while (sample, suffixed) in taken:

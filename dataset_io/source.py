@@ -45,9 +45,19 @@ class Source:
         return self.samples._dataset
 
     @property
+    def on_frames(self) -> bool:
+        """Whether the documents are frames of videos."""
+        return is_of_frames(self.config.fields[0])
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields within a document."""
+        return tuple(name.removeprefix(names.FRAMES_PREFIX) for name in self.config.fields)
+
+    @property
     def collection(self) -> Collection[dict[str, Any]]:
         """The collection of the documents."""
-        return self.dataset._sample_collection
+        return self.dataset._frame_collection if self.on_frames else self.dataset._sample_collection
 
     @property
     def is_view(self) -> bool:
@@ -62,6 +72,11 @@ class Source:
     @property
     def label_paths(self) -> tuple[str, ...]:
         """Where in a document the label, or the list of labels, of every field stands."""
+        return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.fields, strict=True))
+
+    @property
+    def schema_paths(self) -> tuple[str, ...]:
+        """The same, in the schema of the dataset."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.config.fields, strict=True))
 
     def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:

@@ -11,7 +11,6 @@ import numpy as np
 from .arrays import BoolArray, FloatArray, IntArray
 from .objects import Objects, Overlaps, box_overlaps
 
-
 G = TypeVar("G", bound="Geometry")
 
 

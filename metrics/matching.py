@@ -103,6 +103,15 @@ def match_objects(
     return _match_optimal(objects, overlaps, values, threshold, classes)
 
 
+def without_units_of(matching: Matching, objects: BoolArray) -> Matching:
+    """The matching of the other objects, where a mask ``(N,)`` marks objects that are alone in their units."""
+    unit, n_units = number_by_first(matching.unit[~objects])
+    aligned = matching.aligned
+    if aligned is not None:
+        aligned = (np.cumsum(~objects) - 1)[aligned]
+    return Matching(unit, n_units, matching.n_hard, matching.n_inexact, aligned)
+
+
 @dataclass(frozen=True, slots=True)
 class _Nodes:
     """What one stage joins: objects, or units of the stage before."""

@@ -9,7 +9,7 @@ import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
 from .boxes import box_area, check_boxes
-from .overlaps import Similarity, dice_from_areas, iou_from_areas
+from .overlaps import Similarity, dice_from_areas, iom_from_areas, iou_from_areas
 
 #: pairs of which overlaps are computed at once (about 300 bytes each)
 MAX_PAIRS_AT_ONCE = 500_000
@@ -76,6 +76,16 @@ class Overlaps:
         """IoU or Dice of every pair, shape ``(P,)``."""
         from_areas = {"iou": iou_from_areas, "dice": dice_from_areas}[kind]
         return from_areas(self.intersection, self.area[self.i], self.area[self.j])
+
+    def inclusion(self) -> FloatArray:
+        """Intersection over the smaller area of every pair, shape ``(P,)``."""
+        return iom_from_areas(self.intersection, self.area[self.i], self.area[self.j])
+
+    def among(self, kept: BoolArray) -> Overlaps:
+        """The pairs of which both objects are kept by a mask ``(N,)``, numbered as the kept objects."""
+        number = np.cumsum(kept) - 1
+        pairs = kept[self.i] & kept[self.j]
+        return Overlaps(number[self.i[pairs]], number[self.j[pairs]], self.intersection[pairs], self.area[kept])
 
     def find(self, i: IntArray, j: IntArray) -> tuple[IntArray, BoolArray]:
         """Where the pairs ``(i, j)``, ``i < j``, stand among the overlapping ones, and whether they do."""

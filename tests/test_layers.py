@@ -21,7 +21,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "charts": ({"agreement", "names"}, {"numpy", "pandas", "plotly"}),
     "dataset_io": (
         {"charts", "agreement", "metrics", "names"},
-        {*PURE, "pandas", "plotly", "fiftyone", "pymongo", "bson", "gridfs"},
+        {*PURE, "cv2", "pandas", "plotly", "fiftyone", "pymongo", "bson", "gridfs"},
     ),
     "operators": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
     "panels": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),

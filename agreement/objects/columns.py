@@ -19,11 +19,13 @@ class Batch:
         objects: ``N`` objects, sorted by sample, annotator, label id; categories from 1
         geometry: extent of every object
         assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
+        crowd: shape ``(N,)``, objects that are crowd regions; None if there are none
     """
 
     objects: Objects
     geometry: Geometry
     assigned: BoolArray
+    crowd: BoolArray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -32,10 +34,16 @@ class Batch:
 
     def select(self, samples: BoolArray) -> Batch:
         """The batch of the samples that a mask ``(S,)`` keeps."""
-        rows = samples[self.objects.sample]
         number = np.cumsum(samples) - 1
-        kept = Objects(number[self.objects.sample[rows]], self.objects.annotator[rows], self.objects.category[rows])
-        return Batch(kept, self.geometry.take(rows), self.assigned[samples])
+        kept = self.among(samples[self.objects.sample])
+        objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
+        return Batch(objects, kept.geometry, self.assigned[samples], kept.crowd)
+
+    def among(self, rows: BoolArray) -> Batch:
+        """The batch of the objects that a mask ``(N,)`` keeps, on all of the samples."""
+        kept = Objects(self.objects.sample[rows], self.objects.annotator[rows], self.objects.category[rows])
+        crowd = None if self.crowd is None else self.crowd[rows]
+        return Batch(kept, self.geometry.take(rows), self.assigned, crowd)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,10 @@ import numpy as np
 from ...metrics.alpha import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.detection import panoptic_quality
-from ...metrics.matching import Matching, match_objects
+from ...metrics.matching import Matching, match_objects, without_units_of
 from ...metrics.objects import Overlaps
 from ...metrics.overlaps import dice_from_iou
+from ...metrics.partition import TIE
 from ..classes import MISSING
 from ..config import AgreementConfig
 from .columns import Batch, SamplePairs
@@ -20,6 +21,11 @@ VERDICTS = ("agreed", "class_conflict", "missed", "lone")
 AGREED, CLASS_CONFLICT, MISSED, LONE = range(len(VERDICTS))
 #: verdict of the labels of a sample that is not rated
 NO_VERDICT = -1
+
+#: verdict of crowd regions, and of labels that only a crowd region of somebody else explains
+CROWD = "crowd"
+#: share of an object that lies in a crowd region if this explains it
+MOSTLY_INSIDE = 0.5
 
 #: why the alpha of a sample is undefined; entry 0 where it is defined
 ALPHA_REASONS = ("", "one_annotator", "no_objects", "single_category", "no_pairable_values")
@@ -81,7 +87,9 @@ class Agreement:
     """The agreement on a batch.
 
     Attributes:
-        batch: the objects
+        batch: the objects that count
+        counted: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd
+        n_crowd: shape ``(R,)``, objects of every annotator that are crowd
         matching: unit of every object
         overlaps: overlapping pairs of objects
         pairs: pairs of objects of one unit
@@ -102,6 +110,8 @@ class Agreement:
     """
 
     batch: Batch
+    counted: BoolArray
+    n_crowd: IntArray
     matching: Matching
     overlaps: Overlaps
     pairs: MatchedPairs
@@ -128,16 +138,10 @@ class Agreement:
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     """Match the objects of a batch and score its samples."""
+    annotator = batch.objects.annotator
+    batch, overlaps, matching, counted = _matched(batch, config)
+    n_crowd = np.bincount(annotator[~counted], minlength=batch.assigned.shape[1])
     objects, n_samples = batch.objects, batch.n_samples
-    overlaps = batch.geometry.overlaps(objects)
-    matching = match_objects(
-        objects,
-        overlaps,
-        threshold=config.iou,
-        similarity=config.similarity,
-        method=config.method,
-        classes=config.classes,
-    )
     n_assigned = batch.assigned.sum(axis=1)
     units = _units(batch, matching, n_assigned)
     pairs = _matched_pairs(batch, overlaps, matching)
@@ -150,6 +154,8 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
     return Agreement(
         batch=batch,
+        counted=counted,
+        n_crowd=n_crowd,
         matching=matching,
         overlaps=overlaps,
         pairs=pairs,
@@ -168,6 +174,40 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
         dice=_mean(sums_by(pair_sample, dice_from_iou(pairs.iou), n_samples), n_pairs),
         ratings=ratings,
     )
+
+
+def _matched(batch: Batch, config: AgreementConfig) -> tuple[Batch, Overlaps, Matching, BoolArray]:
+    """Match the objects of a batch; without those that are crowd, which are marked by the mask that comes last."""
+    overlaps = batch.geometry.overlaps(batch.objects)
+    counted = np.ones(len(batch.objects), np.bool_)
+    if batch.crowd is None or not batch.crowd.any():
+        return batch, overlaps, _matching_of(batch, overlaps, config), counted
+    counted = ~batch.crowd
+    matching = _matching_of(batch.among(counted), overlaps.among(counted), config)
+    alone = np.bincount(matching.unit, minlength=matching.n_units)[matching.unit] == 1
+    explained = alone & _inside_crowd(batch.crowd, overlaps)[counted]
+    counted[counted] = ~explained
+    return batch.among(counted), overlaps.among(counted), without_units_of(matching, explained), counted
+
+
+def _matching_of(batch: Batch, overlaps: Overlaps, config: AgreementConfig) -> Matching:
+    return match_objects(
+        batch.objects,
+        overlaps,
+        threshold=config.iou,
+        similarity=config.similarity,
+        method=config.method,
+        classes=config.classes,
+    )
+
+
+def _inside_crowd(crowd: BoolArray, overlaps: Overlaps) -> BoolArray:
+    """Whether an object lies mostly in a crowd region of another annotator, shape ``(N,)``."""
+    inside = np.zeros(len(crowd), np.bool_)
+    mostly = overlaps.inclusion() >= MOSTLY_INSIDE - TIE
+    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
+        inside[own[mostly & crowd[other]]] = True
+    return inside
 
 
 def _mean(total: FloatArray, count: IntArray) -> FloatArray:

@@ -89,7 +89,10 @@ class PairSummary:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorSummary:
-    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that two others drew."""
+    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that two others drew.
+
+    ``n_crowd`` labels are crowd regions, or in those of others; they are counted nowhere else.
+    """
 
     name: str
     n_assigned: int
@@ -97,6 +100,7 @@ class AnnotatorSummary:
     n_not_assigned: int
     n_objects: int
     n_missed: int
+    n_crowd: int
     verdicts: dict[str, int]
     classes: dict[str, int]
 
@@ -118,6 +122,7 @@ class ObjectReport(AgreementReport):
     n_empty: int
     n_hard_components: int
     n_inexact_components: int
+    n_repaired: int
     existence: Existence
     class_given_match: ClassGivenMatch
     localisation: Localisation
@@ -156,6 +161,7 @@ def build_object_report(
         n_objects=statistics.n_objects,
         n_hard_components=statistics.n_hard,
         n_inexact_components=statistics.n_inexact,
+        n_repaired=statistics.n_repaired,
         score=_score(statistics),
         alpha=_alpha(statistics, config),
         existence=_existence(statistics),
@@ -296,6 +302,7 @@ def _annotators(
             n_not_assigned=len(statistics.score) - int(statistics.n_assigned[k]),
             n_objects=sum(classes[k].values()),
             n_missed=int(statistics.n_missed[k]),
+            n_crowd=int(statistics.n_crowd[k]),
             verdicts={verdict: int(statistics.verdicts[k, v]) for v, verdict in enumerate(VERDICTS)},
             classes=dict(sorted(classes[k].items())),
         )

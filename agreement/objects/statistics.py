@@ -12,6 +12,7 @@ import numpy as np
 from ...metrics.alpha import NominalTally
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.overlaps import dice_from_iou
+from ...metrics.regions import Regions
 from ..classes import MISSING
 from ..config import AgreementConfig
 from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Agreement, Ratings
@@ -149,6 +150,8 @@ class AgreementStatistics:
         n_objects: objects of rated samples
         n_hard: components of objects that needed a decision
         n_inexact: those too large for an exact solution
+        n_repaired: polygons that had to be repaired
+        n_crowd: shape ``(R,)``, labels of every annotator that are crowd, or explained by one of somebody else
         iou: sum of IoU over all pairs of matched objects
         dice: sum of Dice
         n_matched_pairs: number of those pairs
@@ -173,6 +176,8 @@ class AgreementStatistics:
     n_objects: int
     n_hard: int
     n_inexact: int
+    n_repaired: int
+    n_crowd: IntArray
     iou: float
     dice: float
     n_matched_pairs: int
@@ -235,6 +240,8 @@ def summarise(agreement: Agreement, config: AgreementConfig) -> AgreementStatist
         n_objects=int(n_objects[rated].sum()),
         n_hard=agreement.matching.n_hard,
         n_inexact=agreement.matching.n_inexact,
+        n_repaired=batch.geometry.n_repaired if isinstance(batch.geometry, Regions) else 0,
+        n_crowd=agreement.n_crowd,
         iou=float(agreement.pairs.iou.sum()),
         dice=float(dice_from_iou(agreement.pairs.iou).sum()),
         n_matched_pairs=len(agreement.pairs.i),
