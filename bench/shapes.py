@@ -175,10 +175,8 @@ def measure() -> list[Row]:
     their_polygons, their_polygon_sum = _median_seconds(fiftyone_run(polylines(drawn[:N_OF_FIFTYONE])), 1)
     their_masks, _ = _median_seconds(fiftyone_run(detections(crops[:n_few]), use_masks=True), 1)
     coco, coco_sum = coco_seconds(crops)
-    few_polygon_sum = our_polygons(drawn[:N_OF_FIFTYONE])()
-    say(
-        f"  sum of IoU, polygons of {N_OF_FIFTYONE} samples: ours {few_polygon_sum:.6f}, FiftyOne {their_polygon_sum:.6f}"
-    )
+    few = our_polygons(drawn[:N_OF_FIFTYONE])()
+    say(f"  sum of IoU, polygons of {N_OF_FIFTYONE} samples: ours {few:.6f}, FiftyOne {their_polygon_sum:.6f}")
     say(f"  sum of IoU, masks:    ours {mask_sum:.6f}, pycocotools {coco_sum:.6f}; polygons {polygon_sum:.1f}")
     return [
         Row(
