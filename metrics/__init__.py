@@ -21,6 +21,7 @@ from .detection import f1_score, mean_max_iou, panoptic_quality, segmentation_qu
 from .intervals import Intervals, interval_iou
 from .keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
 from .lines import Lines, line_overlap, lines_from_points
+from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
 from .matching import Matching, match_objects
 from .mutual_best import Alignment
 from .objects import Objects, Overlaps, box_overlaps
@@ -47,6 +48,7 @@ __all__ = [
     "JointCounts",
     "Keypoints",
     "Lines",
+    "MaskCrops",
     "Matching",
     "NominalTally",
     "Objects",
@@ -85,6 +87,9 @@ __all__ = [
     "krippendorff_alpha",
     "line_overlap",
     "lines_from_points",
+    "mask_box_intersection",
+    "mask_intersection",
+    "mask_polygon_intersection",
     "match_objects",
     "mean_jaccard",
     "mean_max_iou",

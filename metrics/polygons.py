@@ -73,7 +73,7 @@ def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, 
     A point is inside if an odd number of the shape's rings surround it: a ring in a ring is a hole, rings apart are
     parts, the overlap of two rings is outside, and so is a shape of twice the same ring. A ring may be open or end with
     its first point. A ring that crosses itself is repaired (``shapely.make_valid``): its loops are inside, what it
-    surrounds twice is outside; spikes and rings without area are dropped.
+    surrounds twice is outside (unless edges run on top of each other); spikes and rings without area are dropped.
 
     Args:
         points_xy: shape ``(V, 2)``, vertices in any one unit per shape

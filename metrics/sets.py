@@ -14,7 +14,7 @@ from .arrays import FloatArray, IntArray, group_ends, pairs_between, sums_by
 from .rating_alpha import alpha_from_disagreement
 
 #: pairs of sets that are compared at once (about 100 bytes each)
-MAX_PAIRS_AT_ONCE = 500_000
+MAX_PAIRS_AT_ONCE = 200_000
 
 #: distance of two sets
 SetDistance: TypeAlias = Literal["masi", "jaccard"]
@@ -168,16 +168,7 @@ def tag_alpha(sets: TagSets) -> FloatArray:
     References:
         K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011 (binary data)
     """
-    m = sets.sets_per_unit()
-    several = m >= 2
-    n = int(m[several].sum())
-    keys, given = np.unique(sets.unit[sets.row] * max(sets.n_tags, 1) + sets.tag, return_counts=True)
-    unit, tag = keys // max(sets.n_tags, 1), keys % max(sets.n_tags, 1)
-    unit, tag, given = unit[several[unit]], tag[several[unit]], given[several[unit]]
-    observed = np.bincount(tag, 2 * given * (m[unit] - given) / (m[unit] - 1), minlength=sets.n_tags)
-    with_tag = np.bincount(tag, given, minlength=sets.n_tags)
-    expected = 2 * with_tag * (n - with_tag)
-    return np.where(expected > 0, 1.0 - (n - 1) * observed / np.maximum(expected, 1), np.nan)
+    return TagTally.from_sets(sets).alpha()
 
 
 def set_alpha(sets: TagSets, *, distance: SetDistance = "masi") -> float:
@@ -186,7 +177,8 @@ def set_alpha(sets: TagSets, *, distance: SetDistance = "masi") -> float:
     With the Jaccard index ``J``, the distance is ``1 - J`` or MASI's ``1 - J M``: ``M = 1`` for equal sets, 2/3 if one
     contains the other, 1/3 if they overlap. Two empty sets: 0; an empty one and another: 1.
 
-    The expected part takes time for the pairs of *different* sets that share a tag.
+    The expected part takes time for the pairs of *different* sets that share a tag: a second for 15,000 different
+    sets, a quarter of a minute for 50,000, in bounded memory.
 
     Args:
         sets: the sets of tags
@@ -206,32 +198,138 @@ def set_alpha(sets: TagSets, *, distance: SetDistance = "masi") -> float:
     References:
         R. Passonneau, "Measuring Agreement on Set-valued Items (MASI) for Semantic and Pragmatic Annotation", 2006
     """
-    if distance not in get_args(SetDistance):
-        raise ValueError(f"`distance` must be one of {', '.join(get_args(SetDistance))}, got {distance!r}")
-    number, members = sets.distinct()
-    m = sets.sets_per_unit()
-    pairable = m[sets.unit] >= 2
-    count = np.bincount(number[pairable], minlength=members.shape[0])
-    n = int(count.sum())
-    if np.count_nonzero(count) < 2:
-        return math.nan
-    observed = math.fsum(
-        float((2 * _set_distance(distance, shared, size_a, size_b) / (m[unit] - 1)).sum())
-        for unit, shared, size_a, size_b in _pairs_of_sets(sets, number, members)
-    )
-    # all pairs differ by 1, less what those with a tag in common are alike
-    return alpha_from_disagreement(observed, n * n - _likeness(distance, members, count), n)
+    return SetTally.from_sets(sets, distance).alpha()
+
+
+@dataclass(frozen=True, slots=True)
+class TagTally:
+    """Sufficient statistics of :func:`tag_alpha`, in units that two annotators rated; those of batches add up.
+
+    Attributes:
+        given: shape ``(K,)``, sets with each tag
+        differing: shape ``(K,)``, over units the ordered pairs of sets of which one has the tag, by ``m - 1``
+        n_sets: number of sets
+    """
+
+    given: FloatArray
+    differing: FloatArray
+    n_sets: int
+
+    @classmethod
+    def from_sets(cls, sets: TagSets) -> TagTally:
+        """Count the sets with each tag."""
+        m = sets.sets_per_unit()
+        several = m >= 2
+        keys, given = np.unique(sets.unit[sets.row] * max(sets.n_tags, 1) + sets.tag, return_counts=True)
+        unit, tag = keys // max(sets.n_tags, 1), keys % max(sets.n_tags, 1)
+        unit, tag, given = unit[several[unit]], tag[several[unit]], given[several[unit]]
+        differing = sums_by(tag, 2 * given * (m[unit] - given) / (m[unit] - 1), sets.n_tags)
+        return cls(sums_by(tag, given, sets.n_tags), differing, int(m[several].sum()))
+
+    def __add__(self, other: TagTally) -> TagTally:
+        n_tags = max(len(self.given), len(other.given))
+
+        def added(own: FloatArray, others: FloatArray) -> FloatArray:
+            total: FloatArray = np.pad(own, (0, n_tags - len(own))) + np.pad(others, (0, n_tags - len(others)))
+            return total
+
+        return TagTally(
+            added(self.given, other.given), added(self.differing, other.differing), self.n_sets + other.n_sets
+        )
+
+    def alpha(self) -> FloatArray:
+        """Alpha of every tag, nan where undefined, as :func:`tag_alpha`."""
+        expected = 2 * self.given * (self.n_sets - self.given)
+        return np.where(expected > 0, 1.0 - (self.n_sets - 1) * self.differing / np.maximum(expected, 1), np.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class SetTally:
+    """Sufficient statistics of :func:`set_alpha`, in units that two annotators rated; those of batches add up.
+
+    Attributes:
+        sets: the ``D`` different sets, each a unit of its own
+        count: shape ``(D,)``, how often each was given
+        differing: over units the sum of the distances of the ordered pairs of sets, by ``m - 1``
+        distance: distance of two sets
+    """
+
+    sets: TagSets
+    count: IntArray
+    differing: float
+    distance: SetDistance
+
+    @classmethod
+    def from_sets(cls, sets: TagSets, distance: SetDistance = "masi") -> SetTally:
+        """Count the different sets, and compare those of each unit.
+
+        Raises:
+            ValueError: if the distance has another name
+        """
+        if distance not in get_args(SetDistance):
+            raise ValueError(f"`distance` must be one of {', '.join(get_args(SetDistance))}, got {distance!r}")
+        number, members = sets.distinct()
+        m = sets.sets_per_unit()
+        pairable = m[sets.unit] >= 2
+        count = np.bincount(number[pairable], minlength=members.shape[0])
+        differing = math.fsum(
+            float((2 * _set_distance(distance, shared, size_a, size_b) / (m[unit] - 1)).sum())
+            for unit, shared, size_a, size_b in _pairs_of_sets(sets, number, members)
+        )
+        used = count > 0
+        return cls(_one_each(members[used], sets.n_tags), count[used], differing, distance)
+
+    def __add__(self, other: SetTally) -> SetTally:
+        both = [self.sets, other.sets]
+        offset = len(self.sets.unit)
+        joined = TagSets(
+            np.arange(sum(len(sets.unit) for sets in both)),
+            np.concatenate([self.sets.row, other.sets.row + offset]),
+            np.concatenate([sets.tag for sets in both]),
+            sum(sets.n_units for sets in both),
+            max(sets.n_tags for sets in both),
+        )
+        number, members = joined.distinct()
+        count = sums_by(number, np.concatenate([self.count, other.count]), members.shape[0]).astype(np.int64)
+        return SetTally(_one_each(members, joined.n_tags), count, self.differing + other.differing, self.distance)
+
+    @property
+    def n_different(self) -> int:
+        """Number of different sets."""
+        return len(self.count)
+
+    def alpha(self) -> float:
+        """Alpha of whole sets, nan where undefined, as :func:`set_alpha`."""
+        if self.n_different < 2:
+            return math.nan
+        number, members = self.sets.distinct()
+        count = sums_by(number, self.count, members.shape[0]).astype(np.int64)
+        n = int(count.sum())
+        # all pairs differ by 1, less what those with a tag in common are alike
+        return alpha_from_disagreement(self.differing, n * n - _likeness(self.distance, members, count), n)
+
+
+def _one_each(members: csr_array, n_tags: int) -> TagSets:
+    """Sets, given as the rows of a matrix of 0 and 1, each a unit of its own."""
+    members.sort_indices()
+    rows = np.arange(members.shape[0])
+    return TagSets(rows, np.repeat(rows, np.diff(members.indptr)), members.indices.astype(np.int64), len(rows), n_tags)
 
 
 def _likeness(distance: SetDistance, members: csr_array, count: IntArray) -> float:
-    """``Σ_ab n_a n_b (1 - δ(a, b))`` of ``D`` different sets; only those that share a tag, or are empty, add to it."""
-    size = np.asarray(members.sum(axis=1))
-    n_sets = len(size)
-    parts = [float(np.sum(count[size == 0]) ** 2)]
-    at_once = max(MAX_PAIRS_AT_ONCE // max(n_sets, 1), 1)
-    for start in range(0, n_sets, at_once):
-        common = (members[start : start + at_once] @ members.T).tocoo()
-        a, b = common.row + start, common.col
-        likeness = 1.0 - _set_distance(distance, common.data, size[a], size[b])
-        parts.append(float((count[a] * count[b] * likeness).sum()))
+    """``Σ_ab n_a n_b (1 - δ(a, b))`` of ``D`` different sets; only those that share a tag, or are equal, add to it."""
+    size: FloatArray = np.asarray(members.sum(axis=1), dtype=np.float64)
+    by_tag = members.T.tocsr()
+    at_most = np.cumsum(np.minimum(members @ np.diff(by_tag.indptr), len(size)))  # pairs with a tag in common
+    parts = [float(np.sum(count.astype(np.float64) ** 2))]
+    start = 0
+    while start < len(size):
+        done = at_most[start - 1] if start else 0
+        stop = max(start + 1, int(np.searchsorted(at_most, done + MAX_PAIRS_AT_ONCE, side="right")))
+        common = (members[start:stop] @ by_tag).tocoo()
+        once = common.row + start < common.col
+        a, b, shared = common.row[once] + start, common.col[once], common.data[once]
+        likeness = 1.0 - _set_distance(distance, shared, size[a], size[b])
+        parts.append(2.0 * float((count[a] * count[b] * likeness).sum()))
+        start = stop
     return math.fsum(parts)

@@ -66,4 +66,4 @@ def unit_votes(ratings: FloatArray) -> Votes:
 
     share = counts.count / m[counts.unit]
     entropy = sums_by(counts.unit, -share * np.log2(share), counts.n_units)
-    return Votes(m, agreement, majority, np.where(m > 0, np.abs(entropy), np.nan))
+    return Votes(m, agreement, majority, np.where(m > 0, entropy, np.nan))

@@ -183,6 +183,17 @@ def test_ratio_alpha_of_many_different_values_is_the_sum_over_their_pairs(case: 
     assert_allclose(krippendorff_alpha(table, level="ratio"), expected, rtol=0, atol=1e-11)
 
 
+def test_a_few_ratings_beside_very_many_equal_ones_lose_no_digits() -> None:
+    table = np.ones((1_000_000, 2))
+    table[-2:] = [[1.001, 1.002], [1.002, 1.003]]
+    count = {1.0: 1_999_996, 1.001: 1, 1.002: 2, 1.003: 1}
+    exact = {pair: ((pair[0] - pair[1]) / (pair[0] + pair[1])) ** 2 for pair in permutations(count, 2)}
+    expected = sum(count[c] * count[k] * difference for (c, k), difference in exact.items())
+    observed = 2 * exact[1.001, 1.002] + 2 * exact[1.002, 1.003]
+    alpha = 1 - 1_999_999 * observed / expected
+    assert_allclose(krippendorff_alpha(table, level="ratio"), alpha, rtol=0, atol=1e-12)
+
+
 def test_many_different_values_take_no_matrix() -> None:
     """A matrix of all pairs of these values would take 80 GB."""
     rng = np.random.default_rng(0)

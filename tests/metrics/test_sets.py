@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import warnings
+from functools import reduce
 from itertools import combinations, permutations
+from operator import add
 
 import numpy as np
 import pytest
@@ -14,6 +16,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.metrics.rating_tables import NAN
 
 from annotator_agreement.metrics import TagSets, krippendorff_alpha, mean_jaccard, set_alpha, sets, tag_alpha
+from annotator_agreement.metrics.sets import SetTally, TagTally
 
 few = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -51,9 +54,13 @@ def _masi(a: set, b: set) -> float:
 LIKENESS = {"jaccard": _jaccard, "masi": _masi}
 
 
+def _rated(units: Units) -> list[list[set[int]]]:
+    rows = [[tags for tags in row if tags is not None] for row in units]
+    return [row for row in rows if len(row) >= 2]
+
+
 def _alpha_by_pairs(units: Units, distance: str) -> float:
-    rated = [[tags for tags in row if tags is not None] for row in units]
-    rated = [row for row in rated if len(row) >= 2]
+    rated = _rated(units)
     every = [tags for row in rated for tags in row]
     observed = sum(sum(1 - LIKENESS[distance](a, b) for a, b in permutations(row, 2)) / (len(row) - 1) for row in rated)
     expected = sum(1 - LIKENESS[distance](a, b) for a, b in permutations(every, 2))
@@ -72,6 +79,21 @@ def test_mean_jaccard_is_the_mean_over_pairs_of_annotators(units: Units) -> None
     pairs = [[_jaccard(a, b) for a, b in combinations([s for s in row if s is not None], 2)] for row in units]
     expected = [np.mean(values) if values else NAN for values in pairs]
     assert_allclose(mean_jaccard(_sets(units)), expected, rtol=0, atol=1e-12)
+
+
+@few
+@given(many_units, st.integers(0, 7))
+def test_tallies_of_batches_add_up(units: Units, cut: int) -> None:
+    parts = [part for part in (units[:cut], units[cut:]) if part]
+    # the batches know as many tags as they have
+    batches = [TagSets.from_columns(*_columns(part), n_units=len(part)) for part in parts]
+    for distance in LIKENESS:
+        total = reduce(add, (SetTally.from_sets(batch, distance) for batch in batches))
+        assert_allclose(total.alpha(), _alpha_by_pairs(units, distance), rtol=0, atol=1e-11)
+        assert total.count.sum() == sum(len(row) for row in _rated(units))
+        assert total.n_different == len({frozenset(tags) for row in _rated(units) for tags in row})
+    of_tags = reduce(add, map(TagTally.from_sets, batches)).alpha()
+    assert_allclose(of_tags, tag_alpha(_sets(units))[: len(of_tags)], rtol=0, atol=1e-12)
 
 
 @few

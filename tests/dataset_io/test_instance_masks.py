@@ -1,0 +1,243 @@
+"""Instance masks from the database and from files, on the pixels that FiftyOne paints."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import cv2
+import fiftyone as fo
+import numpy as np
+import pytest
+from fiftyone.core.odm import get_db_conn
+from fiftyone.core.utils import deserialize_numpy_array, serialize_numpy_array
+from numpy.testing import assert_array_equal
+
+from annotator_agreement.dataset_io.instance_masks import decode_mask, pixel_boxes, placed_masks, read_mask_file
+
+PIXELS = np.array([[0, 1, 1, 0, 7], [1, 0, 0, 255, 0], [0, 0, 1, 0, 0]], np.uint8)
+
+
+def painted_by_fiftyone(mask: np.ndarray, box: tuple[float, ...], size: tuple[int, int]) -> np.ndarray:
+    """The pixels of an image of ``(width, height)`` that FiftyOne itself paints."""
+    detection = fo.Detection(bounding_box=list(box), mask=mask)
+    painted: np.ndarray = detection.to_segmentation(frame_size=size, target=255).mask == 255
+    return painted
+
+
+def painted(mask: np.ndarray, box: tuple[float, ...], size: tuple[int, int]) -> np.ndarray:
+    """The same with our placement."""
+    masks = placed_masks([mask], np.array([box]), np.array([size], float))
+    image = np.zeros(size[::-1], np.bool_)
+    left, top, right, bottom = masks.bounds[0].astype(int).tolist()
+    assert 0 <= left <= right <= size[0]
+    assert 0 <= top <= bottom <= size[1]
+    image[top:bottom, left:right] = masks.crop(0)
+    return image
+
+
+# from bytes
+
+STORED = {
+    "truth values": PIXELS.astype(bool),
+    "bytes": PIXELS,
+    "truth values by column": np.asfortranarray(PIXELS.astype(bool)),
+    "bytes by column": np.asfortranarray(PIXELS),
+    "every second pixel": np.repeat(PIXELS, 2, axis=1)[:, ::2],
+    "signed bytes": PIXELS.view(np.int8),
+    "64 bits": PIXELS.astype(np.int64) * 256,
+    "16 bits, other byte order": PIXELS.astype(">u2"),
+    "fractions": PIXELS.astype(float) / 1000,
+    "one channel": PIXELS[:, :, None],
+    "one row": PIXELS[:1],
+    "one pixel": PIXELS[1:2, :1],
+    "no rows": PIXELS[:0],
+    "no columns": PIXELS[:, :0].astype(bool),
+    "large": np.random.default_rng(1).random((700, 1300)) < 0.5,
+}
+
+
+@pytest.mark.parametrize("name", STORED)
+def test_what_is_not_zero_in_the_array_that_fiftyone_reads_is_inside(name: str) -> None:
+    stored = serialize_numpy_array(STORED[name])
+    expected = deserialize_numpy_array(stored) != 0
+    mask = decode_mask(stored)
+    assert mask.dtype == np.bool_
+    assert_array_equal(mask, expected[:, :, 0] if name == "one channel" else expected)
+
+
+def test_masks_are_read_as_the_database_holds_them(make_dataset: Callable[..., Any]) -> None:
+    dataset = make_dataset()
+    masks = [STORED["truth values"], STORED["bytes"]]
+    labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.2, 0.3, 0.4], mask=mask) for mask in masks]
+    sample = dataset.first()
+    sample["alice"] = fo.Detections(detections=labels)
+    sample.save()
+    document = get_db_conn()[dataset._sample_collection_name].find_one({"_id": sample._id})
+    for label, mask in zip(document["alice"]["detections"], masks, strict=True):
+        assert_array_equal(decode_mask(label["mask"]), mask != 0)
+
+
+PLAIN = zlib.decompress(serialize_numpy_array(PIXELS))
+UNREADABLE = [
+    ("not compressed", PLAIN, "A mask must be stored as FiftyOne stores arrays"),
+    ("nothing", b"", "A mask must be stored as FiftyOne stores arrays"),
+    ("compressed text", zlib.compress(b"a mask"), "pickle"),
+    ("compressed nothing", zlib.compress(b""), "A mask must be stored as FiftyOne stores arrays"),
+    ("cut off", zlib.compress(PLAIN[:-1]), "cannot reshape array of size 14"),
+    ("too long", zlib.compress(PLAIN + b"\x01"), "cannot reshape array of size 16"),
+    ("cut off before it was compressed", serialize_numpy_array(PIXELS)[:-9], "as FiftyOne stores arrays"),
+    ("text", "a mask", "A mask must be stored as FiftyOne stores arrays"),
+    ("one dimension", serialize_numpy_array(PIXELS[0]), "A mask must have two dimensions, got 1"),
+    ("no dimension", serialize_numpy_array(np.array(1)), "A mask must have two dimensions, got 0"),
+    ("colours", serialize_numpy_array(np.ones((2, 4, 3), np.uint8)), "A mask must have two dimensions, got 3"),
+]
+
+
+@pytest.mark.parametrize("case", UNREADABLE, ids=lambda case: case[0])
+def test_unreadable_masks_are_an_error(case: tuple) -> None:
+    _, stored, message = case
+    with pytest.raises(ValueError, match=message):
+        decode_mask(stored)
+
+
+class _Unpickled:
+    def __reduce__(self) -> tuple:
+        return (pytest.fail, ("a mask was unpickled",))
+
+
+def test_python_objects_in_a_mask_are_never_unpickled(tmp_path: Path) -> None:
+    path = tmp_path / "objects.npy"
+    np.save(path, np.array([[_Unpickled()]], dtype=object), allow_pickle=True)
+    with pytest.raises(ValueError, match="pickle"):
+        decode_mask(zlib.compress(path.read_bytes()))
+
+
+# from files
+
+
+@pytest.mark.parametrize("mask", [PIXELS, PIXELS.astype(bool), PIXELS.astype(np.uint16) * 257], ids=str)
+def test_files_that_fiftyone_writes_are_read_as_it_reads_them(mask: np.ndarray, tmp_path: Path) -> None:
+    path = str(tmp_path / "mask.png")
+    fo.Detection(mask=mask).export_mask(path)
+    read = read_mask_file(path)
+    assert read.dtype == np.bool_
+    assert_array_equal(read, fo.Detection(mask_path=path).get_mask() != 0)
+    assert_array_equal(read, mask != 0)
+
+
+def test_a_file_with_colours_is_an_error(tmp_path: Path) -> None:
+    path = str(tmp_path / "colours.png")
+    assert cv2.imwrite(path, np.full((4, 6, 3), 255, np.uint8))
+    with pytest.raises(ValueError, match="A mask must have two dimensions, got 3"):
+        read_mask_file(path)
+
+
+@pytest.mark.parametrize("content", [None, b"", b"no image"], ids=["missing", "empty", "text"])
+def test_a_file_that_is_no_image_is_an_error(content: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "mask.png"
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(OSError, match=r"mask\.png"):
+        read_mask_file(str(path))
+
+
+# on the image
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_masks_of_any_resolution_have_the_pixels_that_fiftyone_paints(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    some = 0
+    for _ in range(150):
+        size = tuple(rng.integers(1, (300, 120)).tolist())
+        # boxes that stick out on any side, or are far out, or smaller than a pixel
+        corner = rng.uniform(-0.5, 1.1, 2)
+        box = (*corner.tolist(), *rng.uniform(0, rng.choice([1.5, 0.3, 0.01]), 2).tolist())
+        mask = rng.random(rng.integers(1, (40, 60))) < rng.uniform(0.1, 0.9)
+        expected = painted_by_fiftyone(mask, box, size)
+        assert_array_equal(painted(mask, box, size), expected, err_msg=f"{mask.shape} in {box} of {size}")
+        some += expected.any()
+    assert some > 40  # the others have no pixel of the image
+
+
+# (id, box, size of the image): masks of 3 x 5 pixels
+PLACES = [
+    ("the whole image", (0, 0, 1, 1), (64, 16)),
+    ("one pixel", (0.5, 0.5, 1 / 64, 1 / 16), (64, 16)),
+    ("less than one pixel", (0.51, 0.51, 0.001, 0.01), (64, 16)),
+    ("no width", (0.5, 0.25, 0, 0.5), (64, 16)),
+    ("no height", (0.5, 0.25, 0.25, 0), (64, 16)),
+    ("one column", (0.5, 0.25, 1 / 64, 0.5), (64, 16)),
+    ("beyond the right border", (0.75, 0.25, 0.5, 0.5), (64, 16)),
+    ("beyond the upper left corner", (-0.25, -0.5, 0.5, 1), (64, 16)),
+    ("outside", (1.25, 0.25, 0.5, 0.5), (64, 16)),
+    ("outside, before the image", (-2.5, -0.25, 0.5, 0.125), (64, 16)),
+    ("around the image", (-0.5, -0.5, 2, 2), (64, 16)),
+    ("an image of one pixel", (0, 0, 1, 1), (1, 1)),
+]
+
+
+@pytest.mark.parametrize("case", PLACES, ids=lambda case: case[0])
+def test_masks_at_the_borders_have_the_pixels_that_fiftyone_paints(case: tuple) -> None:
+    _, box, size = case
+    mask = PIXELS.astype(bool)
+    assert_array_equal(painted(mask, box, size), painted_by_fiftyone(mask, box, size))
+
+
+def test_a_box_of_less_than_a_pixel_may_have_none() -> None:
+    boxes = np.array([[0.51, 0.51, 0.001, 0.01], [0.5, 0.5, 0.25, 0.0], [1.5, 0.5, 0.5, 0.5]])
+    masks = placed_masks([PIXELS.astype(bool)] * 3, boxes, np.full((3, 2), (64.0, 16.0)))
+    assert masks.area.tolist() == [0, 0, 0]
+    assert (masks.width * masks.height).tolist() == [0, 0, 0]
+
+
+def test_a_mask_without_pixels_covers_nothing_of_its_box() -> None:
+    boxes = np.array([[0.25, 0.25, 0.5, 0.5]] * 2)
+    masks = placed_masks([np.zeros((0, 5), np.bool_), np.zeros((0, 0), np.bool_)], boxes, np.full((2, 2), (64.0, 16.0)))
+    assert masks.area.tolist() == [0, 0]
+
+
+def test_no_masks_give_no_crops() -> None:
+    assert len(placed_masks([], np.empty((0, 4)), np.empty((0, 2)))) == 0
+
+
+def test_a_mask_that_was_cut_out_of_an_image_goes_back_to_where_it_was() -> None:
+    n_lost = 0
+    for width, height in ((49, 98), (640, 480), (1000, 333), (107, 7)):
+        rng = np.random.default_rng(width)
+        for _ in range(60):
+            size = rng.integers(1, (width, height))
+            left, top = rng.integers(0, (width - size[0] + 1, height - size[1] + 1))
+            image = np.zeros((height, width), np.bool_)
+            image[top : top + size[1], left : left + size[0]] = rng.random(size[::-1]) < 0.5
+            if not image.any():
+                continue
+            detection = fo.Detection.from_mask(image)
+            assert_array_equal(painted(detection.mask, tuple(detection.bounding_box), (width, height)), image)
+            n_lost += not np.array_equal(detection.to_segmentation(frame_size=(width, height)).mask != 0, image)
+    # FiftyOne itself rounds 48.99999999 down to 48; without this the test would not test the rounding
+    assert n_lost > 0
+
+
+def test_boxes_have_their_pixels_row_by_row() -> None:
+    boxes = np.array([[0.1, 0.5, 0.2, 0.25], [0.0, 0.0, 1.0, 1.0], [0.9, -0.5, 0.5, 1.0]])
+    sizes = np.array([[50.0, 8.0], [7.0, 3.0], [50.0, 8.0]])
+    assert pixel_boxes(boxes, sizes).tolist() == [[5, 4, 10, 2], [0, 0, 7, 3], [45, 0, 5, 4]]
+
+
+def test_a_mask_has_the_same_pixels_however_it_is_stored(tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    mask = rng.random((9, 14)) < 0.5
+    path = str(tmp_path / "mask.png")
+    assert cv2.imwrite(path, mask.astype(np.uint8) * 255)
+    stored = [mask, mask.astype(np.uint8), mask.astype(np.uint8) * 255]
+    masks = [*(decode_mask(serialize_numpy_array(array)) for array in stored), read_mask_file(path)]
+    box, size = (0.1, 0.2, 0.61, 0.47), (90, 31)
+    expected = painted_by_fiftyone(mask, box, size)
+    # FiftyOne itself takes every pixel that such a mask touches
+    assert painted_by_fiftyone(stored[2], box, size).sum() > expected.sum()
+    for each in masks:
+        assert_array_equal(painted(each, box, size), expected)

@@ -1,0 +1,496 @@
+"""Instance masks: published cases, pycocotools, painted images, closed forms, pixels as shapely squares."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+from pycocotools import mask as coco
+
+from tests.metrics.golden_cases import GOLDEN, fraction
+
+from annotator_agreement.metrics import (
+    Alignment,
+    MaskCrops,
+    Objects,
+    boxes_as_polygons,
+    mask_box_intersection,
+    mask_intersection,
+    mask_polygon_intersection,
+    match_objects,
+)
+from annotator_agreement.metrics import masks as masks_module
+from annotator_agreement.metrics.objects import Overlaps, find_overlaps
+from annotator_agreement.metrics.overlaps import iou_from_areas
+
+Crop = tuple[np.ndarray, int, int]
+HEIGHT, WIDTH = 41, 67
+
+
+def cut_out(image: np.ndarray, margin: int = 0) -> Crop:
+    """The rectangle around the pixels of an image, with a margin, and its place."""
+    y, x = np.nonzero(image)
+    if not len(y):
+        return np.zeros((0, 0), np.bool_), 0, 0
+    top, left = max(y.min() - margin, 0), max(x.min() - margin, 0)
+    return image[top : y.max() + 1 + margin, left : x.max() + 1 + margin], int(left), int(top)
+
+
+def paint(crop: Crop, height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
+    """A rectangle of pixels on an image of its own; all of it must be within."""
+    pixels, left, top = crop
+    image = np.zeros((height, width), np.bool_)
+    image[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
+    return image
+
+
+def random_images(n: int, seed: int, height: int = HEIGHT, width: int = WIDTH) -> np.ndarray:
+    """Images of a few blots and some noise each, shape ``(n, height, width)``."""
+    rng = np.random.default_rng(seed)
+    y, x = np.mgrid[:height, :width]
+    images = np.zeros((n, height, width), np.bool_)
+    for image in images:
+        for _ in range(int(rng.integers(1, 4))):
+            cy, cx = rng.uniform((0, 0), (height, width))
+            ry, rx = rng.uniform((1, 2), (height / 3, width / 3))
+            image |= ((y - cy) / ry) ** 2 + ((x - cx) / rx) ** 2 <= 1
+        image ^= (rng.random(image.shape) < 0.1) & (rng.random() < 0.5)
+    return images
+
+
+def every_pair(n: int) -> tuple[np.ndarray, np.ndarray]:
+    i, j = np.divmod(np.arange(n * n), max(n, 1))
+    return i, j
+
+
+# published cases
+
+
+@pytest.mark.parametrize("margin", [0, 2, 9])
+@pytest.mark.parametrize("case", GOLDEN["sparse"], ids=lambda case: f"{case['scenario']} {case['mask_name']}")
+def test_masks_against_boxes_of_the_source_document_have_their_exact_iou(case: dict, margin: int) -> None:
+    image = np.array(case["mask_rows"], dtype=bool)
+    assert image.shape == (case["height"], case["width"])
+    masks = MaskCrops.from_crops([cut_out(image, margin)])
+    size = [case["width"], case["height"]] * 2
+    for box, tolerance in (
+        (np.array([case["bbox_pixels_xyxy"]], float), 0.0),
+        (np.array([case["bbox_normalised_xyxy"]]) * size, 1e-12),
+    ):
+        shared = mask_box_intersection(masks, np.array([0]), box)
+        assert_allclose(shared, [case["count_inside"]], rtol=0, atol=tolerance)
+        assert_allclose(mask_polygon_intersection(masks, np.array([0]), boxes_as_polygons(box)), shared, atol=1e-12)
+        assert masks.area.tolist() == [case["count_total"]]
+        iou = iou_from_areas(shared, masks.area, np.array([float(case["count_bbox"])]))
+        assert_allclose(iou, [fraction(case["iou_exact"])], rtol=0, atol=1e-12)
+
+
+MUNG = GOLDEN["mung"]["synthetic"]
+
+
+def _symbols() -> tuple[Objects, list[Crop]]:
+    """The symbols of both annotators of the music-notation document."""
+    nodes = [*MUNG["truth"], *MUNG["prediction"]]
+    names = sorted({node["cls"] for node in nodes})
+    crops = [(np.array([[c == "1" for c in row] for row in node["mask"]]), node["left"], node["top"]) for node in nodes]
+    annotator = np.repeat([0, 1], [len(MUNG["truth"]), len(MUNG["prediction"])])
+    category = np.array([names.index(node["cls"]) for node in nodes])
+    return Objects(np.zeros(len(nodes), np.int64), annotator, category), crops
+
+
+def _overlaps(objects: Objects, masks: MaskCrops) -> Overlaps:
+    return find_overlaps(objects, masks.area, lambda i, j: mask_intersection(masks, i, j))
+
+
+def _alignment(classes: str) -> tuple[list[list[int]], Alignment]:
+    """The aligned pairs of the symbols, and how good they are."""
+    objects, crops = _symbols()
+    masks = MaskCrops.from_crops(crops)
+    overlaps = _overlaps(objects, masks)
+    aligned = match_objects(objects, overlaps, method="mutual_best", classes=classes).aligned
+    i, j = aligned
+    shared = overlaps.values_at(overlaps.intersection, i, j)
+    n_a = len(MUNG["truth"])
+    sums = [math.fsum(shared / masks.area[k]) for k in (i, j)]
+    return np.stack([i, j - n_a], axis=1).tolist(), Alignment(n_a, len(objects) - n_a, len(i), *sums)
+
+
+def test_symbols_of_the_source_document_overlap_as_printed() -> None:
+    masks = MaskCrops.from_crops(_symbols()[1])
+    n = len(MUNG["truth"])
+    i, j = np.repeat(np.arange(n), len(masks) - n), np.tile(np.arange(n, len(masks)), n)
+    shared = mask_intersection(masks, i, j)
+    for name, value in (
+        ("recall", shared / masks.area[i]),
+        ("precision", shared / masks.area[j]),
+        ("fscore", 2 * shared / (masks.area[i] + masks.area[j])),
+    ):
+        assert_allclose(value.reshape(n, -1), MUNG[name], rtol=0, atol=1e-15, err_msg=name)
+
+
+@pytest.mark.parametrize("classes", ["require", "prefer"])
+def test_symbols_of_the_source_document_are_aligned_as_published(classes: str) -> None:
+    aligned, alignment = _alignment(classes)
+    assert aligned == MUNG["aligned"]
+    assert alignment.n_a + alignment.n_b - 2 * alignment.n_aligned == MUNG["n_not_aligned"]
+    assert_allclose(
+        [alignment.recall, alignment.precision, alignment.f_score],
+        [MUNG["total"]["recall"], MUNG["total"]["precision"], MUNG["total"]["fscore"]],
+        rtol=0,
+        atol=1e-12,
+    )
+
+
+def test_symbols_are_aligned_across_classes_where_classes_are_ignored() -> None:
+    _, crops = _symbols()
+    n = len(MUNG["truth"])
+    pixels = [set(zip(*np.nonzero(paint(crop, 100, 100)), strict=True)) for crop in crops]
+    a, b = pixels[:n], pixels[n:]
+    dice = [[2 * len(p & q) / (len(p) + len(q)) for q in b] for p in a]
+    expected = [
+        [x, y]
+        for x, row in enumerate(dice)
+        for y, value in enumerate(row)
+        if value > 0 and value == max(row) and value == max(other[y] for other in dice)
+    ]
+    aligned, alignment = _alignment("ignore")
+    assert aligned == expected
+    assert expected != MUNG["aligned"]
+    n_all = len(a) + len(b) - len(expected)
+    assert_allclose(alignment.recall, sum(len(a[x] & b[y]) / len(a[x]) for x, y in expected) / n_all, atol=1e-12)
+    assert_allclose(alignment.precision, sum(len(a[x] & b[y]) / len(b[y]) for x, y in expected) / n_all, atol=1e-12)
+
+
+# mask against mask
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("margin", [0, 3])
+def test_masks_overlap_as_in_pycocotools(seed: int, margin: int) -> None:
+    images = random_images(12, seed)
+    images = images[images.any(axis=(1, 2))]
+    masks = MaskCrops.from_crops([cut_out(image, margin) for image in images])
+    encoded = coco.encode(np.asfortranarray(images.transpose(1, 2, 0).astype(np.uint8)))
+    n = len(images)
+    i, j = every_pair(n)
+    shared = mask_intersection(masks, i, j)
+    assert masks.area.tolist() == coco.area(encoded).tolist()
+    iou = iou_from_areas(shared, masks.area[i], masks.area[j]).reshape(n, n)
+    assert_allclose(iou, coco.iou(encoded, encoded, [0] * n), rtol=0, atol=1e-15)
+    # against a crowd region, pycocotools divides by the area of the first mask alone
+    of_first = (shared / masks.area[i]).reshape(n, n)
+    assert_allclose(of_first, coco.iou(encoded, encoded, [1] * n), rtol=0, atol=1e-15)
+    merged = [coco.area(coco.merge([encoded[a], encoded[b]], intersect=True)) for a, b in zip(i, j, strict=True)]
+    assert shared.tolist() == merged
+
+
+def _solid(height: int, width: int, left: int, top: int) -> Crop:
+    return np.ones((height, width), np.bool_), left, top
+
+
+L_SHAPE = np.array([[1, 0, 0], [1, 0, 0], [1, 1, 1]], np.bool_)
+# (id, a, b, shared pixels), by hand
+BY_HAND = [
+    ("identical", (L_SHAPE, 4, 9), (L_SHAPE, 4, 9), 5),
+    ("one to the right", (L_SHAPE, 4, 9), (L_SHAPE, 5, 9), 2),
+    ("one down", (L_SHAPE, 4, 9), (L_SHAPE, 4, 10), 2),
+    ("rectangles meet, pixels do not", (L_SHAPE, 4, 9), _solid(2, 2, 5, 9), 0),
+    ("nested", _solid(4, 9, 2, 3), _solid(2, 3, 4, 4), 6),
+    ("wide against tall", _solid(1, 9, 0, 5), _solid(8, 2, 3, 0), 2),
+    ("touching side", _solid(2, 3, 0, 0), _solid(2, 3, 3, 0), 0),
+    ("touching corner", _solid(2, 3, 0, 0), _solid(2, 3, 3, 2), 0),
+    ("apart", _solid(2, 3, 0, 0), _solid(2, 3, 50, 70), 0),
+    ("apart in x alone", _solid(2, 3, 0, 0), _solid(2, 3, 50, 0), 0),
+    ("left of and above the image", _solid(4, 6, -3, -2), _solid(5, 5, 0, 0), 2 * 3),
+    ("no pixel inside", (np.zeros((3, 4), np.bool_), 0, 0), _solid(5, 5, 0, 0), 0),
+    ("no pixel at all", (np.zeros((0, 0), np.bool_), 1, 1), _solid(5, 5, 0, 0), 0),
+    ("rows without columns", (np.zeros((3, 0), np.bool_), 1, 1), _solid(5, 5, 0, 0), 0),
+    ("columns without rows", (np.zeros((0, 3), np.bool_), 1, 1), _solid(5, 5, 0, 0), 0),
+    ("both empty", (np.zeros((0, 0), np.bool_), 1, 1), (np.zeros((2, 3), np.bool_), 1, 1), 0),
+    ("a mask of bytes", (np.array([[0, 255, 1]], np.uint8), 7, 0), _solid(5, 9, 0, 0), 1),
+]
+
+
+@pytest.mark.parametrize("case", BY_HAND, ids=lambda case: case[0])
+def test_masks_share_the_pixels_counted_by_hand(case: tuple) -> None:
+    _, a, b, expected = case
+    masks = MaskCrops.from_crops([a, b])
+    assert masks.area.tolist() == [np.count_nonzero(a[0]), np.count_nonzero(b[0])]
+    assert mask_intersection(masks, np.array([0, 1]), np.array([1, 0])).tolist() == [expected, expected]
+
+
+def test_masks_share_the_pixels_that_they_share_when_painted() -> None:
+    rng = np.random.default_rng(7)
+    crops: list[Crop] = []
+    for _ in range(60):
+        height, width = rng.integers(0, (HEIGHT // 2, WIDTH // 2))
+        left, top = rng.integers(0, (WIDTH - width + 1, HEIGHT - height + 1))
+        crops.append((rng.random((height, width)) < rng.random(), int(left), int(top)))
+    masks = MaskCrops.from_crops(crops)
+    images = np.stack([paint(crop) for crop in crops]).reshape(len(crops), -1).astype(float)
+    i, j = every_pair(len(crops))
+    assert_array_equal(mask_intersection(masks, i, j).reshape(len(crops), -1), images @ images.T)
+
+
+def test_discs_have_the_area_and_the_lens_of_discs() -> None:
+    radius, apart = 240.25, 130.5
+    y, x = np.mgrid[:520, :700] + 0.5
+    discs = [np.hypot(x - 250 - shift, y - 260) <= radius for shift in (0, apart)]
+    masks = MaskCrops.from_crops([cut_out(disc) for disc in discs])
+    assert_allclose(masks.area, math.pi * radius**2, rtol=1e-3)
+    half = apart / 2
+    lens = 2 * radius**2 * math.acos(half / radius) - apart * math.sqrt(radius**2 - half**2)
+    zero, one = np.array([0]), np.array([1])
+    assert_allclose(mask_intersection(masks, zero, one), lens, rtol=1e-3)
+    # a polygon of 1,024 sides against the pixels of the other disc
+    outline = shapely.Point(250, 260).buffer(radius, quad_segs=256)
+    assert_allclose(mask_polygon_intersection(masks, one, np.array([outline])), lens, rtol=1e-3)
+
+
+def test_a_mask_agrees_with_itself_exactly() -> None:
+    images = random_images(40, 3)
+    masks = MaskCrops.from_crops([cut_out(image) for image in images])
+    rows = np.flatnonzero(images.any(axis=(1, 2)))
+    assert len(rows) > 30
+    assert set(iou_from_areas(mask_intersection(masks, rows, rows), masks.area[rows], masks.area[rows])) == {1.0}
+
+
+def test_the_iou_of_two_empty_masks_is_undefined() -> None:
+    masks = MaskCrops.from_crops([(np.zeros((2, 5), np.bool_), 0, 0)] * 2)
+    shared = mask_intersection(masks, np.array([0]), np.array([1]))
+    assert np.isnan(iou_from_areas(shared, masks.area[:1], masks.area[1:])).all()
+
+
+@st.composite
+def crops(draw: st.DrawFn) -> Crop:
+    """Any pixels of at most 5 x 7, anywhere near the origin."""
+    height, width = draw(st.integers(0, 5)), draw(st.integers(0, 7))
+    inside = draw(st.lists(st.booleans(), min_size=height * width, max_size=height * width))
+    place = draw(st.tuples(st.integers(-6, 6), st.integers(-4, 4)))
+    return np.array(inside, np.bool_).reshape(height, width), *place
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(crops(), min_size=1, max_size=5))
+def test_what_masks_share_is_symmetric_and_at_most_the_smaller_mask(drawn: list[Crop]) -> None:
+    masks = MaskCrops.from_crops(drawn)
+    i, j = every_pair(len(drawn))
+    shared = mask_intersection(masks, i, j)
+    assert_array_equal(shared, mask_intersection(masks, j, i))
+    assert (shared >= 0).all()
+    assert (shared <= np.minimum(masks.area[i], masks.area[j])).all()
+    assert_array_equal(shared[i == j], masks.area)
+    shifted = [paint((crop, left + 6, top + 4), 20, 30) for crop, left, top in drawn]
+    assert shared.tolist() == [np.count_nonzero(shifted[a] & shifted[b]) for a, b in zip(i, j, strict=True)]
+
+
+# columns
+
+
+def test_masks_are_columns_of_rectangles() -> None:
+    masks = MaskCrops.from_crops([(L_SHAPE, 4, 9), (np.zeros((0, 0), np.bool_), 0, 0), _solid(2, 5, -1, 3)])
+    assert len(masks) == 3
+    assert masks.area.tolist() == [5, 0, 10]
+    assert masks.bounds.tolist() == [[4, 9, 7, 12], [0, 0, 0, 0], [-1, 3, 4, 5]]
+    assert masks.pixels.dtype == np.bool_
+    assert_array_equal(masks.crop(0), L_SHAPE)
+
+
+def test_no_masks_are_empty_columns() -> None:
+    masks = MaskCrops.from_crops([])
+    none = np.empty(0, np.int64)
+    assert (len(masks), masks.area.shape, masks.bounds.shape) == (0, (0,), (0, 4))
+    assert len(masks.take(none)) == len(masks.joined([masks])) == 0
+    assert mask_intersection(masks, none, none).shape == (0,)
+    assert mask_box_intersection(masks, none, np.empty((0, 4))).shape == (0,)
+    assert mask_polygon_intersection(masks, none, np.empty(0, np.object_)).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "rows", [[5, 0, 3, 3], [], [7], np.arange(8) % 3 == 1], ids=["reordered", "none", "one", "by truth values"]
+)
+def test_some_of_the_masks_are_those_masks(rows: Sequence[int]) -> None:
+    images = random_images(8, 11)
+    masks = MaskCrops.from_crops([cut_out(image) for image in images])
+    chosen = np.asarray(rows, dtype=np.bool_ if isinstance(rows, np.ndarray) else np.int64)
+    taken, flat = masks.take(chosen), images[chosen].reshape(-1, HEIGHT * WIDTH).astype(float)
+    i, j = every_pair(len(flat))
+    assert_array_equal(taken.area, flat.sum(axis=1))
+    assert_array_equal(mask_intersection(taken, i, j).reshape(len(flat), len(flat)), flat @ flat.T)
+    assert np.shares_memory(taken.pixels, masks.pixels)
+
+
+def test_joined_masks_follow_each_other() -> None:
+    images = random_images(9, 12)
+    parts = [MaskCrops.from_crops([cut_out(image) for image in images[rows]]) for rows in ([0, 1], [], [2, 3, 4, 5])]
+    rest = MaskCrops.from_crops([cut_out(image) for image in images]).take(np.array([8, 7, 6]))
+    joined = parts[0].joined([*parts[1:], rest])
+    flat = images[[0, 1, 2, 3, 4, 5, 8, 7, 6]].reshape(9, -1).astype(float)
+    i, j = every_pair(9)
+    assert_array_equal(mask_intersection(joined, i, j).reshape(9, 9), flat @ flat.T)
+    assert_array_equal(joined.area, flat.sum(axis=1))
+
+
+# mask against box
+
+
+def _shared_with_box(image: np.ndarray, box: Sequence[float]) -> float:
+    """Pixel by pixel."""
+    x_min, y_min, x_max, y_max = box
+    return math.fsum(
+        max(0.0, min(x + 1, x_max) - max(x, x_min)) * max(0.0, min(y + 1, y_max) - max(y, y_min))
+        for y, x in zip(*np.nonzero(image), strict=True)
+    )
+
+
+# (id, box, shared area) with the L-shape at column 4, row 9
+BOXES = [
+    ("around", (0, 0, 20, 20), 5),
+    ("the mask's own", (4, 9, 7, 12), 5),
+    ("half a column", (4, 9, 4.5, 12), 1.5),
+    ("within one pixel", (4.25, 9.5, 4.75, 9.75), 0.125),
+    ("across four pixels", (4.5, 10.5, 5.5, 11.5), 0.25 + 0.25 + 0.25),
+    ("only where no pixel is inside", (5, 9, 7, 11), 0),
+    ("touching", (7, 9, 9, 12), 0),
+    ("outside", (-5, -9, 2, 3), 0),
+    ("no width", (5, 9, 5, 12), 0),
+    ("a point", (4.5, 9.5, 4.5, 9.5), 0),
+    ("a third", (4, 9 + 1 / 3, 7, 10), 2 / 3),
+]
+
+
+@pytest.mark.parametrize("case", BOXES, ids=lambda case: case[0])
+def test_masks_and_boxes_share_the_area_computed_by_hand(case: tuple) -> None:
+    _, box, expected = case
+    masks = MaskCrops.from_crops([(np.zeros((2, 2), np.bool_), 0, 0), (L_SHAPE, 4, 9)])
+    boxes = np.array([box, box], dtype=float)
+    assert_allclose(mask_box_intersection(masks, np.array([0, 1]), boxes), [0, expected], rtol=0, atol=1e-14)
+
+
+def test_masks_and_boxes_share_the_area_summed_pixel_by_pixel() -> None:
+    images = random_images(25, 5)
+    masks = MaskCrops.from_crops([cut_out(image, 2) for image in images])
+    rng = np.random.default_rng(5)
+    i = rng.integers(0, len(images), 300)
+    low = rng.uniform(-9, (WIDTH, HEIGHT), (300, 2))
+    boxes = np.hstack([low, low + rng.uniform(0, (WIDTH / 2, HEIGHT), (300, 2))])
+    boxes[::3] = np.round(boxes[::3])
+    expected = [_shared_with_box(images[row], box) for row, box in zip(i, boxes.tolist(), strict=True)]
+    assert np.count_nonzero(expected) > 150
+    assert_allclose(mask_box_intersection(masks, i, boxes), expected, rtol=0, atol=1e-10)
+
+
+# mask against polygon
+
+
+def _squares(image: np.ndarray) -> shapely.Geometry:
+    """The pixels of an image as one geometry."""
+    y, x = np.nonzero(image)
+    return shapely.union_all(shapely.box(x, y, x + 1, y + 1))
+
+
+def _stars(n: int, seed: int) -> np.ndarray:
+    """Polygons of up to 25 vertices, some with a hole or in two parts, some of them outside the image."""
+    rng = np.random.default_rng(seed)
+    stars = []
+    for number in range(n):
+        angle = np.sort(rng.uniform(0, 2 * np.pi, int(rng.integers(3, 26))))
+        around = np.stack([np.cos(angle), np.sin(angle)], axis=1) * rng.uniform((4, 2), (40, 25), (len(angle), 2))
+        star = shapely.make_valid(shapely.Polygon(around + rng.uniform(0, (WIDTH, HEIGHT))))
+        if number % 3:
+            other = shapely.Point(rng.uniform(0, (WIDTH, HEIGHT))).buffer(rng.uniform(1, 12))
+            star = star.difference(other) if number % 3 == 1 else star.union(other)
+        stars.append(star)
+    return np.array(stars, dtype=np.object_)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("band_pixels", [None, 1, 150], ids=["whole masks", "single rows", "bands of rows"])
+def test_masks_and_polygons_share_the_area_that_shapely_finds(
+    seed: int, band_pixels: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if band_pixels is not None:
+        monkeypatch.setattr(masks_module, "BAND_PIXELS", band_pixels)
+    images = random_images(20, seed)
+    masks = MaskCrops.from_crops([cut_out(image, seed) for image in images])
+    stars = _stars(15, seed)
+    i, j = np.repeat(np.arange(20), 15), np.tile(np.arange(15), 20)
+    squares = np.array([_squares(image) for image in images], dtype=np.object_)
+    expected = shapely.area(shapely.intersection(squares[i], stars[j]))
+    assert np.count_nonzero(expected) > 100
+    shared = mask_polygon_intersection(masks, i, stars[j])
+    assert_allclose(shared, expected, rtol=1e-12, atol=1e-9)
+    assert (shared <= np.minimum(masks.area[i], shapely.area(stars[j]))).all()
+    assert ((shared > 0) == (expected > 1e-9)).all()
+
+
+# (id, polygon, shared area) with the L-shape at column 4, row 9
+POLYGONS = [
+    ("around", shapely.box(0, 0, 20, 20), 5),
+    ("clockwise", shapely.Polygon([(0, 0), (0, 20), (20, 20), (20, 0)]), 5),
+    ("the upper left half", shapely.Polygon([(4, 9), (7, 9), (4, 12)]), 1 + 1 + 0.5),
+    ("a hole around the corner", shapely.box(0, 0, 20, 20) - shapely.box(4, 11, 5, 12), 4),
+    ("two parts", shapely.MultiPolygon([shapely.box(4, 9, 5, 9.5), shapely.box(6, 11, 9, 15)]), 1.5),
+    ("within one pixel", shapely.Polygon([(4.25, 9.25), (4.75, 9.25), (4.25, 9.75)]), 0.125),
+    ("only where no pixel is inside", shapely.box(5, 9, 7, 11), 0),
+    ("a slanted border along the corners", shapely.Polygon([(5, 9), (7, 11), (7, 9)]), 0),
+    ("touching", shapely.box(7, 9, 9, 12), 0),
+    ("outside", shapely.box(-9, -9, 2, 3), 0),
+    ("empty", shapely.Polygon(), 0),
+]
+
+
+@pytest.mark.parametrize("case", POLYGONS, ids=lambda case: case[0])
+@pytest.mark.parametrize("shift", [0, 12_345], ids=["near the origin", "far from it"])
+def test_masks_and_polygons_share_the_area_computed_by_hand(case: tuple, shift: int) -> None:
+    _, polygon, expected = case
+    masks = MaskCrops.from_crops([(np.zeros((2, 2), np.bool_), shift, 0), (L_SHAPE, 4 + shift, 9)])
+    moved = shapely.transform(np.array([polygon, polygon], np.object_), lambda xy: np.add(xy, (shift, 0)))
+    shared = mask_polygon_intersection(masks, np.array([0, 1]), moved)
+    assert_allclose(shared, [0, expected], rtol=0, atol=1e-9)
+    assert (shared > 0).tolist() == [False, expected > 0]
+
+
+def test_large_masks_and_polygons_share_the_pixels_counted() -> None:
+    rng = np.random.default_rng(13)
+    image = rng.random((500, 700)) < 0.5
+    masks = MaskCrops.from_crops([_solid(2, 2, 0, 0), (image, 40, 30)])
+    assert image.size > 10 * masks_module.BAND_PIXELS
+    frame = shapely.box(100, 90, 600, 501) - shapely.box(200, 100, 399, 480)
+    expected = np.count_nonzero(image[60:471, 60:560]) - np.count_nonzero(image[70:450, 160:359])
+    shared = mask_polygon_intersection(masks, np.array([1, 0, 1]), np.array([frame, frame, shapely.box(0, 0, 45, 999)]))
+    assert shared.tolist() == [expected, 0, np.count_nonzero(image[:, :5])]
+
+
+def test_a_mask_agrees_exactly_with_the_polygon_around_its_pixels() -> None:
+    image = np.zeros((HEIGHT, WIDTH), np.bool_)
+    image[3:20, 5:40], image[8:11, 10:30] = True, False
+    masks = MaskCrops.from_crops([cut_out(image)])
+    shared = mask_polygon_intersection(masks, np.array([0]), np.array([_squares(image)]))
+    assert shared.tolist() == masks.area.tolist() == [17 * 35 - 3 * 20]
+
+
+# errors
+
+
+def test_unusable_input_is_an_error_that_names_the_argument() -> None:
+    masks = MaskCrops.from_crops([_solid(2, 3, 0, 0)])
+    zero = np.array([0])
+    with pytest.raises(ValueError, match=r"`crops` must have the shape \(H, W\), got \(4,\)"):
+        MaskCrops.from_crops([(np.ones(4, np.bool_), 0, 0)])
+    with pytest.raises(ValueError, match="`i` and `j` must have the same length, got 1 and 2"):
+        mask_intersection(masks, zero, np.array([0, 0]))
+    with pytest.raises(ValueError, match="`i` and `boxes_xyxy` must have the same length, got 1 and 2"):
+        mask_box_intersection(masks, zero, np.array([[0, 0, 1, 1.0]] * 2))
+    with pytest.raises(ValueError, match=r"`boxes_xyxy` must be finite, got \[0.0, nan, 1.0, 1.0\]"):
+        mask_box_intersection(masks, zero, np.array([[0, np.nan, 1, 1]]))
+    with pytest.raises(ValueError, match=r"`boxes_xyxy` must have max >= min, got \[3.0, 0.0, 1.0, 1.0\]"):
+        mask_box_intersection(masks, zero, np.array([[3, 0, 1, 1.0]]))
+    with pytest.raises(ValueError, match="`i` and `polygons` must have the same length, got 1 and 2"):
+        mask_polygon_intersection(masks, zero, np.array([shapely.box(0, 0, 1, 1)] * 2))
