@@ -27,10 +27,12 @@ class FieldSpec:
     Attributes:
         type: ``float``, ``int``, ``str``, ``bool``, ``list`` (of strings) or ``heatmap``
         description: what users read about it
+        option: the option without which it is not written; None if it always is
     """
 
     type: str
     description: str
+    option: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ OBJECT_FIELDS = FieldSet(
     sample={
         "_score": FieldSpec("float", "Agreement score: mean panoptic quality over the pairs of annotators (0-1)"),
         "_alpha": FieldSpec("float", "Krippendorff's alpha over the objects of the sample"),
-        "_iou": FieldSpec("float", "Mean IoU over all pairs of labels that were matched in the sample"),
+        "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) over all pairs of labels matched in the sample"),
         "_dice": FieldSpec("float", "Mean Dice over all pairs of labels that were matched in the sample"),
         "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
         "_n_units": FieldSpec("int", "Number of physical objects that the annotators drew, taken together"),
@@ -54,14 +56,89 @@ OBJECT_FIELDS = FieldSet(
     label={
         "": FieldSpec("str", "Verdict of the label: agreed, class_conflict, missed, lone or crowd"),
         "_id": FieldSpec("str", "Match id: labels with the same id in one sample are the same physical object"),
-        "_iou": FieldSpec("float", "Mean IoU of the label with the other labels of its object"),
+        "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the label with the other labels of its object"),
         "_votes": FieldSpec("int", "Number of annotators who drew the object"),
         "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
     },
 )
 
+_OF_RATINGS = {
+    "_score": FieldSpec("float", "Agreement score: share of the pairs of annotators who agree (0-1)"),
+    "_majority": FieldSpec("str", "The class or value that most annotators gave; none where several lead"),
+    "_entropy": FieldSpec("float", "Entropy of the annotators' votes in bits: 0 where all agree"),
+    "_disputed": FieldSpec("bool", "Whether any two annotators disagree"),
+    "_n_annotators": FieldSpec("int", "Number of annotators who rated the sample"),
+}
+_OF_RATED_LABELS = {
+    "": FieldSpec("str", "Verdict of the label: agreed, or class_conflict where any two annotators disagree"),
+    "_votes": FieldSpec("int", "Number of annotators who agree with the label, its own included"),
+    "_of": FieldSpec("int", "Number of annotators who rated the sample"),
+}
+RATING_FIELDS = FieldSet(sample=_OF_RATINGS, label=_OF_RATED_LABELS)
+NUMBER_FIELDS = FieldSet(
+    sample={
+        **_OF_RATINGS,
+        "_mean": FieldSpec("float", "Mean of the annotators' numbers"),
+        "_std": FieldSpec("float", "Standard deviation of the annotators' numbers"),
+    },
+    label=_OF_RATED_LABELS,
+)
+TAG_FIELDS = FieldSet(
+    sample={
+        "_score": FieldSpec("float", "Agreement score: mean Jaccard index of the tags of two annotators (0-1)"),
+        "_majority": FieldSpec("list", "The tags that more than half of the annotators gave"),
+        "_disputed": FieldSpec("bool", "Whether any tag was not given by all annotators"),
+        "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
+    },
+    label={
+        "": FieldSpec("str", "Verdict of the tag: agreed, missed or lone"),
+        "_votes": FieldSpec("int", "Number of annotators who gave the tag"),
+        "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
+    },
+)
+
+PIXEL_FIELDS = FieldSet(
+    sample={
+        "_score": FieldSpec("float", "Agreement score: mean class IoU over the pairs of annotators (0-1)"),
+        "_alpha": FieldSpec("float", "Krippendorff's alpha over the pixels of the sample"),
+        "_iou": FieldSpec("float", "Mean IoU over the classes of two masks, mean over pairs; without background"),
+        "_dice": FieldSpec("float", "Mean Dice over the classes of two masks, mean over pairs; without background"),
+        "_iou_with_background": FieldSpec("float", "The same IoU with background as one of the classes"),
+        "_dice_with_background": FieldSpec("float", "The same Dice with background as one of the classes"),
+        "_accuracy": FieldSpec("float", "Share of the pixels to which two annotators gave one class, mean over pairs"),
+        "_kappa": FieldSpec("float", "Cohen's kappa over the pixels of the sample, mean over pairs"),
+        "_n_annotators": FieldSpec("int", "Number of annotators with a mask of the sample"),
+        "_n_units": FieldSpec("int", "Number of classes that anybody used on the sample, without background"),
+        "_n_disputed": FieldSpec("int", "Number of these classes on which the masks are not all equal"),
+        "_ignored": FieldSpec("float", "Share of the pixels left out because somebody gave them an ignored value"),
+        "_boundary_iou": FieldSpec("float", "Boundary IoU, mean over classes and pairs", "boundaries"),
+        "_surface_dice": FieldSpec("float", "Surface Dice, mean over classes and pairs", "boundaries"),
+        "_hd95": FieldSpec("float", "95 % Hausdorff distance in pixels, mean over classes and pairs", "boundaries"),
+        "_map": FieldSpec("heatmap", "How many annotators disagree with the majority, by pixel", "disagreement_map"),
+    },
+    label={
+        "_iou": FieldSpec("float", "Mean class IoU of the mask with those of the others, without background"),
+        "_of": FieldSpec("int", "Number of annotators with a mask of the sample"),
+    },
+)
+
 #: what the families of label types write
-FIELD_SETS: dict[str, FieldSet] = {"objects": OBJECT_FIELDS}
+FIELD_SETS: dict[str, FieldSet] = {
+    "objects": OBJECT_FIELDS,
+    "ratings": RATING_FIELDS,
+    "numbers": NUMBER_FIELDS,
+    "tags": TAG_FIELDS,
+    "pixels": PIXEL_FIELDS,
+}
+
+
+def chosen_fields(fields: FieldSet, options: object) -> FieldSet:
+    """The fields of a set that are written with some options, which are attributes of an object."""
+    chosen = {
+        suffix: spec for suffix, spec in fields.sample.items() if spec.option is None or getattr(options, spec.option)
+    }
+    return FieldSet(chosen, fields.label)
+
 
 #: suffixes of sample fields that belong to every run, whether or not it writes them
 RESERVED_SAMPLE_SUFFIXES = ("_units", "_map")

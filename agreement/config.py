@@ -217,8 +217,9 @@ def _annotator_names(
 
 
 def _field_annotators(fields: tuple[str, ...], annotators: object) -> tuple[str, ...]:
+    in_place = {field: field.removeprefix(names.FRAMES_PREFIX) for field in fields}
     if annotators is None or (isinstance(annotators, tuple | list) and not annotators):
-        return fields
+        return tuple(in_place.values())
     if not isinstance(annotators, Mapping):
         raise AgreementInputError(
             f"`annotators` must map field names to annotator names in field mode, got {annotators!r}"
@@ -226,7 +227,7 @@ def _field_annotators(fields: tuple[str, ...], annotators: object) -> tuple[str,
     unknown = sorted(set(annotators) - set(fields))
     if unknown:
         raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
-    named = tuple(str(annotators.get(field, field)) for field in fields)
+    named = tuple(str(annotators.get(field, in_place[field])) for field in fields)
     if any(not isinstance(name, str) or not name for name in annotators.values()):
         raise AgreementInputError(f"`annotators` must give every field a name, got {annotators!r}")
     if len(set(named)) < len(named):

@@ -42,7 +42,10 @@ class ScoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What happened during the run, beside its result."""
+    """What happened during the run, beside its result.
+
+    ``n_videos`` counts the videos whose frames are the samples of the report; None where samples are no frames.
+    """
 
     n_changed: int = 0
     n_invalid: int = 0
@@ -51,6 +54,7 @@ class RunFacts:
     coverage: str = "given"
     n_added_assignments: int = 0
     seconds: float | None = None
+    n_videos: int | None = None
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
 
 

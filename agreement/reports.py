@@ -6,9 +6,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from .objects.report import ObjectReport
+from .pixels.report import PixelReport
+from .ratings.report import RatingReport
 from .report import AgreementReport
+from .tags.report import TagReport
 
-REPORTS: dict[str, type[AgreementReport]] = {report.family: report for report in (ObjectReport,)}
+REPORTS: dict[str, type[AgreementReport]] = {
+    report.family: report for report in (ObjectReport, PixelReport, RatingReport, TagReport)
+}
 
 
 def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:

@@ -6,22 +6,36 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .object_markdown import object_markdown
-from .tables import markdown_table, shown_number
+from .pixel_markdown import pixel_markdown
+from .rating_markdown import rating_markdown
+from .tables import documents, markdown_table, shown_number
+from .tag_markdown import tag_markdown
+from .text import WITHOUT_SAMPLE_ALPHA
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
 
-_FAMILIES: dict[str, Callable[[Any], list[str]]] = {"objects": object_markdown}
+_FAMILIES: dict[str, Callable[[Any], list[str]]] = {
+    "objects": object_markdown,
+    "ratings": rating_markdown,
+    "tags": tag_markdown,
+    "pixels": pixel_markdown,
+}
 
 
 def report_markdown(report: AgreementReport) -> str:
     """The report's main numbers as Markdown."""
     alpha = report.alpha
     undefined = sum(alpha.undefined.values())
+    of_images = (
+        f" (mean per image {shown_number(alpha.mean)}, defined on {alpha.n_defined}, undefined on {undefined})"
+        if report.family not in WITHOUT_SAMPLE_ALPHA
+        else ""
+    )
     lines = [
-        f"Run `{report.run_key}`: **score {shown_number(report.score.mean)}** (mean over {report.score.n} samples) · "
-        f"**Krippendorff's α {shown_number(alpha.pooled)}** (mean per image {shown_number(alpha.mean)}, defined on "
-        f"{alpha.n_defined}, undefined on {undefined})",
+        f"Run `{report.run_key}`: **score {shown_number(report.score.mean)}** (mean over {report.score.n} "
+        f"{documents(report)}) · "
+        f"**Krippendorff's α {shown_number(alpha.pooled)}**{of_images}",
         "",
         *_FAMILIES[report.family](report),
     ]
@@ -37,7 +51,8 @@ def report_markdown(report: AgreementReport) -> str:
                         shown_number(entry["score"]),
                         f"{entry['n_disputed']} of {entry['n_units']}",
                         f"`{entry['id']}`",
-                        (entry["filepath"] or "-").rsplit("/", 1)[-1],
+                        (entry["filepath"] or "-").rsplit("/", 1)[-1]
+                        + (f", frame {entry['frame_number']}" if "frame_number" in entry else ""),
                     ]
                     for entry in report.worst_samples
                 ],

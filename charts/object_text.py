@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from .tables import INDENT, percent, shown_number, table, wrapped
+from .pairs import best_and_worst
+from .tables import INDENT, documents, percent, shown_number, table, wrapped
 
 if TYPE_CHECKING:
     from ..agreement.objects.report import ObjectReport, PairSummary
@@ -16,7 +18,8 @@ _EMPTY = {"skip": "left out", "agree": "count as agreement"}
 def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     """How objects were matched and counted."""
     config = report.config
-    matching = f"{config['method']}, {config['similarity']} >= {config['iou']:g}, classes: {config['classes']}"
+    similarity = _similarity(report)
+    matching = f"{config['method']}, {similarity} >= {config['iou']:g}, classes: {config['classes']}"
     if config["method"] == "mutual_best":
         matching = f"mutual_best, classes: {config['classes']}"
     if config["method"] != "optimal":
@@ -34,10 +37,21 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     if report.n_repaired:
         text = "polygons have rings that cross themselves, or enclose nothing, and were repaired"
         rules.append(("note", f"{report.n_repaired} {text}"))
+    if report.n_points:
+        text = "keypoints have one labelled point, or several in one place; without a size they match only where equal"
+        rules.append(("note", f"{report.n_points} {text}"))
     n_crowd = sum(entry.n_crowd for entry in report.annotators)
     if n_crowd:
         rules.append(("note", f"{n_crowd} labels are crowd regions, or lie in one of somebody else, and do not count"))
     return rules
+
+
+def _similarity(report: ObjectReport) -> str:
+    """What was compared with the threshold."""
+    measure, similarity = report.localisation.measure, str(report.config["similarity"])
+    if measure == "IoU":
+        return similarity
+    return measure if similarity == "iou" else f"2 {measure} / (1 + {measure})"
 
 
 def object_sections(report: ObjectReport) -> list[list[str]]:
@@ -53,14 +67,26 @@ def _questions(report: ObjectReport) -> list[str]:
     ]
     given, local = report.class_given_match, report.localisation
     alike = "-" if given.percent_agreement is None else f"{100.0 * given.percent_agreement:.1f} % agree"
+    alike_drawn = f"mean {local.measure} {shown_number(local.mean_iou)}"
+    if local.measure != "OKS":
+        alike_drawn += f", Dice {shown_number(local.mean_dice)}"
     lines = [
         "Why: three questions",
         f"{INDENT}Do they see the same objects?        F1 {shown_number(report.existence.f1)}",
         f"{INDENT}Do they name a shared object alike?  {alike}, alpha {shown_number(given.alpha)} "
         f"({given.n_units} objects)",
-        f"{INDENT}Do they draw a shared object alike?  mean IoU {shown_number(local.mean_iou)}, Dice "
-        f"{shown_number(local.mean_dice)} ({local.n_pairs} pairs of labels)",
+        f"{INDENT}Do they draw a shared object alike?  {alike_drawn} ({local.n_pairs} pairs of labels)",
     ]
+    if local.measure == "OKS":
+        lines.append(
+            f"{INDENT}… and label the same points of it?   visibility {shown_number(local.visibility)} (points "
+            "labelled by both, of those labelled by either)"
+        )
+    if report.track_consistency is not None:
+        lines.append(
+            f"{INDENT}Do they follow it through the video?  {shown_number(report.track_consistency)} (share of frames "
+            "in which a track keeps its partner)"
+        )
     return lines + wrapped("drawn", by_share)
 
 
@@ -69,8 +95,10 @@ def _coverage(report: ObjectReport) -> list[str]:
         [entry.name, entry.n_assigned, entry.n_drew_nothing, entry.n_not_assigned, entry.n_objects]
         for entry in report.annotators
     ]
-    head = f"Coverage: {report.n_samples} samples, {report.n_rated} with at least 2 annotators assigned, of which " \
-           f"{report.n_empty} nobody drew in; there {report.n_objects} labels are {report.n_units} objects"  # fmt: skip
+    head = (
+        f"Coverage: {report.n_samples} {documents(report)}, {report.n_rated} with at least 2 annotators assigned, of "
+        f"which {report.n_empty} nobody drew in; there {report.n_objects} labels are {report.n_units} objects"
+    )
     return [head, *table(["annotator", "assigned", "drew nothing", "not assigned", "labels"], rows)]
 
 
@@ -92,34 +120,40 @@ def _annotators(report: ObjectReport) -> list[str]:
     return ["Annotators: verdicts on their labels, and objects of two others that they missed", *table(header, rows)]
 
 
-def best_and_worst_pairs(report: ObjectReport, at_most: int = 30) -> tuple[list[PairSummary], str]:
-    """The pairs by descending score and a title; where there are many, only those at both ends."""
-    pairs = sorted(report.pairs, key=lambda pair: (pair.score is None, -(pair.score or 0.0), pair.a, pair.b))
-    if len(pairs) <= at_most:
-        return pairs, "Pairs of annotators, best first"
-    half = at_most // 2
-    return pairs[:half] + pairs[-half:], f"Pairs of annotators: the best {half} and the last {half} of {len(pairs)}"
-
-
 def _pairs(report: ObjectReport) -> list[str]:
-    shown_pairs, title = best_and_worst_pairs(report)
-    rows = [
-        [
-            pair.a,
-            pair.b,
-            pair.n_samples,
-            *(shown_number(value) for value in (pair.score, pair.alpha, pair.f1, pair.class_agreement, pair.mean_iou)),
-            f"{pair.n_matched} of {pair.n_a} / {pair.n_b}",
-        ]
-        for pair in shown_pairs
-    ]
-    header = ["a", "b", "samples", "score", "alpha", "F1", "same class", "mean IoU", "matched objects"]
-    lines = [title, *table(header, rows)]
+    shown_pairs, title = best_and_worst(report.pairs)
+    columns: dict[str, Callable[[PairSummary], object]] = {
+        "a": lambda pair: pair.a,
+        "b": lambda pair: pair.b,
+        documents(report): lambda pair: pair.n_samples,
+        "score": lambda pair: shown_number(pair.score),
+        "alpha": lambda pair: shown_number(pair.alpha),
+        "F1": lambda pair: shown_number(pair.f1),
+        "same class": lambda pair: shown_number(pair.class_agreement),
+        f"mean {report.localisation.measure}": lambda pair: shown_number(pair.mean_iou),
+        **{title: _shown_attribute(name) for title, name in extra_columns(report).items()},
+        "matched objects": lambda pair: f"{pair.n_matched} of {pair.n_a} / {pair.n_b}",
+    }
+    lines = [title, *table(list(columns), [[column(pair) for column in columns.values()] for pair in shown_pairs])]
     aligned = [pair for pair in shown_pairs if pair.alignment is not None]
     if aligned:
         rows = [[pair.a, pair.b, *(_alignment_entry(pair.alignment, key) for key in _ALIGNMENT)] for pair in aligned]
         lines += ["", "Alignment (b as if a were right)", *table(["a", "b", *_ALIGNMENT.values()], rows)]
     return lines
+
+
+def extra_columns(report: ObjectReport) -> dict[str, str]:
+    """Titles of the columns on pairs that only some labels have, with the attribute of the pair."""
+    columns = {}
+    if report.localisation.measure == "OKS":
+        columns["visibility"] = "visibility"
+    if report.track_consistency is not None:
+        columns["tracks kept"] = "track_consistency"
+    return columns
+
+
+def _shown_attribute(name: str) -> Callable[[PairSummary], str]:
+    return lambda pair: shown_number(getattr(pair, name))
 
 
 _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precision", "f_score": "F"}

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..agreement.report import AgreementReport
 
 INDENT = "  "
 
@@ -24,6 +28,11 @@ def wrapped(head: str, entries: Sequence[str], per_line: int = 3) -> list[str]:
         first = head if start == 0 else ""
         lines.append(f"{INDENT}{first:<21}{', '.join(entries[start : start + per_line])}")
     return lines
+
+
+def documents(report: AgreementReport) -> str:
+    """What the samples of a report are."""
+    return "samples" if report.run.n_videos is None else "frames"
 
 
 def end_of_path(path: str | None, length: int = 48) -> str:

@@ -6,7 +6,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from .object_text import object_rules, object_sections
-from .tables import INDENT, end_of_path, shown_number, table
+from .pixel_text import pixel_rules, pixel_sections
+from .rating_text import rating_rules, rating_sections
+from .tables import INDENT, documents, end_of_path, shown_number, table
+from .tag_text import tag_rules, tag_sections
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -16,19 +19,38 @@ _UNDEFINED = {
     "no_objects": "nobody drew anything",
     "single_category": "one category only, so there is no variation",
     "no_pairable_values": "no object was drawn by two annotators",
+    "no_pixels": "all pixels are ignored",
 }
 _COVERAGE = {
     "fields": "a field that is null or absent means: not assigned",
+    "videos": "whoever has a label list on any frame of a video, to all its frames on which anybody has one",
     "given": "from the field with the assigned annotators",
     "assumed": "not given, so everybody is assumed to be assigned to every sample that has a label list",
 }
 #: what the score of a sample is, by family
-_SCORES = {"objects": "mean panoptic quality"}
+_SCORES = {
+    "objects": "mean panoptic quality",
+    "ratings": "mean share of agreeing pairs of annotators",
+    "tags": "mean Jaccard index of two annotators' tags",
+    "pixels": "mean class IoU without background",
+}
+#: families whose samples have no alpha of their own
+WITHOUT_SAMPLE_ALPHA = ("ratings", "tags")
 
 #: rules of matching and counting, by family
-_RULES: dict[str, Callable[[Any], list[tuple[str, str]]]] = {"objects": object_rules}
+_RULES: dict[str, Callable[[Any], list[tuple[str, str]]]] = {
+    "objects": object_rules,
+    "ratings": rating_rules,
+    "tags": tag_rules,
+    "pixels": pixel_rules,
+}
 #: everything between the rules and the worst samples, by family
-_SECTIONS: dict[str, Callable[[Any], list[list[str]]]] = {"objects": object_sections}
+_SECTIONS: dict[str, Callable[[Any], list[list[str]]]] = {
+    "objects": object_sections,
+    "ratings": rating_sections,
+    "tags": tag_sections,
+    "pixels": pixel_sections,
+}
 
 
 def report_text(report: AgreementReport) -> str:
@@ -44,15 +66,24 @@ def _headline(report: AgreementReport) -> list[str]:
     lines = [
         title,
         "=" * len(title),
+        *_videos(report),
         f"Score                  {shown_number(report.score.mean)}   {_SCORES[report.family]} of "
-        f"{report.score.n} samples (0: nothing in common, 1: identical)",
+        f"{report.score.n} {documents(report)} (0: nothing in common, 1: identical)",
         f"Krippendorff's alpha   {shown_number(alpha.pooled)}   over all {alpha.n_units} units "
         "(0: as by chance, 1: perfect)",
-        f"  mean over images     {shown_number(alpha.mean)}   of the {alpha.n_defined} samples where it is defined",
     ]
+    if report.family not in WITHOUT_SAMPLE_ALPHA:
+        where = f"of the {alpha.n_defined} {documents(report)} where it is defined"
+        lines.append(f"  mean over images     {shown_number(alpha.mean)}   {where}")
     if undefined:
         lines.append(f"  undefined            {', '.join(undefined)}")
     return lines
+
+
+def _videos(report: AgreementReport) -> list[str]:
+    if report.run.n_videos is None:
+        return []
+    return [f"Videos                 {report.run.n_videos}, of which {report.n_samples} frames are compared one by one"]
 
 
 def _rules(report: AgreementReport) -> list[str]:
@@ -80,4 +111,8 @@ def _worst(report: AgreementReport) -> list[str]:
         ]
         for entry in report.worst_samples
     ]
-    return ["Where to look first", *table(["score", "disputed", "sample id", "file"], rows)]
+    header = ["score", "disputed", "sample id", "file"]
+    if report.run.n_videos is not None:
+        header.append("worst frame")
+        rows = [[*row, entry["frame_number"]] for row, entry in zip(rows, report.worst_samples, strict=True)]
+    return ["Where to look first", *table(header, rows)]

@@ -11,7 +11,9 @@ from bson import ObjectId
 from ..agreement.errors import AgreementInputError, shown
 from ..agreement.option_checks import value_name
 from .kinds import LabelKind
+from .point_readers import SpanReader, reversed_in
 from .source import Source, annotators_found
+from .stored import frame_title
 
 
 def check_labels(source: Source) -> None:
@@ -41,7 +43,9 @@ def check_labels(source: Source) -> None:
         unusable = [
             (sample, kind.geometry.requirement)
             for label, sample, kind in found
-            if not kind.geometry.is_usable(label, config) and (not chosen or value_name(label.get(attribute)) in chosen)
+            if kind.geometry is not None
+            and not kind.geometry.is_usable(label, config)
+            and (not chosen or value_name(label.get(attribute)) in chosen)
         ]
         if unusable:
             samples, requirements = zip(*unusable, strict=True)
@@ -56,15 +60,26 @@ def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKi
         general.append({config.annotator_attribute: None})
     conditions = []
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
-        geometry = [kind.geometry.unusable(config)] if config.invalid == "error" else []
+        geometry = [kind.geometry.unusable(config)] if kind.geometry is not None and config.invalid == "error" else []
         conditions.append({path: {"$elemMatch": {"$or": [*general, *geometry]}}})
-    affected = source.aggregate(
-        [{"$match": {"$or": conditions}}, {"$project": dict.fromkeys(source.label_paths, True)}]
-    )
-    for document in affected:
-        for kind, name in zip(source.kinds, config.fields, strict=True):
+        if geometry and isinstance(kind.geometry, SpanReader):
+            conditions.append(reversed_in(path))
+    wanted = dict.fromkeys((*source.label_paths, *NAMING), True)
+    for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}]):
+        for kind, name in zip(source.kinds, source.fields, strict=True):
             for label in (document.get(name) or {}).get(kind.list_name) or []:
-                yield label, str(document["_id"]), kind
+                yield label, document_title(document), kind
+
+
+#: what names a document, beside its id, if it is a frame
+NAMING = ("_sample_id", "frame_number")
+
+
+def document_title(document: dict[str, Any]) -> str:
+    """A document in messages: a sample, or a frame of one."""
+    if "_sample_id" not in document:
+        return str(document["_id"])
+    return frame_title(document["_sample_id"], document["frame_number"])
 
 
 def check_sizes(source: Source) -> None:
@@ -74,9 +89,17 @@ def check_sizes(source: Source) -> None:
         AgreementInputError: naming the first of them
     """
     labelled = [{f"{path}.0": {"$exists": True}} for path in source.label_paths]
-    known = {"metadata.width": {"$gt": 0}, "metadata.height": {"$gt": 0}}
-    without = source.aggregate([{"$match": {"$or": labelled, "$nor": [known]}}, {"$project": {"_id": True}}])
-    ids = [str(document["_id"]) for document in without]
+    prefix = "metadata.frame_" if source.on_frames else "metadata."
+    unknown = {"$nor": [{f"{prefix}width": {"$gt": 0}, f"{prefix}height": {"$gt": 0}}]}
+    if source.on_frames:
+        videos = source.aggregate([{"$match": {"$or": labelled}}, {"$group": {"_id": "$_sample_id"}}])
+        with_labels = {document["_id"] for document in videos}
+        found = source.aggregate_samples([{"$match": unknown}, {"$project": {"_id": True}}])
+        without = sorted({document["_id"] for document in found} & with_labels)
+    else:
+        found = source.aggregate([{"$match": {"$or": labelled, **unknown}}, {"$project": {"_id": True}}])
+        without = [document["_id"] for document in found]
+    ids = list(map(str, without))
     if ids:
         raise AgreementInputError(
             f"Samples must have an image size to compare these labels, got {len(ids)} without (ids {shown(ids)}); run "
@@ -93,11 +116,15 @@ def check_files(source: Source) -> None:
     missing: list[tuple[str, str]] = []
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
         for attribute in kind.geometry.files:
-            files = {"$setUnion": [f"${path}.{attribute}", []]}
-            named = {path: {"$elemMatch": {attribute: {"$ne": None}}}}
-            for document in source.aggregate([{"$match": named}, {"$project": {"files": files}}]):
-                absent = [name for name in document["files"] if name and not os.path.isfile(name)]
-                missing += [(str(document["_id"]), name) for name in absent]
+            stored = attribute.removesuffix("_path")  # FiftyOne does not look at the file where this is set
+            named = {path: {"$elemMatch": {attribute: {"$ne": None}, stored: None}}}
+            without = {"$eq": [{"$ifNull": [f"$$this.{stored}", None]}, None]}
+            files = {"$map": {"input": f"${path}", "in": {"$cond": [without, f"$$this.{attribute}", None]}}}
+            for document in source.aggregate(
+                [{"$match": named}, {"$project": {"files": files, **dict.fromkeys(NAMING, True)}}]
+            ):
+                names = sorted({name for name in document["files"] if name is not None})
+                missing += [(document_title(document), name) for name in names if not os.path.isfile(name)]
     if missing:
         samples, files = zip(*missing, strict=True)
         raise AgreementInputError(

@@ -7,6 +7,15 @@ from typing import Any
 
 from .family import Family
 from .objects import ObjectFamily
+from .pixels import PixelFamily
+from .ratings import RatingFamily
 from .source import Source
+from .tags import TagFamily
 
-FAMILIES: dict[str, Callable[[Source], Family[Any, Any, Any]]] = {"objects": ObjectFamily}
+FAMILIES: dict[str, Callable[[Source], Family[Any, Any, Any]]] = {
+    "objects": ObjectFamily,
+    "ratings": RatingFamily,
+    "numbers": RatingFamily,
+    "tags": TagFamily,
+    "pixels": PixelFamily,
+}

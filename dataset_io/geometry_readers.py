@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -13,9 +12,11 @@ from ..agreement.config import AgreementConfig
 from ..metrics.arrays import BoolArray, FloatArray
 from ..metrics.geometry import Boxes, Geometry
 
-#: a query for values that are not finite numbers
-NOT_FINITE = {"$not": {"$gt": -math.inf, "$lt": math.inf}}
-_NOT_NEGATIVE = {"$not": {"$gte": 0, "$lt": math.inf}}
+#: a greater number counts as infinite, as does its negative: what is computed from it might overflow
+LARGEST = 1e9
+
+#: what a box must be, for messages
+BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of at least 0"
 
 
 class GeometryReader(Protocol):
@@ -59,17 +60,17 @@ class BoxReader:
 
     columns: ClassVar[dict[str, str]] = {"box": "bounding_box"}
     files: ClassVar[tuple[str, ...]] = ()
-    requirement: ClassVar[str] = "Boxes must be four finite numbers with a width and height of at least 0"
+    requirement: ClassVar[str] = f"Boxes must be {BOX_NUMBERS}"
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
         """A query for boxes that are not four finite numbers with a width and height of at least 0."""
         return {
             "$or": [
                 {"bounding_box": {"$not": {"$size": 4}}},
-                {"bounding_box.0": NOT_FINITE},
-                {"bounding_box.1": NOT_FINITE},
-                {"bounding_box.2": _NOT_NEGATIVE},
-                {"bounding_box.3": _NOT_NEGATIVE},
+                {"bounding_box.0": not_finite()},
+                {"bounding_box.1": not_finite()},
+                {"bounding_box.2": not_finite(lowest=0.0)},
+                {"bounding_box.3": not_finite(lowest=0.0)},
             ]
         }
 
@@ -95,22 +96,45 @@ def is_usable_box(box: object) -> bool:
     """Whether a value is four finite numbers ``(x, y, width, height)`` with a width and height of at least 0."""
     if not isinstance(box, list | tuple) or len(box) != 4:
         return False
-    if not all(isinstance(value, int | float) and math.isfinite(value) for value in box):
-        return False
-    return bool(box[2] >= 0 and box[3] >= 0)
+    return all(map(is_finite, box)) and bool(box[2] >= 0 and box[3] >= 0)
+
+
+def is_finite(value: object, largest: float = LARGEST) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def not_finite(largest: float = LARGEST, lowest: float | None = None) -> dict[str, Any]:
+    """A query for values that are not finite numbers, or lower than the lowest."""
+    least = -largest if lowest is None else lowest
+    return {"$not": {"$type": ["double", "int", "long"], "$gte": least, "$lte": largest}}
+
+
+def finite_numbers(values: list[Any], largest: float = LARGEST) -> FloatArray:
+    """Values as an array.
+
+    Raises:
+        ValueError: if they are not all finite numbers
+    """
+    # numpy makes numbers of texts and truth values
+    if all(issubclass(kind, int | float) and kind is not bool for kind in set(map(type, values))):
+        numbers = np.array(values, np.float64)
+        if (np.abs(numbers) <= largest).all():
+            return numbers
+    raise ValueError(f"`values` must be finite numbers up to {largest:g}, got others")
 
 
 def read_boxes(values: list[Any]) -> tuple[FloatArray, BoolArray]:
     """Stored boxes as an array ``(N, 4)``, and which of them can be used; the others are zero."""
     try:
-        boxes = np.fromiter(chain.from_iterable(values), np.float64, 4 * len(values)).reshape(-1, 4)
         if set(map(len, values)) <= {4}:
-            usable = np.isfinite(boxes).all(axis=1) & (boxes[:, 2:] >= 0).all(axis=1)
+            boxes = finite_numbers(list(chain.from_iterable(values))).reshape(-1, 4)
+            usable = (boxes[:, 2:] >= 0).all(axis=1)
             return np.where(usable[:, None], boxes, 0.0), usable
     except (TypeError, ValueError):
-        pass  # something else than numbers: look at every box
+        pass  # something else than lists of numbers: look at every box
     usable = np.fromiter(map(is_usable_box, values), np.bool_, len(values))
-    boxes = np.array([box if ok else (0.0,) * 4 for box, ok in zip(values, usable, strict=True)], np.float64)
+    boxes = np.array([box if ok else (0.0,) * 4 for box, ok in zip(values, usable.tolist(), strict=True)], np.float64)
     return boxes.reshape(-1, 4), usable
 
 

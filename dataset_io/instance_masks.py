@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tokenize
 import zlib
 from collections.abc import Sequence
 from typing import Any
@@ -17,6 +18,8 @@ from ..metrics.masks import MaskCrops
 
 #: relative coordinates times a size give 2.9999999996 where 3 is meant
 _SNAP = 1e-6
+#: what zlib and numpy raise for bytes that are damaged, beside ValueError
+_DAMAGED = (zlib.error, EOFError, TypeError, SyntaxError, tokenize.TokenError, MemoryError)
 #: how numpy begins a file of truth values or bytes in two dimensions
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '\|([bu]1)', 'fortran_order': False, 'shape': \((\d+), (\d+)\), \} *\n", re.DOTALL
@@ -38,7 +41,7 @@ def decode_mask(stored: bytes) -> BoolArray:
         kind, height, width = header.groups()
         pixels = np.frombuffer(memoryview(content)[header.end() :], kind.decode())
         return _inside(pixels.reshape(int(height), int(width)))
-    except (zlib.error, EOFError, TypeError) as error:
+    except _DAMAGED as error:
         raise ValueError(f"A mask must be stored as FiftyOne stores arrays, got bytes that are not: {error}") from error
 
 

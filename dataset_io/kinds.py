@@ -9,6 +9,7 @@ import fiftyone as fo
 import fiftyone.core.labels as fol
 
 from .geometry_readers import BoxReader, GeometryReader
+from .point_readers import KeypointReader, SpanReader
 from .shape_readers import PolylineReader
 
 
@@ -20,9 +21,11 @@ class LabelKind:
         title: its name in messages
         stored: type of the label field, or of a plain field
         list_name: name of the list of labels in the field; None where the field is one label, or a plain value
-        family: how it is compared: ``objects`` are matched across annotators
+        family: how it is compared: ``objects`` are matched across annotators; ``ratings`` and ``numbers``, one a
+            sample, and ``tags``, sets of classes, are compared as they are
         comparable: kinds of one name can be compared with each other
         geometry: reads the extent of its objects
+        measure: what the similarity of two of its objects is called
     """
 
     title: str
@@ -31,6 +34,7 @@ class LabelKind:
     family: str
     comparable: str
     geometry: GeometryReader | None = None
+    measure: str = "IoU"
 
     @property
     def is_label(self) -> bool:
@@ -46,6 +50,18 @@ class LabelKind:
 KINDS = (
     LabelKind("Detections", fol.Detections, "detections", "objects", "shapes", BoxReader()),
     LabelKind("Polylines", fol.Polylines, "polylines", "objects", "shapes", PolylineReader()),
+    LabelKind("Keypoints", fol.Keypoints, "keypoints", "objects", "keypoints", KeypointReader(), "OKS"),
+    LabelKind(
+        "TemporalDetections", fol.TemporalDetections, "detections", "objects", "spans", SpanReader(), "temporal IoU"
+    ),
+    LabelKind("Classification", fol.Classification, None, "ratings", "classes"),
+    LabelKind("Classifications", fol.Classifications, "classifications", "tags", "tags"),
+    LabelKind("Segmentation", fol.Segmentation, None, "pixels", "masks"),
+    LabelKind("Regression", fol.Regression, None, "numbers", "numbers"),
+    LabelKind("text", fo.StringField, None, "ratings", "classes"),
+    LabelKind("true or false", fo.BooleanField, None, "ratings", "classes"),
+    LabelKind("integers", fo.IntField, None, "numbers", "numbers"),
+    LabelKind("numbers", fo.FloatField, None, "numbers", "numbers"),
 )
 
 

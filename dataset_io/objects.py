@@ -17,6 +17,7 @@ from ..agreement.objects.columns import Batch
 from ..agreement.objects.compute import CROWD, NO_VERDICT, VERDICTS, Agreement, compute_agreement_of
 from ..agreement.objects.report import ObjectReport, build_object_report
 from ..agreement.objects.statistics import AgreementStatistics, summarise
+from ..agreement.objects.tracks import NO_TRACK, Tracks
 from ..agreement.option_checks import value_name
 from ..agreement.report import RunFacts
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
@@ -28,6 +29,7 @@ from .family import LabelsRead, SampleScores
 from .geometry_readers import is_usable_box
 from .kinds import titles
 from .label_facts import has_crowd, is_crowd, with_masks
+from .shape_readers import PolylineReader, sum_of_extents
 from .source import Source
 from .stored import StoredSample
 
@@ -84,6 +86,8 @@ class ObjectFamily:
             columns = {"label": "label", **kind.geometry.columns}
             if config.annotator_attribute is not None:
                 columns["annotator"] = config.annotator_attribute
+            if self.source.on_frames:
+                columns["index"] = "index"
             for name, attribute in columns.items():
                 # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
                 value = {"$ifNull": [f"$$this.{attribute}", None]}
@@ -103,10 +107,17 @@ class ObjectFamily:
         n = sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
         if self._in_pixels and n:
             width, height = row["size"]
-            boxes = chain.from_iterable(row.get(f"box{field}") or () for field in range(len(self.source.kinds)))
-            relative = sum(box[2] * box[3] for box in boxes if is_usable_box(box))
+            relative = sum(self._painted(row, field) for field in range(len(self.source.kinds)))
             n += int(relative * (width or 0) * (height or 0) / PIXELS_OF_A_LABEL)
         return n
+
+    def _painted(self, row: dict[str, Any], field: int) -> float:
+        """How many times the labels of a field would cover the image if each filled the box around it."""
+        boxes = row.get(f"box{field}") or ()
+        painted = float(sum(box[2] * box[3] for box in boxes if is_usable_box(box)))
+        if self.source.config.rasterize is not None and isinstance(self.source.kinds[field].geometry, PolylineReader):
+            painted += sum_of_extents(row.get(f"points{field}") or [])
+        return painted
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[ObjectLabels]:
         """The objects of query results.
@@ -127,9 +138,16 @@ class ObjectFamily:
             self._refuse_unless_skipped(joined, samples)
         joined = joined.sorted()
         assigned, n_added = self._assigned(rows, samples, joined)
+        tracks = None
+        if self.source.on_frames:
+            tracks = Tracks(np.array([row["video"] for row in rows], np.int64), joined.track)
         labels = ObjectLabels(
             batch=Batch(
-                Objects(joined.sample, joined.annotator, joined.category), joined.geometry, assigned, joined.crowd
+                Objects(joined.sample, joined.annotator, joined.category),
+                joined.geometry,
+                assigned,
+                joined.crowd,
+                tracks,
             ),
             field=joined.field,
             position=joined.position,
@@ -157,6 +175,8 @@ class ObjectFamily:
         if not source.config.attribute_mode:
             for field, annotator in enumerate(source.field_annotator):
                 assigned[:, annotator] = [sample.label_ids[field] is not None for sample in samples]
+            if source.on_frames:
+                _assign_whole_videos(assigned, rows, source.field_annotator)
             return assigned, none_added
         if source.config.assigned_field is None:
             has_list = [sample.label_ids[0] is not None for sample in samples]
@@ -194,6 +214,10 @@ class ObjectFamily:
         crowd = np.zeros(n, np.bool_)
         if self._crowd_attribute is not None:
             crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
+        track = np.full(n, NO_TRACK)
+        if self.source.on_frames:
+            indexes = (index if is_track(index) else NO_TRACK for index in values("index"))
+            track = np.fromiter(indexes, np.int64, n)
         return _Columns(
             sample=sample,
             annotator=annotator,
@@ -203,6 +227,7 @@ class ObjectFamily:
             geometry=geometry,
             usable=usable,
             crowd=crowd,
+            track=track,
             label_ids=label_ids,
             origin=np.arange(n),
         )
@@ -240,7 +265,7 @@ class ObjectFamily:
             fields = set(columns.field[unusable].tolist())
             requirements = {self.source.kinds[field].geometry.requirement for field in fields}
             affected = columns.sample[unusable].tolist()
-            sample_ids = sorted({str(samples[k].sample_id) for k in affected})
+            sample_ids = sorted({samples[k].title for k in affected})
             raise unusable_labels_error(requirements, len(affected), sample_ids)
 
     # ---- comparing ----
@@ -269,6 +294,7 @@ class ObjectFamily:
             titles(self.source.kinds),
             list(worst_samples),
             run,
+            self.source.kinds[0].measure,
         )
 
     # ---- writing ----
@@ -335,6 +361,7 @@ class _Columns:
     geometry: Geometry
     usable: BoolArray
     crowd: BoolArray
+    track: IntArray
     label_ids: list[ObjectId]
     origin: IntArray
 
@@ -349,6 +376,7 @@ class _Columns:
             self.geometry.take(chosen),
             self.usable[chosen],
             self.crowd[chosen],
+            self.track[chosen],
             self.label_ids,
             self.origin[chosen],
         )
@@ -366,6 +394,7 @@ class _Columns:
             geometry=_joined([part.geometry for part in parts]),
             usable=column("usable"),
             crowd=column("crowd"),
+            track=column("track"),
             label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
             origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
         )
@@ -383,6 +412,24 @@ class _Columns:
         if not (ascending | (block[before] != block[after])).all():
             order = np.lexsort((usable.position, usable.field, low, high, block))
         return usable.rows(order)
+
+
+def is_track(index: object) -> bool:
+    """Whether a label's ``index`` is the number of a track."""
+    return isinstance(index, int) and not isinstance(index, bool)
+
+
+def _assign_whole_videos(assigned: BoolArray, rows: list[dict[str, Any]], field_annotator: Sequence[int]) -> None:
+    """Assign everybody who labelled a video to those of its frames on which anybody has a label list.
+
+    Importers write label lists only on frames on which something was drawn, so that nothing else tells a frame that an
+    annotator left empty from one that they were never asked to label.
+    """
+    looked_at = assigned.any(axis=1)
+    for k in np.flatnonzero(looked_at).tolist():
+        labelled = rows[k]["labelled"]
+        if labelled is not None:
+            assigned[k, np.asarray(field_annotator)[labelled]] = True
 
 
 def _joined(geometries: list[Any]) -> Any:

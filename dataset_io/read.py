@@ -11,6 +11,7 @@ from bson import ObjectId
 
 from ..metrics.arrays import IntArray
 from .family import Family, Labels
+from .frames import videos_of
 from .source import Source
 from .stored import StoredSample, label_ids
 
@@ -54,8 +55,10 @@ class Reader(Generic[Labels]):
             f"id{field}": label_ids(kind, path)
             for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
         }
-        self._marks = {"last_modified_at": True, **marks}
+        of_frames = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
+        self._marks = {"last_modified_at": True, **of_frames, **marks}
         self._projection = {**self._marks, **family.projection()}
+        self.videos = videos_of(self.source) if self.source.on_frames else None
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Query results for all samples, in batches of bounded size; of a repeated sample the first counts."""
@@ -72,6 +75,8 @@ class Reader(Generic[Labels]):
                         self.n_repeated += 1
                         continue
                     seen.add(row["_id"])
+                if self.videos is not None:
+                    self.videos.complete(row)
                 batch.append(row)
                 n_labels += self.family.load(row)
                 if len(batch) >= most_samples or n_labels >= BATCH_LABELS:
@@ -86,6 +91,8 @@ class Reader(Generic[Labels]):
         rows = self.source.aggregate([wanted, {"$project": self._projection}])
         first: dict[ObjectId, dict[str, Any]] = {}
         for row in rows:
+            if self.videos is not None:
+                self.videos.complete(row)
             first.setdefault(row["_id"], row)
         return list(first.values())
 
@@ -132,8 +139,8 @@ class Reader(Generic[Labels]):
         if sample.last_modified_at != row.get("last_modified_at"):
             return False
         return all(
-            not shown or list(shown) == stored or set(shown) <= set(stored or ())
-            for shown, stored in zip(self._ids(row), sample.label_ids, strict=True)
+            not kind.is_label or not shown or list(shown) == stored or set(shown) <= set(stored or ())
+            for kind, shown, stored in zip(self.source.kinds, self._ids(row), sample.label_ids, strict=True)
         )
 
     def _unfiltered(self, sample_ids: list[ObjectId]) -> dict[ObjectId, StoredSample]:
@@ -142,7 +149,10 @@ class Reader(Generic[Labels]):
         return {row["_id"]: self._sample(row) for row in rows}
 
     def _sample(self, row: dict[str, Any]) -> StoredSample:
-        return StoredSample(row["_id"], row.get("last_modified_at"), tuple(self._ids(row)))
+        ids = tuple(self._ids(row))
+        if not self.source.on_frames:
+            return StoredSample(row["_id"], row.get("last_modified_at"), ids)
+        return StoredSample(row["_id"], row.get("last_modified_at"), ids, row["_sample_id"], row["frame_number"])
 
     def _ids(self, row: dict[str, Any]) -> list[list[Any] | None]:
         """The label ids of every field in a query result."""

@@ -7,11 +7,11 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-import fiftyone as fo
 import fiftyone.core.utils as fou
+import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
@@ -35,6 +35,8 @@ from . import runs
 from .checks import check_annotators
 from .families import FAMILIES
 from .family import Family
+from .frames import VideoScores
+from .map_files import delete_map_files
 from .read import ReadBatch, Reader
 from .read_ahead import read_ahead
 from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
@@ -93,8 +95,10 @@ def compute_agreement(
     Options that do not concern the type of the labels are not used.
 
     Args:
-        samples: a dataset or view; agreement is about the labels that the view contains
-        fields: two or more label fields, one an annotator; or one field, with ``annotator_attribute``
+        samples: a dataset or view; agreement is about the labels that the view contains; of a grouped dataset the
+            samples of all slices
+        fields: two or more label fields, one an annotator; or one field, with ``annotator_attribute``; fields of the
+            frames of videos begin with ``frames.``
         run_key: name of the run, and first part of the name of every field it writes
         annotator_attribute: attribute of the labels that names their annotator
         assigned_field: with ``annotator_attribute``: sample field that lists the annotators who were assigned;
@@ -184,7 +188,8 @@ def run_agreement(
     if overwrite:
         _delete_if_there(source)
     fields = source.fields_written(run_key)
-    run_id = runs.register(samples, config, source.annotators, list(fields))
+    run_id = source.run_id
+    runs.register(source.samples, config, source.annotators, list(fields), run_id)
     try:
         runs.declare_fields(dataset, run_key, fields)
         report = _Run(family, run_id).execute(progress, started)
@@ -193,7 +198,7 @@ def run_agreement(
         runs.declare_fields(dataset, run_key, fields)
         runs.complete(dataset, run_key, report)
     except BaseException as error:
-        _after_failure(dataset, run_key, run_id, list(fields), error)
+        _after_failure(source, list(fields), error)
         raise
     runs.refresh(dataset)
     return report
@@ -210,7 +215,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)
     check_not_in_database(source.dataset, config.run_key, paths)
     if overwrite:
-        refuse_dependent_view(samples, paths)
+        refuse_dependent_view(source.samples, paths)
     family.check()
     check_annotators(source)
     return family
@@ -222,14 +227,17 @@ def _delete_if_there(source: Source) -> None:
         runs.delete_agreement(dataset, run_key)
 
 
-def _after_failure(dataset: fo.Dataset, run_key: str, run_id: str, paths: Sequence[str], error: BaseException) -> None:
+def _after_failure(source: Source, paths: Sequence[str], error: BaseException) -> None:
     """Record why a run ended, or, where somebody deleted or replaced it meanwhile, remove what it still wrote."""
+    dataset, run_key = source.dataset, source.config.run_key
     try:
         runs.refresh(dataset)
-        if runs.is_current(dataset, run_key, run_id):
+        if runs.is_current(dataset, run_key, source.run_id):
             runs.update_config(dataset, run_key, status=runs.FAILED, error=f"{type(error).__name__}: {error}")
         else:
             runs.remove_remains(dataset, run_key, paths)
+            if source.config.map_folder is not None:
+                delete_map_files(source.config.map_folder, source.run_id)
     except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
         logger.exception("The failure of the run %r could not be recorded", run_key)
 
@@ -251,6 +259,7 @@ class _Run:
         self._reader = Reader(family)
         self._writer = Writer(source, source.config.run_key)
         self._statistics: Any = None
+        self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
         self._worst = WorstSamples()
         self._n_changed = 0
         self._n_invalid = 0
@@ -259,9 +268,11 @@ class _Run:
 
     def execute(self, progress: Progress, started: float) -> AgreementReport:
         """Read, compute and write everything; returns the report."""
-        with fou.ProgressBar(total=self._source.samples.count(), progress=progress) as bar:
+        with fou.ProgressBar(total=self._source.count(), progress=progress) as bar:
             for n_done in self._batches():
                 bar.update(n_done)
+        if self._videos is not None:
+            self._write_videos(self._videos)
         if self._statistics is None:
             raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
         facts = RunFacts(
@@ -272,14 +283,25 @@ class _Run:
             coverage=self._coverage(),
             n_added_assignments=self._n_added,
             seconds=round(time.perf_counter() - started, 3),
+            n_videos=None if self._videos is None else self._videos.n_videos,
             versions=runs.versions(),
         )
-        return self._family.report(self._statistics, self._worst.described(self._source.dataset), facts)
+        worst = self._worst.described(self._source.dataset)
+        if self._videos is not None:
+            worst = [{**entry, "frame_number": self._videos.lowest_frame(ObjectId(entry["id"]))} for entry in worst]
+        return self._family.report(self._statistics, worst, facts)
+
+    def _write_videos(self, videos: VideoScores) -> None:
+        """Write the means over frames, and find the videos with the lowest."""
+        runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        for _ in videos.write():
+            runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        self._worst.add(*videos.scores())
 
     def _coverage(self) -> str:
         config = self._source.config
         if not config.attribute_mode:
-            return "fields"
+            return "videos" if self._source.on_frames and self._source.kinds[0].list_name is not None else "fields"
         return "assumed" if config.assigned_field is None else "given"
 
     def _batches(self) -> Iterator[int]:
@@ -300,7 +322,9 @@ class _Run:
         return _Computed(read, result, writers.submit(self._write, read, result))
 
     def _write(self, read: ReadBatch[Any], result: Any) -> Written:
-        return self._writer.write(read, self._family.values(read.labels, result))
+        updates = self._family.values(read.labels, result)
+        written = self._writer.write(read, updates)
+        return written if self._videos is None else replace(written, of_videos=self._videos.values_of(updates))
 
     def _finish(self, computed: _Computed, writers: ThreadPoolExecutor) -> int:
         """Count a batch; samples that somebody edited meanwhile are read, computed and written again."""
@@ -318,14 +342,22 @@ class _Run:
 
     def _count(self, computed: _Computed) -> list[ObjectId]:
         """Add the statistics of the samples that were written; returns the ids of the others."""
-        read, result = computed.read, computed.result
-        refused = computed.written.result().refused
+        read, result, written = computed.read, computed.result, computed.written.result()
+        refused = written.refused
+        of_videos = written.of_videos
         if refused:
-            read = self._reader.without(read, set(refused))
+            refused_ids = set(refused)
+            kept = np.array([sample.sample_id not in refused_ids for sample in read.samples], np.bool_)
+            read = self._reader.without(read, refused_ids)
             result = self._family.compute(read.labels)
+            of_videos = None if of_videos is None else of_videos[kept]
         statistics = self._family.summarise(result)
         self._statistics = statistics if self._statistics is None else self._statistics + statistics
-        self._worst.add([sample.sample_id for sample in read.samples], self._family.scores(result))
+        scores = self._family.scores(result)
+        if self._videos is None or of_videos is None:
+            self._worst.add([sample.sample_id for sample in read.samples], scores)
+        else:
+            self._videos.add(read.samples, of_videos, scores)
         self._n_invalid += int(read.n_invalid.sum())
         self._n_unknown += int(read.n_unknown.sum())
         self._n_added += int(read.n_added.sum())

@@ -23,6 +23,7 @@ from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
 from ..agreement.report import AgreementReport
 from ..agreement.reports import report_from_dict
+from .map_files import delete_map_files, runs_of_files
 from .paths import all_fields, declare, delete_fields, places
 from .source import refuse_read_only
 
@@ -123,10 +124,13 @@ def require_run(dataset: fo.Dataset, run_key: str) -> None:
 
 
 def register(
-    samples: SampleCollection, config: AgreementConfig, annotators: Sequence[str], fields_written: Sequence[str]
-) -> str:
-    """Record a run as running, before anything is written; returns an id that tells it from others of its key."""
-    results_id = str(ObjectId())
+    samples: SampleCollection,
+    config: AgreementConfig,
+    annotators: Sequence[str],
+    fields_written: Sequence[str],
+    results_id: str,
+) -> None:
+    """Record a run as running, before anything is written; the id tells it from others of its key."""
     run = samples._dataset.init_run(
         method=names.RUN_METHOD,
         schema_version=names.SCHEMA_VERSION,
@@ -139,7 +143,6 @@ def register(
         seed=None,
     )
     samples.register_run(config.run_key, run)
-    return results_id
 
 
 def is_current(dataset: fo.Dataset, run_key: str, results_id: str) -> bool:
@@ -238,11 +241,28 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
     if is_agreement(dataset, run_key):
         update_config(dataset, run_key, status=DELETING)
     recorded = recorded_paths(dataset, run_key)
+    _delete_maps(dataset, documents, declared)
     if declared:
         delete_fields(dataset, declared)
     _unset_undeclared(dataset, sorted(recorded - set(declared)))
     _forget_run(dataset, run_key, documents)
     refresh(dataset)
+
+
+def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], declared: Sequence[str]) -> None:
+    """Delete the files of heatmaps, those included that only the values of fields tell of."""
+    options = [(document["config"].get("options", {}), document["config"]["results_id"]) for document in documents]
+    found = {(known["map_folder"], run_id) for known, run_id in options if known.get("map_folder")}
+    heatmaps = [path for path in declared if getattr(dataset.get_field(path), "document_type", None) is fo.Heatmap]
+    for place in places(dataset, heatmaps):
+        for path in place.paths:
+            named = place.collection.find({f"{path}.map_path": {"$type": "string"}}, {f"{path}.map_path": True})
+            found |= runs_of_files(document[path]["map_path"] for document in named)
+    own = [document["_id"] for document in documents]
+    for folder, run_id in sorted(found):
+        # a cloned dataset has the files of the original
+        if get_db_conn().runs.find_one({"config.results_id": run_id, "_id": {"$nin": own}}) is None:
+            delete_map_files(folder, run_id)
 
 
 def _field_keys(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str, Any]]) -> set[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, ClassVar
@@ -17,8 +16,23 @@ from ..metrics.masks import MaskCrops
 from ..metrics.polygons import polygons_from_rings
 from ..metrics.rasterize import pillow_mask
 from ..metrics.regions import Regions
-from .geometry_readers import NOT_FINITE, BoxReader, is_usable_box, read_boxes, to_xyxy
+from .geometry_readers import (
+    BOX_NUMBERS,
+    LARGEST,
+    BoxReader,
+    finite_numbers,
+    is_finite,
+    is_usable_box,
+    not_finite,
+    read_boxes,
+    to_xyxy,
+)
 from .instance_masks import decode_mask, placed_masks, read_mask_file
+
+#: the pixels of a polygon farther from its image, in image sizes, would fill memory
+LARGEST_PAINTED = 2.0
+#: what is no truth value, of a stored attribute
+_NOT_TRUE = {"$in": [None, False, 0, ""]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +42,7 @@ class InstanceMaskReader:
     columns: ClassVar[dict[str, str]] = {"box": "bounding_box", "mask": "mask", "mask_path": "mask_path"}
     files: ClassVar[tuple[str, ...]] = ("mask_path",)
     requirement: ClassVar[str] = (
-        "Boxes must be four finite numbers with a width and height of at least 0, masks (needed with "
-        'geometry="shape") readable two-dimensional arrays'
+        f'Boxes must be {BOX_NUMBERS}, masks (needed with geometry="shape") readable two-dimensional arrays'
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
@@ -76,7 +89,7 @@ def _mask_of(stored: bytes | None, path: str | None) -> Any:
     """The mask of a label, None where it cannot be read."""
     try:
         return decode_mask(stored) if stored is not None else read_mask_file(path)
-    except (ValueError, OSError, TypeError, EOFError):
+    except (ValueError, OSError):
         return None
 
 
@@ -87,12 +100,13 @@ class PolylineReader:
     columns: ClassVar[dict[str, str]] = {"points": "points", "closed": "closed", "filled": "filled"}
     files: ClassVar[tuple[str, ...]] = ()
     requirement: ClassVar[str] = (
-        "Polylines must have finite points (x, y), and be closed or filled unless `line_tolerance` is given"
+        f"Polylines must have points (x, y) of finite numbers (to {LARGEST:g}; with `rasterize` to "
+        f"{LARGEST_PAINTED:g}), and be closed or filled unless `line_tolerance` is given"
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
         """A query for polylines without points, with points that are not two finite numbers, and for open lines."""
-        point = {"$elemMatch": {"$elemMatch": {"$elemMatch": NOT_FINITE}}}
+        point = {"$elemMatch": {"$elemMatch": {"$elemMatch": not_finite(self._largest(config))}}}
         conditions: list[dict[str, Any]] = [
             {"points": {"$not": {"$elemMatch": {"$elemMatch": {"$size": 2}}}}},
             {"points": {"$elemMatch": {"$elemMatch": {"$not": {"$size": 2}}}}},
@@ -100,13 +114,14 @@ class PolylineReader:
             {"points": point},
         ]
         if not self._takes_lines(config):
-            conditions.append({"closed": {"$ne": True}, "filled": {"$ne": True}})
+            conditions.append({"closed": _NOT_TRUE, "filled": _NOT_TRUE})
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
         """Whether there are points, all of two finite numbers, and lines only where these can be compared."""
         is_region = bool(label.get("closed")) or bool(label.get("filled"))
-        return are_usable_points(label.get("points")) and (is_region or self._takes_lines(config))
+        usable = are_usable_points(label.get("points"), self._largest(config))
+        return usable and (is_region or self._takes_lines(config))
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Pixels and distances depend on the size of the image, ratios of areas do not."""
@@ -117,7 +132,7 @@ class PolylineReader:
     ) -> tuple[Boxes | Regions, BoolArray]:
         """Boxes, polygons, the pixels of polygons, or lines; unusable ones are empty."""
         n = len(values["points"])
-        points, ring, shape, usable = read_points(values["points"])
+        points, ring, shape, usable = read_points(values["points"], self._largest(config))
         is_region = np.fromiter(
             (bool(closed) or bool(filled) for closed, filled in zip(values["closed"], values["filled"], strict=True)),
             np.bool_,
@@ -142,6 +157,10 @@ class PolylineReader:
     def _takes_lines(self, config: AgreementConfig) -> bool:
         return config.line_tolerance is not None or config.geometry == "box"
 
+    def _largest(self, config: AgreementConfig) -> float:
+        """The greatest coordinate, of either sign, that can be used."""
+        return LARGEST if config.rasterize is None or config.geometry == "box" else LARGEST_PAINTED
+
 
 @dataclass(frozen=True, slots=True)
 class _Rings:
@@ -159,40 +178,45 @@ class _Rings:
         return self.points[rows], number[self.ring[rows]], self.shape[rings]
 
 
-def are_usable_points(points: object) -> bool:
-    """Whether a value is a list of lists of points ``(x, y)``, at least one, all finite."""
+def are_usable_points(points: object, largest: float) -> bool:
+    """Whether a value is a list of lists of points ``(x, y)``, at least one, all finite and not beyond the largest."""
     if not isinstance(points, list | tuple) or not all(isinstance(ring, list | tuple) for ring in points):
         return False
     every = list(chain.from_iterable(points))
     return bool(every) and all(
-        isinstance(point, list | tuple)
-        and len(point) == 2
-        and all(isinstance(value, int | float) and math.isfinite(value) for value in point)
+        isinstance(point, list | tuple) and len(point) == 2 and all(is_finite(value, largest) for value in point)
         for point in every
     )
 
 
-def read_points(values: list[Any]) -> tuple[FloatArray, IntArray, IntArray, BoolArray]:
+def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray, IntArray, BoolArray]:
     """Stored points of ``N`` polylines as columns: vertices ``(V, 2)``, the ring of each, the shape of every ring, and
     which shapes are usable ``(N,)``; the others have no rings."""
     try:
-        columns = _point_columns(values)
-        usable = np.zeros(len(values), np.bool_)
-        usable[columns[2][columns[1]]] = True
-        if np.isfinite(columns[0]).all():
-            return *columns, usable
-    except (TypeError, ValueError):
-        pass  # something else than lists of points: look at every polyline
-    usable = np.fromiter(map(are_usable_points, values), np.bool_, len(values))
-    return *_point_columns([points if ok else [] for points, ok in zip(values, usable.tolist(), strict=True)]), usable
+        columns = _point_columns(values, largest)
+    except (TypeError, ValueError):  # something else than lists of points: look at every polyline
+        usable = [are_usable_points(points, largest) for points in values]
+        columns = _point_columns([points if ok else [] for points, ok in zip(values, usable, strict=True)], largest)
+    has_points = np.zeros(len(values), np.bool_)
+    has_points[columns[2][columns[1]]] = True
+    return *columns, has_points
 
 
-def _point_columns(values: list[Any]) -> tuple[FloatArray, IntArray, IntArray]:
+def sum_of_extents(values: list[Any]) -> float:
+    """Area of the boxes around stored polylines whose pixels can be filled, in sizes of the image."""
+    points, ring, shape, _ = read_points(values, LARGEST_PAINTED)
+    bounds = _bounds(points, shape[ring], len(values))
+    return float((bounds[:, 2:] - bounds[:, :2]).prod(axis=1).sum())
+
+
+def _point_columns(values: list[Any], largest: float) -> tuple[FloatArray, IntArray, IntArray]:
+    """The columns of points; an error if anything is not as it should be."""
     rings = list(chain.from_iterable(values))
     points = list(chain.from_iterable(rings))
-    if not set(map(len, points)) <= {2}:
-        raise ValueError("points must have two coordinates")
-    coordinates = np.fromiter(chain.from_iterable(points), np.float64, 2 * len(points)).reshape(-1, 2)
+    # texts have a length and elements too
+    if not set(map(type, chain(values, rings, points))) <= {list, tuple} or not set(map(len, points)) <= {2}:
+        raise ValueError("points must be lists of two coordinates")
+    coordinates = finite_numbers(list(chain.from_iterable(points)), largest).reshape(-1, 2)
     ring = np.repeat(np.arange(len(rings)), np.fromiter(map(len, rings), np.int64, len(rings)))
     shape = np.repeat(np.arange(len(values)), np.fromiter(map(len, values), np.int64, len(values)))
     return coordinates, ring, shape

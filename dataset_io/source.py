@@ -9,6 +9,7 @@ from typing import Any
 
 import fiftyone as fo
 import fiftyone.core.media as fom
+from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from pymongo.collection import Collection
 
@@ -16,7 +17,9 @@ from .. import names
 from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
 from ..agreement.option_checks import value_name
+from ..agreement.ratings.levels import level_of
 from .kinds import LabelKind, kind_of, titles
+from .paths import is_of_frames
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ class Source:
         kinds: type of the labels of every field
         annotators: names, sorted
         field_annotator: annotator of every field (field mode), as index into ``annotators``
+        run_id: tells the run from others, of any time and any key
     """
 
     samples: SampleCollection
@@ -38,6 +42,7 @@ class Source:
     kinds: tuple[LabelKind, ...]
     annotators: tuple[str, ...]
     field_annotator: tuple[int, ...]
+    run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
 
     @property
     def dataset(self) -> fo.Dataset:
@@ -81,16 +86,25 @@ class Source:
 
     def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
         """Everything that a run of this key writes, by path in the dataset's schema."""
-        of_labels = [path for kind, path in zip(self.kinds, self.label_paths, strict=True) if kind.is_label]
-        return names.written_fields(run_key, names.FIELD_SETS[self.family], tuple(of_labels))
-
-    def pipeline(self) -> list[dict[str, Any]]:
-        """The aggregation stages that give the documents."""
-        return self.samples._pipeline() if self.is_view else []
+        of_labels = [path for kind, path in zip(self.kinds, self.schema_paths, strict=True) if kind.is_label]
+        fields = names.chosen_fields(names.FIELD_SETS[self.family], self.config)
+        return names.written_fields(run_key, fields, tuple(of_labels), on_frames=self.on_frames)
 
     def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
         """Run aggregation stages on the documents."""
-        return self.collection.aggregate([*self.pipeline(), *stages], allowDiskUse=True, **options)
+        if not self.is_view:
+            return self.collection.aggregate(list(stages), allowDiskUse=True, **options)
+        documents = self.samples._pipeline(frames_only=self.on_frames)
+        return self.dataset._sample_collection.aggregate([*documents, *stages], allowDiskUse=True, **options)
+
+    def aggregate_samples(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
+        """Run aggregation stages on the samples: the documents, or the videos that they are frames of."""
+        before = self.samples._pipeline() if self.is_view else []
+        return self.dataset._sample_collection.aggregate([*before, *stages], allowDiskUse=True, **options)
+
+    def count(self) -> int:
+        """Number of documents."""
+        return int(self.samples.count("frames") if self.on_frames else self.samples.count())
 
 
 def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
@@ -100,8 +114,14 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
         AgreementInputError: if the samples, a field or its type cannot be used
     """
     check_samples(samples)
+    samples = flattened(samples)
     source = unchecked_source(samples, config)
-    refuse_read_only(samples._dataset, sorted({*source.label_paths, *config.fields}))
+    # nothing is written on plain fields, which hold no labels
+    with_labels = [pair for kind, *pair in zip(source.kinds, source.schema_paths, config.fields, strict=True)
+                   if kind.is_label]  # fmt: skip
+    refuse_read_only(samples._dataset, sorted({path for pair in with_labels for path in pair}))
+    if source.on_frames and not source.count():
+        raise AgreementInputError(f"Agreement needs frames, got videos without any in {samples._dataset.name!r}")
     if config.assigned_field is not None:
         _check_assigned_field(samples, config.assigned_field)
     if not config.attribute_mode:
@@ -119,7 +139,15 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Sour
     Raises:
         AgreementInputError: if a field or its type cannot be used
     """
-    return Source(samples, config, label_kinds(samples, config.fields), (), ())
+    kinds = label_kinds(samples, config.fields)
+    if config.attribute_mode and kinds[0].list_name is None:
+        raise AgreementInputError(
+            "With `annotator_attribute` `fields` must be a field with a list of labels, got "
+            f"{config.fields[0]!r} ({kinds[0].title}); give every annotator a field"
+        )
+    if kinds[0].comparable in ("classes", "numbers"):
+        level_of(config, numbers=kinds[0].comparable == "numbers")
+    return Source(samples, config, kinds, (), ())
 
 
 def check_samples(samples: object) -> None:
@@ -132,20 +160,33 @@ def check_samples(samples: object) -> None:
             f"Agreement must be computed on samples, got a {kind} view of {samples._root_dataset.name!r}; pass that "
             f"dataset, or the view that the {kind} were made from"
         )
-    if samples.media_type == fom.GROUP:
-        name, group_slice = samples._dataset.name, samples._dataset.group_slice
-        if group_slice is None:
-            raise AgreementInputError(
-                f"Agreement must be computed on samples, got a view of {name!r} grouped by a field; pass the view that "
-                "it was made from, or use group_by(…, flat=True)"
-            )
+    if samples.media_type == fom.GROUP and samples._is_dynamic_groups:
         raise AgreementInputError(
-            f"Agreement must be computed on the samples of group slices, got the grouped dataset {name!r}; choose "
-            f"slices first: dataset.select_group_slices({group_slice!r})"
+            f"Agreement must be computed on samples, got a view of {samples._dataset.name!r} grouped by a field; pass "
+            "the view that it was made from, or use group_by(…, flat=True)"
         )
     if not samples.limit(1).count():
         empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"
         raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {samples._dataset.name!r}")
+
+
+def flattened(samples: SampleCollection) -> SampleCollection:
+    """The samples of all slices of a grouped dataset or view; other samples as they are.
+
+    Raises:
+        AgreementInputError: if the slices have different media types
+    """
+    if samples.media_type != fom.GROUP:
+        return samples
+    media_types = samples.group_media_types
+    if len(set(media_types.values())) > 1:
+        slices = shown(f"{name} ({media})" for name, media in sorted(media_types.items()))
+        first = media_types[samples._dataset.group_slice]
+        raise AgreementInputError(
+            f"Agreement must be computed on group slices of one media type, got {slices} of {samples._dataset.name!r}; "
+            f"choose slices first: dataset.select_group_slices(media_type={first!r})"
+        )
+    return samples.select_group_slices(_allow_mixed=True)
 
 
 def refuse_read_only(dataset: fo.Dataset, paths: Sequence[str]) -> None:
@@ -165,7 +206,11 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
         AgreementInputError: if a field does not exist or cannot be compared, or the types cannot be compared with each
             other
     """
-    schema = samples.get_field_schema()
+    schema = field_schema(samples)
+    if len({is_of_frames(name) for name in fields}) > 1:
+        raise AgreementInputError(
+            f"`fields` must all be fields of samples, or all of frames ({names.FRAMES_PREFIX}…), got {shown(fields)}"
+        )
     kinds = []
     for name in fields:
         if name not in schema:
@@ -173,7 +218,12 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
                 f"`fields` must be label fields of {samples._dataset.name!r}, got {name!r}, which does not exist; "
                 f"label fields are {shown(comparable_fields(samples)) or '(none)'}"
             )
-        kind = kind_of(schema[name])
+        written_by = (getattr(schema[name], "info", None) or {}).get(names.RUN_METHOD)
+        if written_by is not None:
+            raise AgreementInputError(
+                f"`fields` must hold what annotators gave, got {name!r}, which the run {written_by!r} wrote"
+            )
+        kind = kind_of(schema[name]) if name not in _own_fields(samples) else None
         if kind is None:
             raise AgreementInputError(
                 f"`fields` must hold labels of a type that can be compared ({shown(titles(), limit=20)}), got "
@@ -188,9 +238,35 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
     return tuple(kinds)
 
 
-def comparable_fields(samples: SampleCollection) -> list[str]:
-    """Names of the fields that hold labels of a type that can be compared."""
-    return [name for name, field in samples.get_field_schema().items() if kind_of(field) is not None]
+def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:
+    """The fields that hold labels of a type that can be compared, with their types.
+
+    Neither what our own runs wrote, nor what FiftyOne itself keeps of every sample.
+    """
+    own = _own_fields(samples)
+    kinds = {
+        name: kind_of(field)
+        for name, field in field_schema(samples).items()
+        if name not in own and names.RUN_METHOD not in (getattr(field, "info", None) or {})
+    }
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def _own_fields(samples: SampleCollection) -> set[str]:
+    """Names of the fields that FiftyOne itself has on every sample and frame."""
+    own = set(samples._get_default_sample_fields(include_private=True))
+    if samples._has_frame_fields():
+        own |= {names.FRAMES_PREFIX + name for name in samples._get_default_frame_fields(include_private=True)}
+    return own
+
+
+def field_schema(samples: SampleCollection) -> dict[str, fo.Field]:
+    """The fields of samples, and of frames with their prefix."""
+    schema = dict(samples.get_field_schema())
+    if samples._has_frame_fields():
+        of_frames = samples.get_frame_field_schema() or {}
+        schema.update({names.FRAMES_PREFIX + name: field for name, field in of_frames.items()})
+    return schema
 
 
 def _type_name(field: fo.Field) -> str:
@@ -212,13 +288,13 @@ def _check_assigned_field(samples: SampleCollection, name: str) -> None:
 def annotators_found(source: Source) -> tuple[str, ...]:
     """Names of the annotators of the labels and of the assigned lists, sorted."""
     config = source.config
-    arrays = [f"${source.label_paths[0]}.{config.annotator_attribute}"]
+    found = list(source.aggregate(_values_of(f"${source.label_paths[0]}.{config.annotator_attribute}")))
     if config.assigned_field is not None:
-        arrays.append(f"${config.assigned_field}")
-    as_list = [
-        {"$cond": [{"$isArray": array}, array, {"$cond": [{"$gt": [array, None]}, [array], []]}]} for array in arrays
-    ]
-    found = source.aggregate(
-        [{"$project": {"names": {"$setUnion": as_list}}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]
-    )
+        found += source.aggregate_samples(_values_of(f"${config.assigned_field}"))
     return tuple(sorted({value_name(entry["_id"]) for entry in found if entry["_id"] is not None}))
+
+
+def _values_of(path: str) -> list[dict[str, Any]]:
+    """Stages that give the different values at a path, of lists those in them."""
+    as_list = {"$cond": [{"$isArray": path}, path, {"$cond": [{"$gt": [path, None]}, [path], []]}]}
+    return [{"$project": {"names": as_list}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]

@@ -21,11 +21,25 @@ class StoredSample:
         last_modified_at: its time stamp, None if it has none
         label_ids: for every field the ids of all labels in the database (of a plain field, its value); None where there
             is no label list, label or value
+        video_id: id of the sample that a frame belongs to
+        frame_number: its number in that video
     """
 
     sample_id: ObjectId
     last_modified_at: datetime | None
     label_ids: tuple[list[Any] | None, ...]
+    video_id: ObjectId | None = None
+    frame_number: int = 0
+
+    @property
+    def title(self) -> str:
+        """The sample, or frame, in messages."""
+        return str(self.sample_id) if self.video_id is None else frame_title(self.video_id, self.frame_number)
+
+
+def frame_title(video_id: object, frame_number: object) -> str:
+    """A frame in messages."""
+    return f"{video_id} (frame {frame_number})"
 
 
 def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 from bson import ObjectId
 from pymongo import UpdateOne
 
+from ..metrics.arrays import FloatArray
 from .read import ReadBatch
 from .source import Source
 from .stored import StoredSample, as_read
@@ -22,10 +23,12 @@ class Written:
     Attributes:
         n_written: samples that were written
         refused: ids of the samples that changed after they were read
+        of_videos: what is kept of every frame for its video, those that were refused included; None without videos
     """
 
     n_written: int
     refused: list[ObjectId]
+    of_videos: FloatArray | None = None
 
 
 class Writer:

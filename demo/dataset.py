@@ -66,11 +66,15 @@ def field_name(label_type: str, annotator: str) -> str:
     return annotator if label_type == "boxes" else f"{annotator}_{label_type}"
 
 
-#: label type -> "fields": the fields of the annotators, in the order of ``ANNOTATORS``
-LABEL_TYPES: dict[str, dict[str, tuple[str, ...]]] = {
-    label_type: {"fields": tuple(field_name(label_type, annotator) for annotator in ANNOTATORS)}
+#: label type -> arguments of ``compute_agreement``; fields in the order of ``ANNOTATORS``
+LABEL_TYPES: dict[str, dict[str, Any]] = {
+    label_type: {
+        "fields": tuple(field_name(label_type, annotator) for annotator in ANNOTATORS),
+        "annotators": {field_name(label_type, annotator): annotator for annotator in ANNOTATORS},
+    }
     for label_type in LABELLERS
 }
+LABEL_TYPES["quality"]["categories"] = (1, 2, 3, 4, 5)
 
 DESCRIPTION = (
     "Demo of annotator agreement: real photographs that come with scikit-image and scikit-learn, and labels of three "

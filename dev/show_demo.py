@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import sys
 import time
@@ -31,19 +32,44 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
 
 
 def build() -> Any:
-    """Make the demo dataset and compute its agreement."""
-    from demo.dataset import ANNOTATORS, DATASET_NAME, build_demo_dataset
+    """Make the demo dataset and compute the agreement on every label type."""
+    from demo.dataset import DATASET_NAME, LABEL_TYPES, build_demo_dataset
     from dev.plugin import load_plugin
 
     dataset = timed(
         f"Building the dataset {DATASET_NAME!r} (photographs from scikit-image and scikit-learn, 3 annotators)",
         lambda: build_demo_dataset(FOLDER / "images"),
     )
-    plugin = load_plugin()
-    report = timed("Computing agreement", lambda: plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False))
-    say("")
-    report.print_report()
+    compute_agreement = load_plugin().compute_agreement
+    reports = {}
+    for label_type, arguments in LABEL_TYPES.items():
+        run_key = "agreement" if label_type == "boxes" else f"{label_type}_agreement"
+        run = functools.partial(compute_agreement, dataset, run_key=run_key, progress=False, **arguments)
+        reports[label_type] = timed(f"Computing agreement on {label_type}", run)
+    for report in reports.values():
+        say("\n")
+        report.print_report()
+    _print_summary(reports)
     return dataset
+
+
+def _print_summary(reports: dict[str, Any]) -> None:
+    from annotator_agreement.charts.tables import shown_number, table
+
+    title = "All label types (every number is explained in its report above)"
+    header = ["labels", "run key", "rated samples", "labels", "score", "alpha"]
+    rows = [
+        [
+            label_type,
+            report.run_key,
+            report.n_rated,
+            report.n_objects,
+            shown_number(report.score.mean),
+            shown_number(report.alpha.pooled),
+        ]
+        for label_type, report in reports.items()
+    ]
+    say("\n\n" + "\n".join([title, "=" * len(title), *table(header, rows)]))
 
 
 def demo() -> None:

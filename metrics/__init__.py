@@ -37,6 +37,7 @@ from .pixel_classes import (
 )
 from .polygons import Polygons, boxes_as_polygons, polygon_intersection, polygons_from_rings
 from .rasterize import pillow_mask
+from .regions import Regions
 from .sets import TagSets, mean_jaccard, set_alpha, tag_alpha
 from .votes import Votes, unit_votes
 
@@ -56,6 +57,7 @@ __all__ = [
     "PixelConfusion",
     "PixelTally",
     "Polygons",
+    "Regions",
     "TagSets",
     "Votes",
     "alpha_by_group",

@@ -104,11 +104,11 @@ def match_objects(
 
 
 def without_units_of(matching: Matching, objects: BoolArray) -> Matching:
-    """The matching of the other objects, where a mask ``(N,)`` marks objects that are alone in their units."""
+    """The matching of the other objects, where a mask ``(N,)`` marks all objects of some of the units."""
     unit, n_units = number_by_first(matching.unit[~objects])
     aligned = matching.aligned
     if aligned is not None:
-        aligned = (np.cumsum(~objects) - 1)[aligned]
+        aligned = (np.cumsum(~objects) - 1)[aligned[:, ~objects[aligned].any(axis=0)]]
     return Matching(unit, n_units, matching.n_hard, matching.n_inexact, aligned)
 
 

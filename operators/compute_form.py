@@ -11,67 +11,25 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError, make_config
+from ..dataset_io.kinds import LabelKind, titles
+from ..dataset_io.paths import all_fields
 from ..dataset_io.run_keys import check_key_is_free
 from ..dataset_io.runs import list_agreements
 from ..dataset_io.source import check_samples, comparable_fields, unchecked_source
+from .option_inputs import add_option_inputs, given_options
 
-#: (option, title, {value: explanation}), in the order of the form; the first value is the default
-CHOICES: list[tuple[str, str, dict[str, str]]] = [
-    (
-        "classes",
-        "Classes",
-        {
-            "prefer": "Prefer: match objects of one class first, then others",
-            "ignore": "Ignore: match by position alone",
-            "require": "Require: only objects of one class can match",
-        },
-    ),
-    (
-        "missing",
-        "A missed object, in alpha",
-        {
-            "category": "is a disagreement (a category of its own)",
-            "ignore": "is left out (alpha over classes alone)",
-        },
-    ),
-    (
-        "empty",
-        "An image that everybody left empty",
-        {"skip": "is left out", "agree": "counts as agreement (score 1)"},
-    ),
-    (
-        "undefined",
-        "Alpha where everybody used one category",
-        {"none": "is undefined (no variation)", "one": "is 1"},
-    ),
-    (
-        "method",
-        "Matching method",
-        {
-            "optimal": "Optimal: greatest total overlap, independent of any order",
-            "recursive": "Recursive: one annotator after the other; depends on their order",
-            "mutual_best": "Mutual best: each other's best match, no threshold; may depend on the order",
-        },
-    ),
-    (
-        "similarity",
-        "Similarity",
-        {"iou": "IoU: shared area / joint area", "dice": "Dice: 2 x shared area / sum of areas"},
-    ),
-    (
-        "invalid",
-        "Labels with unusable boxes",
-        {"error": "stop with a message", "skip": "leave them out and count them"},
-    ),
-]
-
-_LABEL_ATTRIBUTES = {"id", "tags", "attributes", "label", "bounding_box", "mask", "mask_path", "confidence", "index"}
+#: attributes that FiftyOne's labels have of their own
+_LABEL_ATTRIBUTES = {
+    *("id", "tags", "attributes", "label", "confidence", "index", "logits"),
+    *("bounding_box", "mask", "mask_path", "points", "closed", "filled", "support", "instance"),
+}
+_MOST_DEFAULT_FIELDS = 10
 
 
 def options_of(params: dict[str, Any]) -> dict[str, Any]:
     """The arguments of :func:`compute_agreement` that a form or a caller gave."""
-    options = {name: params[name] for name, _, _ in CHOICES if params.get(name) is not None}
-    for name in ("run_key", "iou", "overwrite", "annotators", "annotator_attribute", "assigned_field"):
+    options = given_options(params)
+    for name in ("run_key", "overwrite", "annotators", "annotator_attribute", "assigned_field"):
         if params.get(name) not in (None, "", []):
             options[name] = params[name]
     fields = params.get("fields") or []
@@ -87,33 +45,23 @@ def compute_form(ctx: foo.ExecutionContext) -> types.Property:
     inputs = types.Object()
     prompt = types.PromptView(label="Compute annotator agreement", submit_button_label="Compute")
     dataset = ctx.dataset
-    candidates = comparable_fields(dataset) if dataset is not None else []
+    candidates = comparable_fields(dataset) if dataset is not None else {}
     if not candidates:
-        warning = types.Warning(label="This dataset has no label fields that can be compared (Detections)")
+        supported = ", ".join(titles())
+        warning = types.Warning(label=f"This dataset has no fields that can be compared ({supported})")
         inputs.view("nothing_to_compare", warning).invalid = True
         return types.Property(inputs, view=prompt)
     fields = _fields_input(inputs, ctx, candidates)
-    if len(fields) == 1:
-        _attribute_inputs(inputs, ctx, fields[0])
+    kind = next((candidates[name] for name in fields if name in candidates), None)
+    if kind is not None and len(fields) == 1 and kind.list_name is not None:
+        _attribute_inputs(inputs, ctx, kind.label_path(fields[0]))
     default_key = _run_key_inputs(inputs, dataset)
     problem = _problem(ctx, fields, default_key)
     if problem is not None:
         shown = inputs.view("problem", types.Error(label=problem))
         shown.invalid, shown.error_message = True, problem
-    inputs.float(
-        "iou",
-        label="Threshold",
-        description="Two labels can be the same object from this similarity on",
-        default=0.5,
-        min=0.01,
-        max=1.0,
-        view=types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}}),
-    )
-    for name, title, values in CHOICES:
-        choices = types.DropdownView()
-        for value, label in values.items():
-            choices.add_choice(value, label=label)
-        inputs.enum(name, list(values), label=title, default=next(iter(values)), view=choices)
+    if kind is not None:
+        add_option_inputs(inputs, ctx, kind)
     return types.Property(inputs, view=prompt)
 
 
@@ -140,26 +88,44 @@ def free_run_key(dataset: fo.Dataset) -> str:
     return key
 
 
-def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: list[str]) -> list[str]:
-    default = candidates if len(candidates) <= 10 else []
+def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: dict[str, LabelKind]) -> list[str]:
+    """Ask for the fields; once one is chosen, only those that can be compared with it are offered."""
+    default = default_fields(candidates)
+    chosen = ctx.params.get("fields", default)
+    chosen = [chosen] if isinstance(chosen, str) else list(chosen or [])
+    first = next((candidates[name] for name in chosen if name in candidates), None)
     choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
-    for name in candidates:
-        choices.add_choice(name, label=name)
+    for name, kind in candidates.items():
+        if first is None or kind.comparable == first.comparable:
+            choices.add_choice(name, label=name, description=kind.title)
     inputs.list(
         "fields",
         types.String(),
         label="Annotators' label fields",
-        description="Two or more fields, one an annotator; or one field whose labels name their annotator",
+        description="Two or more fields of one kind, one an annotator; or one field whose labels name their annotator. "
+        "Remove all to see the other kinds of labels",
         default=default,
         required=True,
         view=choices,
     )
-    chosen = ctx.params.get("fields", default)
-    return [chosen] if isinstance(chosen, str) else list(chosen or [])
+    return chosen
 
 
-def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, field: str) -> None:
-    attributes, sample_fields = _attribute_choices(ctx.dataset, field)
+def default_fields(candidates: dict[str, LabelKind]) -> list[str]:
+    """The fields that are chosen as the form opens: comparable ones whose names end alike after the first underscore
+    (``alice_boxes``, ``bob_boxes``), or have none; else all of the first kind, unless there are many."""
+    groups: dict[tuple[str, str], list[str]] = {}
+    kinds: dict[str, list[str]] = {}
+    for name, kind in candidates.items():
+        groups.setdefault((kind.title, name.partition("_")[2]), []).append(name)
+        kinds.setdefault(kind.comparable, []).append(name)
+    of_one_ending = next((fields for fields in groups.values() if len(fields) > 1), None)
+    chosen = of_one_ending or next(iter(kinds.values()))
+    return chosen if len(chosen) <= _MOST_DEFAULT_FIELDS else []
+
+
+def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, label_path: str) -> None:
+    attributes, sample_fields = _attribute_choices(ctx.dataset, label_path)
     inputs.enum(
         "annotator_attribute",
         attributes,
@@ -176,9 +142,9 @@ def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, field: st
     )
 
 
-def _attribute_choices(dataset: fo.Dataset, field: str) -> tuple[list[str], list[str]]:
-    schema = dataset.get_field_schema(flat=True)
-    prefix = f"{field}.detections."
+def _attribute_choices(dataset: fo.Dataset, label_path: str) -> tuple[list[str], list[str]]:
+    schema = all_fields(dataset)
+    prefix = f"{label_path}."
     attributes = [path.removeprefix(prefix) for path in schema if path.startswith(prefix)]
     simple = [name for name in attributes if "." not in name and name not in _LABEL_ATTRIBUTES]
     lists = [

@@ -53,6 +53,24 @@ def make_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., An
 
 
 @pytest.fixture
+def make_videos(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any]]:
+    """Make datasets of videos; see :func:`tests.datasets.videos_dataset`."""
+    from tests.datasets import videos_dataset
+
+    made = []
+
+    def make(videos: Any, size: tuple[int, int] | None = (200, 100)) -> Any:
+        dataset = videos_dataset(f"test-videos-{os.getpid()}-{next(_numbers)}", videos, size)
+        made.append(dataset)
+        return dataset
+
+    yield make
+    for dataset in made:
+        if not dataset.deleted:
+            dataset.delete()
+
+
+@pytest.fixture
 def shared_data() -> Path:
     """Data sets that are not part of the repository."""
     if not SHARED_DATA.is_dir():

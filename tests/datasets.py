@@ -68,6 +68,28 @@ def boxes_dataset(name: str, annotators: Mapping[str, Sequence[Sequence[Label] |
     return dataset
 
 
+def videos_dataset(
+    name: str, videos: Sequence[Mapping[str, Sequence[Any]]], size: tuple[int, int] | None
+) -> fo.Dataset:
+    """A dataset of videos, each with one list an annotator: the value of their field on frame 1, 2 …
+
+    None on a frame leaves the field unset there; ``size`` is width and height of the frames in pixels.
+    """
+    dataset = fo.Dataset(name, persistent=True)
+    dataset.media_type = "video"
+    samples = []
+    for k, of_annotators in enumerate(videos):
+        sample = fo.Sample(filepath=f"/videos/{k}.mp4")
+        if size is not None:
+            sample.metadata = fo.VideoMetadata(frame_width=size[0], frame_height=size[1])
+        for number in range(1, 1 + max(map(len, of_annotators.values()), default=0)):
+            values = {field: labels[number - 1] for field, labels in of_annotators.items()}
+            sample.frames[number] = fo.Frame(**{field: value for field, value in values.items() if value is not None})
+        samples.append(sample)
+    dataset.add_samples(samples)
+    return dataset
+
+
 def random_annotators(
     n_samples: int, names: Sequence[str] = ("alice", "bob", "carol"), seed: int = 51
 ) -> dict[str, list[list[Label] | None]]:
@@ -131,24 +153,30 @@ def coco_dataset(name: str, path: Path, *, attribute_mode: bool) -> fo.Dataset:
 def stored(dataset: fo.Dataset) -> dict[str, Any]:
     """Everything the database holds of a dataset, but for time stamps that any access changes."""
     database = get_db_conn()
-    samples = list(dataset._sample_collection.find({}).sort("_id"))
+    samples, frames = (list(collection.find({}).sort("_id")) for collection in _collections(dataset))
     document = database.datasets.find_one({"_id": dataset._doc.id})
-    for entry in samples:
+    for entry in samples + frames:
         entry.pop("last_modified_at", None)
     for key in ("last_modified_at", "last_loaded_at"):
         document.pop(key, None)
     return {
         "samples": list(map(repr, samples)),  # as text, in which nan equals nan
+        "frames": list(map(repr, frames)),
         "dataset": document,
-        "indexes": sorted(dataset._sample_collection.index_information()),
+        "indexes": [sorted(collection.index_information()) for collection in _collections(dataset)],
         "runs": sorted(str(run["_id"]) for run in database.runs.find({"_dataset_id": dataset._doc.id})),
         "n_files": database["fs.files"].count_documents({}),
         "n_chunks": database["fs.chunks"].count_documents({}),
     }
 
 
+def _collections(dataset: fo.Dataset) -> tuple[Any, Any]:
+    """The samples and the frames of a dataset."""
+    return dataset._sample_collection, get_db_conn()[f"frames.{dataset._sample_collection_name}"]
+
+
 def user_values(dataset: fo.Dataset, run_keys: Sequence[str]) -> list[dict[str, Any]]:
-    """All samples as documents, without what runs wrote."""
+    """All samples and frames as documents, without what runs wrote."""
 
     def without(value: Any) -> Any:
         if isinstance(value, dict):
@@ -159,7 +187,8 @@ def user_values(dataset: fo.Dataset, run_keys: Sequence[str]) -> list[dict[str, 
             }
         return [without(entry) for entry in value] if isinstance(value, list) else value
 
-    documents = [without(document) for document in dataset._sample_collection.find({}).sort("_id")]
+    found = [document for collection in _collections(dataset) for document in collection.find({}).sort("_id")]
+    documents = [without(document) for document in found]
     for document in documents:
         document.pop("last_modified_at", None)
     return documents

@@ -9,6 +9,7 @@ import numpy as np
 from ...metrics.arrays import BoolArray, IntArray, pairs_within
 from ...metrics.geometry import Geometry
 from ...metrics.objects import Objects
+from .tracks import Tracks
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +21,14 @@ class Batch:
         geometry: extent of every object
         assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
         crowd: shape ``(N,)``, objects that are crowd regions; None if there are none
+        tracks: videos and tracks, where the samples are frames; None elsewhere
     """
 
     objects: Objects
     geometry: Geometry
     assigned: BoolArray
     crowd: BoolArray | None = None
+    tracks: Tracks | None = None
 
     @property
     def n_samples(self) -> int:
@@ -37,13 +40,15 @@ class Batch:
         number = np.cumsum(samples) - 1
         kept = self.among(samples[self.objects.sample])
         objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
-        return Batch(objects, kept.geometry, self.assigned[samples], kept.crowd)
+        tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
+        return Batch(objects, kept.geometry, self.assigned[samples], kept.crowd, tracks)
 
     def among(self, rows: BoolArray) -> Batch:
         """The batch of the objects that a mask ``(N,)`` keeps, on all of the samples."""
         kept = Objects(self.objects.sample[rows], self.objects.annotator[rows], self.objects.category[rows])
         crowd = None if self.crowd is None else self.crowd[rows]
-        return Batch(kept, self.geometry.take(rows), self.assigned, crowd)
+        tracks = None if self.tracks is None else Tracks(self.tracks.video, self.tracks.track[rows])
+        return Batch(kept, self.geometry.take(rows), self.assigned, crowd, tracks)
 
 
 @dataclass(frozen=True, slots=True)

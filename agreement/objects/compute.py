@@ -22,7 +22,7 @@ AGREED, CLASS_CONFLICT, MISSED, LONE = range(len(VERDICTS))
 #: verdict of the labels of a sample that is not rated
 NO_VERDICT = -1
 
-#: verdict of crowd regions, and of labels that only a crowd region of somebody else explains
+#: verdict of crowd regions, and of labels that are lone or missed only because somebody else drew a crowd region
 CROWD = "crowd"
 #: share of an object that lies in a crowd region if this explains it
 MOSTLY_INSIDE = 0.5
@@ -184,8 +184,7 @@ def _matched(batch: Batch, config: AgreementConfig) -> tuple[Batch, Overlaps, Ma
         return batch, overlaps, _matching_of(batch, overlaps, config), counted
     counted = ~batch.crowd
     matching = _matching_of(batch.among(counted), overlaps.among(counted), config)
-    alone = np.bincount(matching.unit, minlength=matching.n_units)[matching.unit] == 1
-    explained = alone & _inside_crowd(batch.crowd, overlaps)[counted]
+    explained = _explained_by_crowd(batch, counted, overlaps, matching.unit)
     counted[counted] = ~explained
     return batch.among(counted), overlaps.among(counted), without_units_of(matching, explained), counted
 
@@ -201,13 +200,37 @@ def _matching_of(batch: Batch, overlaps: Overlaps, config: AgreementConfig) -> M
     )
 
 
-def _inside_crowd(crowd: BoolArray, overlaps: Overlaps) -> BoolArray:
-    """Whether an object lies mostly in a crowd region of another annotator, shape ``(N,)``."""
-    inside = np.zeros(len(crowd), np.bool_)
+def _explained_by_crowd(batch: Batch, single: BoolArray, overlaps: Overlaps, unit: IntArray) -> BoolArray:
+    """Which of the objects that are no crowd ``(M,)`` are neither lone nor missed, since a crowd region explains that.
+
+    They are of units that would be lone or missed, in which an object lies mostly in a crowd region of an annotator who
+    has no object there.
+
+    Args:
+        batch: the ``N`` objects
+        single: shape ``(N,)``, those that are no crowd
+        overlaps: overlaps of all
+        unit: shape ``(M,)``, units of those that are no crowd
+    """
+    objects = batch.objects
+    sample, annotator, category = objects.sample[single], objects.annotator[single], objects.category[single]
+    n_units, n_annotators = int(unit.max(initial=-1)) + 1, batch.assigned.shape[1]
+    first = np.zeros(n_units, np.int64)
+    first[unit] = np.arange(len(unit))
+    one_class = np.bincount(unit, weights=category != category[first[unit]], minlength=n_units) == 0
+    incomplete = np.bincount(unit, minlength=n_units) < batch.assigned.sum(axis=1)[sample[first]]
+
+    member = unit * n_annotators + annotator
+    number = np.cumsum(single) - 1
+    explained = np.zeros(n_units, np.bool_)
     mostly = overlaps.inclusion() >= MOSTLY_INSIDE - TIE
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        inside[own[mostly & crowd[other]]] = True
-    return inside
+        inside = mostly & single[own] & ~single[other]
+        of_unit = unit[number[own[inside]]]
+        draws_it = np.isin(of_unit * n_annotators + objects.annotator[other[inside]], member)
+        explained[of_unit[~draws_it]] = True
+    of_objects: BoolArray = (explained & one_class & incomplete)[unit]
+    return of_objects
 
 
 def _mean(total: FloatArray, count: IntArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -37,11 +38,17 @@ class ClassGivenMatch:
 
 @dataclass(frozen=True, slots=True)
 class Localisation:
-    """Do they draw an object alike that two or more of them drew? Means over all pairs of matched labels."""
+    """Do they draw an object alike that two or more of them drew? Means over all pairs of matched labels.
+
+    ``measure`` is what ``iou`` stands for, everywhere in the report: of keypoints it is OKS, and ``visibility`` the
+    share of points that both labelled, of those that either did; other labels have none.
+    """
 
     mean_iou: float | None
     mean_dice: float | None
     n_pairs: int
+    measure: str = "IoU"
+    visibility: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +65,8 @@ class PairSummary:
     """Agreement of two annotators on the samples that both were assigned to.
 
     ``score`` is the mean over samples of the panoptic quality, ``pq`` the pooled one (``sq`` times ``rq``); ``f1``
-    counts matched objects whatever their class, ``rq`` those of one class.
+    counts matched objects whatever their class, ``rq`` those of one class. ``visibility`` is that of keypoints,
+    ``track_consistency`` the share of frames in which a track keeps its partner.
     """
 
     a: str
@@ -79,6 +87,8 @@ class PairSummary:
     rq: float | None
     mean_max_iou: dict[str, SampleMean]
     alignment: dict[str, float | int | None] | None
+    visibility: float | None = None
+    track_consistency: float | None = None
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> PairSummary:
@@ -123,6 +133,10 @@ class ObjectReport(AgreementReport):
     n_hard_components: int
     n_inexact_components: int
     n_repaired: int
+    #: keypoints without an extent, which match only where they are equal
+    n_points: int
+    #: mean over the pairs of annotators
+    track_consistency: float | None
     existence: Existence
     class_given_match: ClassGivenMatch
     localisation: Localisation
@@ -138,6 +152,7 @@ def build_object_report(
     label_types: Sequence[str],
     worst_samples: list[dict[str, Any]],
     run: RunFacts,
+    measure: str = "IoU",
 ) -> ObjectReport:
     """Turn statistics into a report.
 
@@ -149,7 +164,11 @@ def build_object_report(
         label_types: what the fields hold, for readers
         worst_samples: the samples with the lowest scores
         run: what happened during the run
+        measure: what the similarity of two objects is called
     """
+    has_points = measure == "OKS"
+    pairs = _pairs(statistics, config, annotators, has_points)
+    consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
     return ObjectReport(
         run_key=config.run_key,
         config=config.to_dict(),
@@ -162,6 +181,8 @@ def build_object_report(
         n_hard_components=statistics.n_hard,
         n_inexact_components=statistics.n_inexact,
         n_repaired=statistics.n_repaired,
+        n_points=statistics.n_points,
+        track_consistency=mean_defined(consistency)[0],
         score=_score(statistics),
         alpha=_alpha(statistics, config),
         existence=_existence(statistics),
@@ -170,8 +191,8 @@ def build_object_report(
             number(statistics.given_match.percent_agreement()),
             statistics.given_match.n_units,
         ),
-        localisation=_localisation(statistics),
-        pairs=_pairs(statistics, config, annotators),
+        localisation=_localisation(statistics, measure, has_points),
+        pairs=pairs,
         annotators=_annotators(statistics, annotators, class_names),
         worst_samples=worst_samples,
         run=run,
@@ -215,19 +236,32 @@ def _existence(statistics: AgreementStatistics) -> Existence:
     )
 
 
-def _localisation(statistics: AgreementStatistics) -> Localisation:
+def _localisation(statistics: AgreementStatistics, measure: str, has_points: bool) -> Localisation:
     n = statistics.n_matched_pairs
-    return Localisation(statistics.iou / n if n else None, statistics.dice / n if n else None, n)
+    if not n:
+        return Localisation(None, None, 0, measure)
+    visibility = float(statistics.pairs.visibility.sum()) / n if has_points else None
+    return Localisation(statistics.iou / n, statistics.dice / n, n, measure, visibility)
 
 
-def _pairs(statistics: AgreementStatistics, config: AgreementConfig, annotators: Sequence[str]) -> list[PairSummary]:
+def _pairs(
+    statistics: AgreementStatistics, config: AgreementConfig, annotators: Sequence[str], has_points: bool
+) -> list[PairSummary]:
     sums = statistics.pairs
-    pairs = zip(*(index.tolist() for index in pair_names(len(annotators))), strict=True)
-    return [
-        _pair(statistics, config, pair, annotators[a], annotators[b])
-        for pair, (a, b) in enumerate(pairs)
-        if sums.n_samples[pair]
-    ]
+    consistency = statistics.tracks.consistency(len(annotators))
+    summaries = []
+    for pair, (a, b) in enumerate(zip(*(index.tolist() for index in pair_names(len(annotators))), strict=True)):
+        if sums.n_samples[pair]:
+            n = int(sums.n_matched[pair])
+            summary = _pair(statistics, config, pair, annotators[a], annotators[b])
+            summaries.append(
+                dataclasses.replace(
+                    summary,
+                    visibility=float(sums.visibility[pair]) / n if has_points and n else None,
+                    track_consistency=number(consistency[a, b]),
+                )
+            )
+    return summaries
 
 
 def _pair(statistics: AgreementStatistics, config: AgreementConfig, pair: int, a: str, b: str) -> PairSummary:

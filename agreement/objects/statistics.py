@@ -11,11 +11,14 @@ import numpy as np
 
 from ...metrics.alpha import NominalTally
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.geometry import Geometry
+from ...metrics.keypoints import Keypoints, object_scale, visibility_agreement
 from ...metrics.overlaps import dice_from_iou
 from ...metrics.regions import Regions
 from ..classes import MISSING
 from ..config import AgreementConfig
-from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Agreement, Ratings
+from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Agreement, MatchedPairs, Ratings
+from .tracks import TrackCounts, count_tracks
 
 _SHIFT = 1 << 31  # category codes stay below
 
@@ -100,6 +103,7 @@ class PairStatistics:
         n_aligned: mutual best pairs (method ``mutual_best``)
         recall: sum over them of shared area / area of ``a``'s object
         precision: sum over them of shared area / area of ``b``'s object
+        visibility: sum over pairs of matched keypoints of the share of points that both labelled; 0 of other labels
     """
 
     n_samples: IntArray
@@ -119,6 +123,7 @@ class PairStatistics:
     n_aligned: IntArray
     recall: FloatArray
     precision: FloatArray
+    visibility: FloatArray
 
     def __add__(self, other: PairStatistics) -> PairStatistics:
         return PairStatistics(
@@ -155,6 +160,8 @@ class AgreementStatistics:
         iou: sum of IoU over all pairs of matched objects
         dice: sum of Dice
         n_matched_pairs: number of those pairs
+        n_points: keypoints without an extent, which have a single labelled point, or several in one place
+        tracks: how often the tracks of annotators met on frames
     """
 
     joint: NominalTally
@@ -181,6 +188,8 @@ class AgreementStatistics:
     iou: float
     dice: float
     n_matched_pairs: int
+    n_points: int
+    tracks: TrackCounts
 
     def __add__(self, other: AgreementStatistics) -> AgreementStatistics:
         per_sample = {"score", "alpha"}
@@ -245,7 +254,31 @@ def summarise(agreement: Agreement, config: AgreementConfig) -> AgreementStatist
         iou=float(agreement.pairs.iou.sum()),
         dice=float(dice_from_iou(agreement.pairs.iou).sum()),
         n_matched_pairs=len(agreement.pairs.i),
+        n_points=_without_extent(batch.geometry),
+        tracks=_track_counts(agreement),
     )
+
+
+def _without_extent(geometry: Geometry) -> int:
+    if not isinstance(geometry, Keypoints):
+        return 0
+    return int((object_scale(geometry.points_xy) == 0.0).sum())
+
+
+def _track_counts(agreement: Agreement) -> TrackCounts:
+    batch, pairs = agreement.batch, agreement.pairs
+    if batch.tracks is None:
+        return TrackCounts()
+    objects = batch.objects
+    return count_tracks(batch.tracks, objects.sample, objects.annotator, batch.assigned, (pairs.i, pairs.j))
+
+
+def _visibility(geometry: Geometry, pairs: MatchedPairs) -> FloatArray:
+    """Share of points that both labelled, of every pair of matched keypoints; 0 of other labels."""
+    if not isinstance(geometry, Keypoints):
+        return np.zeros(len(pairs.i))
+    points = geometry.points_xy
+    return visibility_agreement(points[pairs.i], points[pairs.j])
 
 
 def _tally(ratings: Ratings) -> NominalTally:
@@ -296,6 +329,7 @@ def _pair_statistics(agreement: Agreement, config: AgreementConfig) -> PairStati
         dice=add(of_match, dice_from_iou(pairs.iou)),
         iou_same_class=add(of_match[pairs.same_class], pairs.iou[pairs.same_class]),
         n_empty=count(of_sample[all_empty]),
+        visibility=add(of_match, _visibility(batch.geometry, pairs)),
         **_best_overlaps(agreement, of_sample, n_pairs),
         **_alignment_sums(agreement, objects.annotator, n_annotators, n_pairs),
     )

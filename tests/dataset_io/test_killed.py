@@ -11,7 +11,7 @@ from pathlib import Path
 import fiftyone as fo
 import pytest
 
-from tests.datasets import random_annotators, stored, user_values
+from tests.datasets import detections, random_annotators, stored, user_values
 
 from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
 from annotator_agreement.dataset_io import runs
@@ -52,7 +52,7 @@ def _check_and_delete(dataset, values, before, keys):
     """The dataset opens, every user value is as it was, and deleting leaves the database as it was."""
     reopened = fo.load_dataset(dataset.name)
     reopened.reload()
-    assert len(reopened) == len(values)
+    assert len(reopened) == sum("filepath" in document for document in values)
     reopened.first()
     assert user_values(reopened, ["agreement", "renamed"]) == values
     for key in keys:
@@ -72,7 +72,8 @@ def _kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("ag
             reopened.reload()
             for key in list_agreements(reopened):
                 status = runs.read_config(reopened, key)["status"]
-                assert status == "running" or load_agreement(reopened, key).n_samples == len(values)
+                n_frames = sum("frame_number" in document for document in values)
+                assert status == "running" or load_agreement(reopened, key).n_samples == (n_frames or len(values))
         _check_and_delete(dataset, values, before, keys)
         if not killed:
             return n
@@ -117,3 +118,34 @@ def test_a_deletion_killed_before_any_of_its_writes(killable, dataset):
         compute_agreement(dataset, ANNOTATORS)
 
     assert _kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
+
+
+@pytest.fixture
+def videos(make_videos):
+    labels = random_annotators(5, seed=5)
+    return make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+
+
+FRAME_FIELDS = [f"frames.{name}" for name in ANNOTATORS]
+
+
+def test_a_run_on_frames_killed_before_any_of_its_writes(killable, videos):
+    n = _kill_everywhere(killable, videos, _nothing, "compute_agreement", FRAME_FIELDS)
+    assert n > 11  # register, declare, three batches, the videos, results, status
+
+
+def test_a_renaming_of_frame_fields_killed_before_any_of_its_writes(killable, videos):
+    def prepare():
+        videos.reload()
+        compute_agreement(videos, FRAME_FIELDS)
+
+    keys = ("agreement", "renamed")
+    assert _kill_everywhere(killable, videos, prepare, "rename_agreement", "agreement", "renamed", keys=keys) > 7
+
+
+def test_a_deletion_of_frame_fields_killed_before_any_of_its_writes(killable, videos):
+    def prepare():
+        videos.reload()
+        compute_agreement(videos, FRAME_FIELDS)
+
+    assert _kill_everywhere(killable, videos, prepare, "delete_agreement", "agreement") > 5

@@ -8,7 +8,7 @@ import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
 
-from tests.datasets import EXAMPLE, detections, random_annotators
+from tests.datasets import detections, random_annotators
 
 from annotator_agreement import AgreementInputError, compute_agreement
 
@@ -119,21 +119,3 @@ def test_an_empty_view_is_refused(make_dataset):
     with pytest.raises(AgreementInputError, match="Agreement needs samples, got an empty view"):
         compute_agreement(dataset.match(F("filepath") == "nowhere"), ANNOTATORS)
     assert not dataset.list_runs()
-
-
-def test_a_grouped_dataset_is_refused_until_slices_are_chosen(make_dataset):
-    dataset = make_dataset({})
-    dataset.add_group_field("group", default="left")
-    samples = []
-    for k in range(3):
-        group = fo.Group()
-        for side in ("left", "right"):
-            labels = {name: detections(EXAMPLE[name][k]) for name in ANNOTATORS}
-            samples.append(fo.Sample(filepath=f"/images/{side}{k}.jpg", group=group.element(side), **labels))
-    dataset.add_samples(samples)
-    with pytest.raises(AgreementInputError, match=r"got the grouped dataset .* choose slices first"):
-        compute_agreement(dataset, ANNOTATORS)
-    report = compute_agreement(dataset.select_group_slices("right"), ANNOTATORS)
-    assert report.n_samples == 3
-    assert dataset.select_group_slices("right").values("agreement_n_units") == [2, 2, 0]
-    assert dataset.select_group_slices("left").values("agreement_n_units") == [None, None, None]

@@ -33,6 +33,7 @@ NOT_METRICS = {
     "PixelConfusion": "values of metrics, tested with pixel_classes",
     "PixelTally": "sufficient statistics, tested with pixel_classes",
     "Polygons": "columns, tested with polygons",
+    "Regions": "columns, tested with regions",
     "TagSets": "columns, tested with sets",
     "Votes": "values of unit_votes",
     "boundary_agreement": "three metrics of every class, tested with boundaries",

@@ -1,0 +1,1 @@
+"""Agreement on pixels: semantic masks, one class a pixel, by every annotator."""

@@ -1,0 +1,82 @@
+"""What the values of semantic masks mean: background, left out, or a class with a name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from ..config import AgreementConfig
+from ..errors import AgreementInputError, shown
+from ..option_checks import mask_value
+
+#: names of the value 0 that make it no class
+BACKGROUND_NAMES = frozenset({"background", "bg", "unlabeled", "unlabelled", "void", "none"})
+#: names of any other value that make it the background where 0 is a class
+_CERTAIN_NAMES = frozenset({"background", "bg"})
+
+
+@dataclass(frozen=True, slots=True)
+class MaskValues:
+    """The meaning of the values of all masks of a run.
+
+    Attributes:
+        background: value of the background; None if there is none
+        ignored: values that mean "do not judge"
+        names: names of classes by value
+    """
+
+    background: int | None
+    ignored: tuple[int, ...]
+    names: dict[int, str]
+
+    def name(self, value: int, *, is_rgb: bool) -> str:
+        """Name of a class; its value, or its colour, if it has none."""
+        unnamed = f"#{value:06x}" if is_rgb else str(value)
+        return self.names.get(value, unnamed)
+
+
+def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str, str]]) -> MaskValues:
+    """The meaning of mask values, from the options and from the mask targets of the dataset.
+
+    With ``background="auto"`` the value 0 is background unless a mask target gives it a name that is not in
+    ``BACKGROUND_NAMES`` (upper and lower case are the same). Then 0 is a class, and background is the only value that
+    is named *background* or *bg*; if there is none, or several, there is no background.
+
+    Args:
+        config: the options
+        targets: mask targets of every field that has any
+
+    Raises:
+        AgreementInputError: if a value has different names in different fields
+    """
+    found: dict[int, dict[str, str]] = {}
+    for field, names in targets.items():
+        for key, name in names.items():
+            value = _target_value(key)
+            if value is not None and name is not None:
+                found.setdefault(value, {})[field] = str(name)
+    for value, by_field in found.items():
+        if len({_plain(name) for name in by_field.values()}) > 1:
+            raise AgreementInputError(
+                "Mask targets of the fields must not contradict each other, got for the value "
+                f"{value}: {shown(f'{name!r} in {field!r}' for field, name in sorted(by_field.items()))}; give a value "
+                "the same name everywhere in dataset.mask_targets"
+            )
+    named = {value: min(by_field.values()).strip() for value, by_field in sorted(found.items())}
+    if config.background != "auto":
+        background = mask_value(config.background)
+    elif _plain(named.get(0, "background")) in BACKGROUND_NAMES:
+        background = 0
+    else:
+        certain = [value for value, name in named.items() if _plain(name) in _CERTAIN_NAMES]
+        background = certain[0] if len(certain) == 1 else None
+    return MaskValues(background, config.ignore_values, named)
+
+
+def _plain(name: str) -> str:
+    return name.strip().lower()
+
+
+def _target_value(key: int | str) -> int | None:
+    """The value of a mask target; MongoDB has integers as text."""
+    return int(key) if isinstance(key, str) and key.isdigit() else mask_value(key)

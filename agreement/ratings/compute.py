@@ -1,0 +1,102 @@
+"""From the ratings of a batch of samples to scores and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.votes import unit_votes
+
+VERDICTS = ("agreed", "class_conflict")
+AGREED, CLASS_CONFLICT = range(len(VERDICTS))
+
+#: rounding of decimals, as a share of the numbers: 0.4 and 0.3 differ by 0.1
+_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True, slots=True)
+class RatingAgreement:
+    """The agreement on a batch.
+
+    Attributes:
+        ratings: shape ``(S, R)``, class codes or numbers, nan where one did not rate
+        agree: shape ``(S, R, R)``, whether two annotators both rated, and agree
+        n_annotators: shape ``(S,)``, those who rated
+        score: shape ``(S,)``, share of the pairs of annotators who agree; nan where not rated by two
+        majority: shape ``(S,)``, code or number that most gave; nan without any and where several lead
+        entropy: shape ``(S,)``, of the votes, in bits; nan without a rating
+    """
+
+    ratings: FloatArray
+    agree: BoolArray
+    n_annotators: IntArray
+    score: FloatArray
+    majority: FloatArray
+    entropy: FloatArray
+
+    @property
+    def rated(self) -> BoolArray:
+        """Samples that at least two annotators rated, shape ``(S,)``."""
+        return self.n_annotators >= 2
+
+    @property
+    def given(self) -> BoolArray:
+        """Which ratings there are, shape ``(S, R)``."""
+        return ~np.isnan(self.ratings)
+
+    @property
+    def disputed(self) -> BoolArray:
+        """Samples on which two annotators disagree, shape ``(S,)``."""
+        return self.score < 1.0
+
+    @property
+    def votes(self) -> IntArray:
+        """How many annotators agree with every rating, its own included, shape ``(S, R)``."""
+        votes: IntArray = self.agree.sum(axis=2)
+        return votes
+
+
+def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreement:
+    """Score the samples of a batch.
+
+    Args:
+        ratings: shape ``(S, R)``, class codes or numbers, nan where one did not rate
+        tolerance: numbers that differ by at most this agree
+    """
+    agree = _agree(ratings[:, :, None], ratings[:, None, :], tolerance)
+    votes = unit_votes(ratings)
+    n = votes.n_ratings
+    # everybody agrees with oneself, so n of the ordered pairs are no pairs of annotators
+    n_agreeing = agree.sum(axis=(1, 2)) - n
+    score = np.full(len(ratings), np.nan)
+    rated = n >= 2
+    score[rated] = n_agreeing[rated] / (n[rated] * (n[rated] - 1))
+    return RatingAgreement(ratings, agree, n, score, votes.majority, votes.entropy_bits)
+
+
+def _agree(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
+    # nan, no rating, agrees with nothing
+    agree: BoolArray = a == b
+    if tolerance > 0:
+        agree = np.abs(a - b) <= tolerance + _ROUNDING * np.maximum(np.abs(a), np.abs(b))
+    return agree
+
+
+def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Mean and population standard deviation of the numbers of every row, or of every column of the transposed.
+
+    Args:
+        numbers: shape ``(S, R)``, nan where there is none
+
+    Undefined:
+        nan in rows without a number
+    """
+    given = ~np.isnan(numbers)
+    n = given.sum(axis=1)
+    divisor = np.where(n > 0, n, np.nan)
+    mean: FloatArray = np.where(given, numbers, 0.0).sum(axis=1) / divisor
+    squares = np.where(given, numbers - mean[:, None], 0.0) ** 2
+    spread: FloatArray = np.sqrt(squares.sum(axis=1) / divisor)
+    return mean, spread

@@ -1,0 +1,105 @@
+"""Ratings as positions on one list of categories, whatever they were given as."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.alpha import Level
+from ...metrics.arrays import FloatArray
+from ..config import AgreementConfig
+from ..option_checks import value_name
+from .levels import check_categories
+
+#: numbers with more different values have no categories, and longer lists no weights (``K × K`` of them)
+MAX_CATEGORIES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class ScaledRatings:
+    """Ratings as positions in a list of categories.
+
+    Attributes:
+        positions: shape ``(S, R)``, position of the category of every rating, nan where one did not rate
+        categories: the ``K`` categories: those that the user listed; else those that were given, by name (classes) or
+            ascending (numbers); of whole numbers at the levels interval and ratio all from the smallest to the largest,
+            so that a step is a difference of 1
+        ordered: whether their order means something
+    """
+
+    positions: FloatArray
+    categories: tuple[str, ...]
+    ordered: bool
+
+    @property
+    def weighted(self) -> bool:
+        """Whether near misses can count as such."""
+        return self.ordered and len(self.categories) <= MAX_CATEGORIES
+
+    def counts(self, annotator: int) -> dict[str, int]:
+        """How often an annotator gave each category, by name."""
+        given = self.positions[:, annotator]
+        positions, counts = np.unique(given[~np.isnan(given)].astype(np.int64), return_counts=True)
+        return {self.categories[k]: n for k, n in zip(positions.tolist(), counts.tolist(), strict=True)}
+
+
+def scale_classes(
+    codes: FloatArray, class_names: Sequence[str], level: Level, config: AgreementConfig
+) -> ScaledRatings:
+    """Class codes as positions; the result does not depend on the coding.
+
+    Args:
+        codes: shape ``(S, R)``, nan where one did not rate
+        class_names: name of every code
+        level: nominal or ordinal
+        config: the options
+
+    Raises:
+        AgreementInputError: if a class is not among the categories that the user listed
+    """
+    used = np.unique(codes[~np.isnan(codes)])
+    names = [class_names[code] for code in used.astype(np.int64).tolist()]
+    check_categories(names, config)
+    categories = config.categories or tuple(sorted(names))
+    return _placed(codes, used, names, categories, ordered=level != "nominal")
+
+
+def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) -> ScaledRatings | None:
+    """Numbers as positions, None where there are too many different ones for categories.
+
+    Args:
+        numbers: shape ``(S, R)``, nan where one did not rate
+        level: any
+        config: the options
+
+    Raises:
+        AgreementInputError: if a number is not among the categories that the user listed
+    """
+    used = np.unique(numbers[~np.isnan(numbers)])
+    ordered = level != "nominal"
+    if config.categories:
+        names = [value_name(number) for number in used.tolist()]
+        check_categories(names, config)
+        return _placed(numbers, used, names, config.categories, ordered=ordered)
+    if len(used) > MAX_CATEGORIES:
+        return None
+    names = [value_name(number) for number in used.tolist()]
+    scale = used
+    if level in ("interval", "ratio") and len(used) and not (used % 1).any():
+        if used[-1] - used[0] >= MAX_CATEGORIES:
+            return None
+        scale = np.arange(used[0], used[-1] + 1)
+    return _placed(numbers, used, names, tuple(value_name(number) for number in scale.tolist()), ordered=ordered)
+
+
+def _placed(
+    table: FloatArray, used: FloatArray, names: Sequence[str], categories: tuple[str, ...], *, ordered: bool
+) -> ScaledRatings:
+    place = {name: position for position, name in enumerate(categories)}
+    of_used = np.array([place[name] for name in names], np.float64)
+    positions = np.full(table.shape, np.nan)
+    given = ~np.isnan(table)
+    positions[given] = of_used[np.searchsorted(used, table[given])]
+    return ScaledRatings(positions, categories, ordered)

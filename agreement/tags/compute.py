@@ -1,0 +1,172 @@
+"""From the tags of a batch of samples to scores and verdicts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ...metrics.sets import TagSets
+
+VERDICTS = ("agreed", "missed", "lone")
+AGREED, MISSED, LONE = range(len(VERDICTS))
+#: verdict of the tags of a sample that is not rated
+NO_VERDICT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class TagBatch:
+    """The tags of some samples, and who was assigned to these.
+
+    Attributes:
+        sample: shape ``(N,)``, sample of every label
+        annotator: shape ``(N,)``
+        tag: shape ``(N,)``, code of the tag, from 1; an annotator may have given it twice
+        assigned: shape ``(S, R)``, whether an annotator was assigned to a sample; all who gave a tag are
+    """
+
+    sample: IntArray
+    annotator: IntArray
+    tag: IntArray
+    assigned: BoolArray
+
+    def select(self, samples: BoolArray) -> TagBatch:
+        """The batch of the samples that a mask ``(S,)`` keeps."""
+        rows = samples[self.sample]
+        number = np.cumsum(samples) - 1
+        return TagBatch(number[self.sample[rows]], self.annotator[rows], self.tag[rows], self.assigned[samples])
+
+
+@dataclass(frozen=True, slots=True)
+class SetPairs:
+    """The sets of two annotators on one sample, for all pairs; shapes ``(Q,)``.
+
+    Attributes:
+        sample: the sample
+        a: annotator who comes first
+        b: the other
+        jaccard: share of their tags that both gave; 1 for two empty sets
+    """
+
+    sample: IntArray
+    a: IntArray
+    b: IntArray
+    jaccard: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTags:
+    """The different tags of every sample, by sample, then tag; shapes ``(T,)``.
+
+    Attributes:
+        sample: the sample
+        tag: code of the tag
+        votes: annotators who gave it
+        verdict: index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+    """
+
+    sample: IntArray
+    tag: IntArray
+    votes: IntArray
+    verdict: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class TagAgreement:
+    """The agreement on a batch.
+
+    Attributes:
+        sets: the set of every assigned annotator; samples are units
+        annotator: shape ``(B,)``, annotator of every set
+        pairs: all pairs of sets of one sample
+        tags: the tags of every sample
+        of_given: shape ``(T',)``, row in ``tags`` of every tag in ``sets``
+        of_label: shape ``(N,)``, row in ``tags`` of every label
+        n_annotators: shape ``(S,)``, those assigned
+        score: shape ``(S,)``, mean Jaccard index of two annotators; nan where fewer were assigned
+    """
+
+    sets: TagSets
+    annotator: IntArray
+    pairs: SetPairs
+    tags: SampleTags
+    of_given: IntArray
+    of_label: IntArray
+    n_annotators: IntArray
+    score: FloatArray
+
+    @property
+    def rated(self) -> BoolArray:
+        """Samples with at least two assigned annotators, shape ``(S,)``."""
+        return self.n_annotators >= 2
+
+    @property
+    def n_tags(self) -> IntArray:
+        """Different tags of every sample, shape ``(S,)``."""
+        return np.bincount(self.tags.sample, minlength=len(self.n_annotators))
+
+    @property
+    def n_disputed(self) -> IntArray:
+        """Tags of every sample that not all gave, shape ``(S,)``."""
+        disputed = self.tags.sample[self.tags.verdict > AGREED]
+        return np.bincount(disputed, minlength=len(self.n_annotators))
+
+
+def compute_tags(batch: TagBatch) -> TagAgreement:
+    """Score the samples of a batch, and judge their tags."""
+    n_samples = len(batch.assigned)
+    n_annotators = batch.assigned.sum(axis=1)
+    sample, annotator = np.nonzero(batch.assigned)
+    sets = TagSets.from_columns(
+        np.concatenate([sample, batch.sample]),
+        np.concatenate([annotator, batch.annotator]),
+        np.concatenate([np.full(len(sample), -1), batch.tag]),
+        n_units=n_samples,
+    )
+    pairs = _pairs(sets, annotator)
+    n_pairs = n_annotators * (n_annotators - 1) // 2
+    total = sums_by(pairs.sample, pairs.jaccard, n_samples)
+    tags, of_given, of_label = _tags_of_samples(sets, batch, n_annotators)
+    return TagAgreement(
+        sets=sets,
+        annotator=annotator,
+        pairs=pairs,
+        tags=tags,
+        of_given=of_given,
+        of_label=of_label,
+        n_annotators=n_annotators,
+        score=np.where(n_pairs > 0, total / np.maximum(n_pairs, 1), np.nan),
+    )
+
+
+def _keys(sets: TagSets, sample: IntArray, tag: IntArray) -> IntArray:
+    """One number for every (sample, tag), ascending by sample, then tag."""
+    keys: IntArray = sample * max(sets.n_tags, 1) + tag
+    return keys
+
+
+def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:
+    i, j = pairs_within(sets.unit)
+    size = np.bincount(sets.row, minlength=len(sets.unit))
+    # two sets of a sample share a tag for every pair of their rows with one (sample, tag)
+    keys = _keys(sets, sets.unit[sets.row], sets.tag)
+    order = np.argsort(keys, kind="stable")
+    first, second = (sets.row[order][rows] for rows in pairs_within(keys[order]))
+    n_sets = len(sets.unit)
+    shared = np.bincount(np.searchsorted(i * n_sets + j, first * n_sets + second), minlength=len(i))
+    union = size[i] + size[j] - shared
+    jaccard = np.where(union > 0, shared / np.maximum(union, 1), 1.0)
+    return SetPairs(sets.unit[i], annotator[i], annotator[j], jaccard)
+
+
+def _tags_of_samples(sets: TagSets, batch: TagBatch, n_annotators: IntArray) -> tuple[SampleTags, IntArray, IntArray]:
+    """The tags of every sample, and the row of every tag in the sets, and of every label."""
+    keys, of_given, votes = np.unique(
+        _keys(sets, sets.unit[sets.row], sets.tag), return_inverse=True, return_counts=True
+    )
+    sample, tag = keys // max(sets.n_tags, 1), keys % max(sets.n_tags, 1)
+    of_assigned = n_annotators[sample]
+    verdict = np.select([of_assigned < 2, votes == of_assigned, votes == 1], [NO_VERDICT, AGREED, LONE], MISSED)
+    of_label = np.searchsorted(keys, _keys(sets, batch.sample, batch.tag))
+    return SampleTags(sample, tag, votes, verdict), of_given, of_label

@@ -1,0 +1,125 @@
+"""What the text of a report says on semantic masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .pairs import best_and_worst
+from .tables import INDENT, documents, percent, shown_number, table, wrapped
+
+if TYPE_CHECKING:
+    from ..agreement.pixels.report import MaskClassSummary, PixelReport
+
+#: classes that are listed at most
+MANY_CLASSES = 40
+_SHARES = 5
+
+
+def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
+    """What was compared, and what was left out."""
+    config = report.config
+    rules = [("labels", ", ".join(report.label_types)), ("background", shown_background(report))]
+    if config["ignore_values"]:
+        values = ", ".join(map(str, config["ignore_values"]))
+        rules.append(("ignored values", f"{values}: pixels to which anybody gives one are left out, for everybody"))
+    empty = {"skip": "get no score", "agree": "count as agreement"}[config["empty"]]
+    rules += [
+        ("only background", f"{documents(report)} where everybody drew nothing else {empty}"),
+        ("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"),
+    ]
+    if config["boundaries"]:
+        width = config["boundary_width"]
+        band = "2 % of the image diagonal" if width is None else f"{width:g} pixels"
+        rules.append(("boundaries", f"agree within {config['boundary_tolerance']:g} pixels; bands are {band} wide"))
+    if config["disagreement_map"]:
+        place = config["map_folder"] or "the database"
+        rules.append(("heatmaps", f"{report.run_key}_map, in {place}"))
+    return rules
+
+
+def shown_background(report: PixelReport) -> str:
+    """The background for people."""
+    if report.background is None:
+        return "none: every value is a class"
+    named = next((entry.name for entry in report.classes if entry.is_background), None)
+    value = f"#{report.background:06x}" if report.is_rgb else str(report.background)
+    return value if named in (None, value) else f"{value} ({named})"
+
+
+def pixel_sections(report: PixelReport) -> list[list[str]]:
+    """The means, classes, annotators and pairs."""
+    return [_means(report), _classes(report), _annotators(report), _pairs(report)]
+
+
+def _means(report: PixelReport) -> list[str]:
+    mean = report.mean
+    lines = [
+        f"Masks: {report.n_samples} {documents(report)}, {report.n_rated} with at least 2 masks, of which "
+        f"{report.n_empty} are background only; {report.n_objects} masks, {report.n_pixels} pixels compared, "
+        f"{report.n_ignored} ignored ({percent(report.n_ignored, report.n_pixels + report.n_ignored)})",
+        f"{INDENT}Classes, without background   IoU {shown_number(mean.iou)}, Dice {shown_number(mean.dice)}",
+        f"{INDENT}Classes and background        IoU {shown_number(mean.iou_with_background)}, Dice "
+        f"{shown_number(mean.dice_with_background)}",
+        f"{INDENT}Pixels alike                  {shown_number(report.alpha.percent_agreement)} of all, Cohen's kappa "
+        f"{shown_number(report.kappa)} (mean over pairs)",
+    ]
+    if report.config["boundaries"]:
+        lines.append(
+            f"{INDENT}Boundaries                    IoU {shown_number(mean.boundary_iou)}, surface Dice "
+            f"{shown_number(mean.surface_dice)}, HD95 {shown_number(mean.hd95, 1)} pixels"
+        )
+    lines.append(
+        f"{INDENT}Read the IoU without background first: background is most of most images, and lifts all the others."
+    )
+    return lines
+
+
+def listed_classes(report: PixelReport, at_most: int = MANY_CLASSES) -> tuple[list[MaskClassSummary], str]:
+    """The classes with the lowest IoU first, and a title."""
+    classes = sorted(report.classes, key=lambda entry: (entry.is_background, entry.mean_iou or 0.0, entry.value))
+    title = "Classes, the worst first"
+    if report.n_classes > at_most:
+        title += f": {at_most} of {report.n_classes}"
+    return classes[:at_most], title
+
+
+def _classes(report: PixelReport) -> list[str]:
+    listed, title = listed_classes(report)
+    total = sum(entry.n_pixels for entry in report.classes)
+    rows = [
+        [
+            entry.name + (" (background)" if entry.is_background else ""),
+            entry.n_samples,
+            percent(entry.n_pixels, total),
+            *(shown_number(value) for value in (entry.mean_iou, entry.mean_dice, entry.iou, entry.dice)),
+        ]
+        for entry in listed
+    ]
+    header = ["class", documents(report), "pixels", "mean IoU", "mean Dice", "IoU of all", "Dice of all"]
+    return [f"{title} (mean over {documents(report)}; of all pixels together)", *table(header, rows)]
+
+
+def _annotators(report: PixelReport) -> list[str]:
+    rows = [
+        [entry.name, entry.n_assigned, entry.n_not_assigned, shown_number(entry.score)] for entry in report.annotators
+    ]
+    lines = ["Annotators", *table(["annotator", "masks", "without", "score with the others"], rows)]
+    for entry in report.annotators:
+        largest = sorted(entry.classes.items(), key=lambda item: (-item[1], item[0]))[:_SHARES]
+        lines += wrapped(entry.name, [f"{name} {100.0 * share:.1f} %" for name, share in largest], _SHARES)
+    return lines
+
+
+def _pairs(report: PixelReport) -> list[str]:
+    shown_pairs, title = best_and_worst(report.pairs)
+    header = ["a", "b", documents(report), "score", "IoU", "IoU+bg", "Dice", "alpha", "accuracy", "kappa"]
+    if report.config["boundaries"]:
+        header += ["boundary IoU", "surface Dice", "HD95"]
+    rows = []
+    for pair in shown_pairs:
+        mean = pair.mean
+        numbers = [pair.score, mean.iou, mean.iou_with_background, mean.dice, pair.alpha, pair.accuracy, pair.kappa]
+        if report.config["boundaries"]:
+            numbers += [mean.boundary_iou, mean.surface_dice, mean.hd95]
+        rows.append([pair.a, pair.b, pair.n_samples, *map(shown_number, numbers)])
+    return [title, *table(header, rows)]

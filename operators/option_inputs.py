@@ -1,0 +1,367 @@
+"""The options of a run as inputs of a form: which of them concern a label type, and what each choice means."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import fiftyone.operators as foo
+from fiftyone.operators import types
+
+from ..dataset_io.kinds import LabelKind
+
+Applies = Callable[[LabelKind, Mapping[str, Any]], bool]
+
+
+class OptionInput(Protocol):
+    """An option of :func:`compute_agreement` as an input."""
+
+    name: str
+    applies: Applies
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add the input to a form."""
+
+    def value(self, given: Any) -> Any:
+        """The option from what the form, or a caller, gave."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A choice between named values, each explained by a sentence; the first is the default."""
+
+    name: str
+    title: str
+    values: dict[str, str]
+    applies: Applies
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add a dropdown."""
+        view = types.DropdownView()
+        for value, sentence in self.values.items():
+            view.add_choice(value, label=sentence)
+        inputs.enum(self.name, list(self.values), label=self.title, default=next(iter(self.values)), view=view)
+
+    def value(self, given: Any) -> Any:
+        """The value itself; the name for *none of them* is None."""
+        return None if given in _NOTHING.get(self.name, ()) else given
+
+
+#: choices of the form that stand for an option that is None
+_NOTHING = {"rasterize": ("exact",), "sigmas": ("default",)}
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A number."""
+
+    name: str
+    title: str
+    description: str
+    default: float | None
+    applies: Applies
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add a number field."""
+        inputs.float(self.name, label=self.title, description=self.description, default=self.default, min=0.0)
+
+    def value(self, given: Any) -> Any:
+        """The number."""
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """A number from 0 to 1 on a slider, named after the similarity of the label type."""
+
+    name: str
+    applies: Applies
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add a slider."""
+        inputs.float(
+            self.name,
+            label="Threshold",
+            description=f"Two labels can be the same object from this similarity ({kind.measure}) on",
+            default=0.5,
+            min=0.01,
+            max=1.0,
+            view=types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}}),
+        )
+
+    def value(self, given: Any) -> Any:
+        """The number."""
+        return given
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text, which may stand for None."""
+
+    name: str
+    title: str
+    description: str
+    default: str
+    applies: Applies
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add a text field."""
+        inputs.str(self.name, label=self.title, description=self.description, default=self.default or None)
+
+    def value(self, given: Any) -> Any:
+        """The text, as a number where it is one; None for ``none``."""
+        return None if isinstance(given, str) and given.lower() == "none" else _number_if_one(given)
+
+
+@dataclass(frozen=True, slots=True)
+class Texts:
+    """A list of texts."""
+
+    name: str
+    title: str
+    description: str
+    applies: Applies
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add a list of texts."""
+        view = types.AutocompleteView(allow_user_input=True, allow_duplicates=False)
+        inputs.list(self.name, types.String(), label=self.title, description=self.description, default=[], view=view)
+
+    def value(self, given: Any) -> Any:
+        """The texts, as numbers where they are."""
+        return [_number_if_one(entry) for entry in given]
+
+
+@dataclass(frozen=True, slots=True)
+class Switch:
+    """Yes or no."""
+
+    name: str
+    title: str
+    description: str
+    applies: Applies
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add a switch."""
+        view = types.SwitchView()
+        inputs.bool(self.name, label=self.title, description=self.description, default=False, view=view)
+
+    def value(self, given: Any) -> Any:
+        """Yes or no."""
+        return given
+
+
+def _number_if_one(value: Any) -> Any:
+    return int(value) if isinstance(value, str) and re.fullmatch(r"\d+", value) else value
+
+
+def _objects(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.family == "objects"
+
+
+def _matched_at_threshold(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.family == "objects" and params.get("method") != "mutual_best"
+
+
+def _shapes(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.comparable == "shapes"
+
+
+def _drawn_shapes(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.title == "Polylines" and params.get("geometry") != "box"
+
+
+def _keypoints(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.comparable == "keypoints"
+
+
+def _classes(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.comparable in ("classes", "numbers")
+
+
+def _numbers(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.comparable == "numbers"
+
+
+def _tags(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.comparable == "tags"
+
+
+def _pixels(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.family == "pixels"
+
+
+def _boundaries(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.family == "pixels" and bool(params.get("boundaries"))
+
+
+def _map(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.family == "pixels" and bool(params.get("disagreement_map"))
+
+
+def _can_be_empty(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.family in ("objects", "pixels")
+
+
+def _any(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return True
+
+
+#: the inputs in the order of the form
+OPTION_INPUTS: tuple[OptionInput, ...] = (
+    Share("iou", _matched_at_threshold),
+    Choice(
+        "geometry",
+        "What is compared",
+        {
+            "auto": "The shape (mask, polygon) where a label has one, else its box",
+            "box": "Always the box",
+            "shape": "Always the shape; a label without one is unusable",
+        },
+        _shapes,
+    ),
+    Choice(
+        "rasterize",
+        "Area of polygons",
+        {
+            "exact": "Exact",
+            "pillow": "Pixels that Pillow fills, as published with the recursive method",
+        },
+        _drawn_shapes,
+    ),
+    Number(
+        "line_tolerance",
+        "Tolerance of open lines (pixels)",
+        "Polylines that are neither closed nor filled agree within this distance; without it they are refused",
+        None,
+        _drawn_shapes,
+    ),
+    Choice(
+        "sigmas",
+        "Precision of keypoints",
+        {
+            "default": "The same for every point (σ 0.05)",
+            "coco": "COCO's constants for the 17 points of a person",
+        },
+        _keypoints,
+    ),
+    Choice(
+        "classes",
+        "Classes",
+        {
+            "prefer": "Prefer: match objects of one class first, then others",
+            "ignore": "Ignore: match by position alone",
+            "require": "Require: only objects of one class can match",
+        },
+        _objects,
+    ),
+    Choice(
+        "missing",
+        "A missed object, in alpha",
+        {
+            "category": "is a disagreement (a category of its own)",
+            "ignore": "is left out (alpha over classes alone)",
+        },
+        _objects,
+    ),
+    Choice(
+        "level",
+        "Level of measurement",
+        {
+            "auto": "From the type: numbers are on a scale of equal steps, all else are names",
+            "nominal": "Nominal: names without an order",
+            "ordinal": "Ordinal: an order, but no distances",
+            "interval": "Interval: equal steps, no natural zero",
+            "ratio": "Ratio: equal steps and a natural zero",
+        },
+        _classes,
+    ),
+    Texts("categories", "Classes in ascending order", "Only for classes that have an order: all of them", _classes),
+    Number("tolerance", "Tolerance", "Numbers that differ by at most this agree", 0.0, _numbers),
+    Choice(
+        "set_distance",
+        "Distance of two sets of tags",
+        {
+            "masi": "MASI: a set within the other is closer than one that only overlaps",
+            "jaccard": "Jaccard: share of the tags that not both have",
+        },
+        _tags,
+    ),
+    Text(
+        "background",
+        "Background",
+        "Value of the background; auto: 0, unless the mask targets name that as a class; none: there is no background",
+        "auto",
+        _pixels,
+    ),
+    Texts("ignore_values", "Ignored values", "A pixel to which any annotator gives one of these is left out", _pixels),
+    Switch("boundaries", "Compare boundaries", "Boundary IoU, surface Dice, HD95; takes several times longer", _pixels),
+    Number("boundary_tolerance", "Tolerance (pixels)", "Distance within which boundaries agree", 2.0, _boundaries),
+    Switch("disagreement_map", "Write a map", "A heatmap on every sample shows where annotators disagree", _pixels),
+    Text(
+        "map_folder",
+        "Folder for the maps",
+        "Optional: folder for the files of the maps; without it they are written into the database",
+        "",
+        _map,
+    ),
+    Choice(
+        "empty",
+        "An image that everybody left empty",
+        {"skip": "is left out", "agree": "counts as agreement (score 1)"},
+        _can_be_empty,
+    ),
+    Choice(
+        "undefined",
+        "Alpha where everybody used one category",
+        {"none": "is undefined (no variation)", "one": "is 1"},
+        _objects,
+    ),
+    Choice(
+        "method",
+        "Matching method",
+        {
+            "optimal": "Optimal: greatest total overlap, independent of any order",
+            "recursive": "Recursive: one annotator after the other; depends on their order",
+            "mutual_best": "Mutual best: each other's best match, no threshold; may depend on the order",
+        },
+        _objects,
+    ),
+    Choice(
+        "similarity",
+        "Similarity",
+        {"iou": "IoU: shared area / joint area", "dice": "Dice: 2 x shared area / sum of areas"},
+        _objects,
+    ),
+    Text(
+        "crowd_attribute",
+        "Attribute of crowd regions",
+        "Labels on which this attribute is true are crowd regions, which are not matched; none: there are none",
+        "iscrowd",
+        _shapes,
+    ),
+    Choice(
+        "invalid",
+        "Labels that cannot be compared",
+        {"error": "stop with a message", "skip": "are left out and counted"},
+        _any,
+    ),
+)
+
+
+def add_option_inputs(inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+    """Add the inputs of the options that concern a label type."""
+    for option in OPTION_INPUTS:
+        if option.applies(kind, ctx.params):
+            option.add(inputs, ctx, kind)
+
+
+def given_options(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that a form or a caller gave."""
+    return {
+        option.name: option.value(params[option.name])
+        for option in OPTION_INPUTS
+        if params.get(option.name) not in (None, "", [])
+    }

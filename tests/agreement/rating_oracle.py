@@ -1,0 +1,124 @@
+"""What a report on ratings or tags must say, by loops over samples and pairs in plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from annotator_agreement.agreement.config import AgreementConfig
+from annotator_agreement.agreement.ratings.compute import compute_ratings
+from annotator_agreement.agreement.ratings.levels import level_of
+from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
+from annotator_agreement.agreement.ratings.statistics import summarise_ratings
+from annotator_agreement.agreement.report import RunFacts
+
+NAN = float("nan")
+
+#: what every annotator gave on a sample, None where they did not rate
+Row = Sequence[Any]
+
+
+def report_of(
+    rows: Sequence[Row], config: AgreementConfig, *, numbers: bool = False, batch_size: int = 0, coding: Any = None
+) -> RatingReport:
+    """The report on ratings, in batches.
+
+    Args:
+        rows: what every annotator gave on every sample
+        config: the options
+        numbers: whether the ratings are numbers, not classes
+        batch_size: samples of a batch, all by default
+        coding: the classes in the order of their codes, by default that in which they come
+    """
+    names = list(coding or dict.fromkeys(value for row in rows for value in row if value is not None))
+    code = {name: number for number, name in enumerate(names, 1)}
+
+    def table(part: Sequence[Row]) -> np.ndarray:
+        values = [[NAN if v is None else v if numbers else code[v] for v in row] for row in part]
+        return np.array(values, np.float64)
+
+    size = batch_size or len(rows)
+    total = None
+    for start in range(0, len(rows), size):
+        agreement = compute_ratings(table(rows[start : start + size]), config.tolerance if numbers else 0.0)
+        statistics = summarise_ratings(agreement, numbers=numbers)
+        total = statistics if total is None else total + statistics
+    return build_rating_report(
+        total,
+        config,
+        level_of(config, numbers=numbers),
+        config.annotators,
+        None if numbers else ["(missing)", *names],
+        ["labels"],
+        [],
+        RunFacts(),
+    )
+
+
+def given(row: Row) -> list[Any]:
+    """The ratings of a sample."""
+    return [value for value in row if value is not None]
+
+
+def mean(values: Sequence[float]) -> float:
+    """Mean, nan of nothing."""
+    return sum(values) / len(values) if values else NAN
+
+
+def score_of(row: Row, agree: Callable[[Any, Any], bool]) -> float:
+    """Share of the pairs of annotators who agree."""
+    return mean([float(agree(a, b)) for a, b in combinations(given(row), 2)])
+
+
+def majority_of(row: Row) -> Any:
+    """What most gave, None where several lead."""
+    ranking = Counter(given(row)).most_common(2)
+    if not ranking or (len(ranking) == 2 and ranking[0][1] == ranking[1][1]):
+        return None
+    return ranking[0][0]
+
+
+def entropy_of(row: Row) -> float:
+    """Entropy of the votes in bits."""
+    votes = Counter(given(row))
+    return -sum(n / votes.total() * math.log2(n / votes.total()) for n in votes.values())
+
+
+def random_rows(seed: int, values: Sequence[Any], n_samples: int = 40, n_annotators: int = 4) -> list[list[Any]]:
+    """Ratings of annotators who mostly agree; some missing."""
+    rng = np.random.default_rng(seed)
+    rows = []
+    for _ in range(n_samples):
+        truth = int(rng.integers(len(values)))
+        rows.append(
+            [
+                None if rng.random() < 0.2 else values[truth if rng.random() < 0.6 else int(rng.integers(len(values)))]
+                for _ in range(n_annotators)
+            ]
+        )
+    return rows
+
+
+def _flat(value: Any, path: str = "") -> dict[str, Any]:
+    if isinstance(value, dict):
+        return {key: v for name, entry in value.items() for key, v in _flat(entry, f"{path}.{name}").items()}
+    if isinstance(value, list):
+        return {key: v for k, entry in enumerate(value) for key, v in _flat(entry, f"{path}[{k}]").items()}
+    return {path: value}
+
+
+def assert_same(report: Any, expected: Any) -> None:
+    """Equal reports; floats to 1e-12."""
+    found, wanted = _flat(report.to_dict()), _flat(expected.to_dict())
+    assert list(found) == list(wanted)
+    for path, value in wanted.items():
+        if isinstance(value, float):
+            assert found[path] == pytest.approx(value, rel=0, abs=1e-12), path
+        else:
+            assert found[path] == value, path

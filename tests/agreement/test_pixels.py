@@ -1,0 +1,194 @@
+"""Masks of a sample to numbers, numbers to statistics, statistics to a report, without a dataset."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import json
+import operator
+
+import numpy as np
+import pytest
+
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.errors import AgreementInputError
+from annotator_agreement.agreement.pixels.compute import (
+    ALPHA_REASONS,
+    NUMBERS,
+    PixelBatch,
+    collect_pixels,
+    compare_masks,
+    means_defined,
+)
+from annotator_agreement.agreement.pixels.mask_values import MaskValues, mask_values
+from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
+from annotator_agreement.agreement.pixels.statistics import summarise_pixels
+from annotator_agreement.agreement.report import RunFacts
+from annotator_agreement.agreement.reports import report_from_dict
+from annotator_agreement.charts.markdown import report_markdown
+from annotator_agreement.charts.text import report_text
+
+PLAIN = MaskValues(0, (), {})
+CONFIG = make_config(["alice", "bob", "carol"])
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.mark.parametrize(
+    ("background", "targets", "expected"),
+    [
+        pytest.param("auto", {}, 0, id="no targets"),
+        pytest.param("auto", {"a": {1: "cat"}}, 0, id="0 without a name"),
+        pytest.param("auto", {"a": {0: " Background ", 1: "cat"}}, 0, id="named background"),
+        pytest.param("auto", {"a": {0: "void"}, "b": {0: "VOID"}}, 0, id="void in all fields"),
+        pytest.param("auto", {"a": {0: "cat", 1: "dog"}}, None, id="a class"),
+        pytest.param("auto", {"a": {0: "cat", 7: "background"}}, 7, id="another value is the background"),
+        pytest.param("auto", {"a": {0: "cat", 7: "void"}}, None, id="void is certain only at 0"),
+        pytest.param("auto", {"a": {0: "cat", 7: "bg", 8: "background"}}, None, id="two backgrounds"),
+        pytest.param("auto", {"a": {"#000000": "road", "#0000ff": "background"}}, 255, id="colours"),
+        pytest.param("auto", {"a": {"0": "road"}}, None, id="integers as text"),
+        pytest.param(3, {"a": {0: "background"}}, 3, id="given"),
+        pytest.param("#000102", {}, 0x102, id="given as a colour"),
+        pytest.param(None, {"a": {0: "background"}}, None, id="none"),
+    ],
+)
+def test_background_is_what_options_and_mask_targets_say(background, targets, expected):
+    assert mask_values(make_config(["a", "b"], background=background), targets).background == expected
+
+
+def test_names_that_differ_in_case_only_do_not_contradict_each_other():
+    targets = {"alice": {1: "Cat"}, "bob": {1: "cat ", 2: "dog"}}
+    meaning = mask_values(CONFIG, targets)
+    assert meaning == mask_values(CONFIG, dict(reversed(targets.items())))
+    assert meaning.name(1, is_rgb=False) == "Cat"
+    assert meaning.name(2, is_rgb=False) == "dog"
+    assert (meaning.name(9, is_rgb=False), meaning.name(9, is_rgb=True)) == ("9", "#000009")
+
+
+def test_names_that_differ_contradict_each_other():
+    with pytest.raises(AgreementInputError, match="got for the value 1: 'cat' in 'alice', 'dog' in 'bob'"):
+        mask_values(CONFIG, {"bob": {1: "dog"}, "alice": {1: "cat"}})
+
+
+def test_means_leave_out_what_is_undefined():
+    rows = np.array([[1.0, np.nan, 2.0], [3.0, np.nan, np.nan]])
+    np.testing.assert_array_equal(means_defined(rows), [2.0, np.nan, 2.0])
+    np.testing.assert_array_equal(means_defined(np.empty((0, 2))), [np.nan, np.nan])
+
+
+def _samples(n, seed=51, values=6):
+    """Masks of random samples by who drew them."""
+    rng = np.random.default_rng(seed)
+    samples = []
+    for _ in range(n):
+        shape = tuple(rng.integers(3, 9, 2))
+        true = rng.integers(0, values, shape)
+        who = np.flatnonzero(rng.random(3) < 0.8).tolist()
+        samples.append((who, [np.where(rng.random(shape) < 0.4, rng.integers(0, values, shape), true) for _ in who]))
+    return samples
+
+
+def _batch(samples, config=CONFIG, meaning=PLAIN):
+    assigned = np.zeros((len(samples), 3), np.bool_)
+    for row, (who, _) in zip(assigned, samples, strict=True):
+        row[who] = True
+    compared = (compare_masks(masks, who, meaning, config) if len(who) > 1 else None for who, masks in samples)
+    return PixelBatch(tuple(compared), assigned)
+
+
+def _report(statistics, config=CONFIG, meaning=PLAIN, **options):
+    build = functools.partial(build_pixel_report, statistics, config, ANNOTATORS, meaning, ["Segmentation"], [])
+    return build(RunFacts(), **{"is_rgb": False, **options})
+
+
+@pytest.mark.parametrize("sizes", [[20], [1] * 20, [0, 7, 0, 13], [19, 1]])
+def test_statistics_of_batches_add_up(sizes):
+    samples = _samples(20)
+    whole = _report(summarise_pixels(collect_pixels(_batch(samples)))).to_dict()
+    starts = np.cumsum([0, *sizes])
+    parts = [samples[start:end] for start, end in itertools.pairwise(starts)]
+    total = functools.reduce(operator.add, (summarise_pixels(collect_pixels(_batch(part))) for part in parts))
+    assert json.dumps(_rounded(_report(total).to_dict())) == json.dumps(_rounded(whole))
+
+
+def _rounded(value):
+    if isinstance(value, dict):
+        return {key: _rounded(entry) for key, entry in value.items()}
+    if isinstance(value, list):
+        return [_rounded(entry) for entry in value]
+    return round(value, 12) if isinstance(value, float) else value
+
+
+def test_a_part_of_a_batch_is_the_batch_of_the_part():
+    samples = _samples(12)
+    kept = np.arange(12) % 3 != 1
+    part = collect_pixels(_batch(samples).select(kept))
+    expected = collect_pixels(_batch([sample for sample, keep in zip(samples, kept, strict=True) if keep]))
+    np.testing.assert_array_equal(part.numbers, expected.numbers)
+    np.testing.assert_array_equal(part.n_annotators, expected.n_annotators)
+
+
+def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
+    agreement = collect_pixels(_batch([([1], [np.ones((3, 4), np.uint8)]), ([], [])]))
+    assert np.isnan(agreement.numbers).all()
+    assert agreement.alpha_reason.tolist() == [ALPHA_REASONS.index("one_annotator")] * 2
+    assert agreement.n_annotators.tolist() == [1, 0]
+    assert np.isnan(agreement.mask_iou).all()
+
+
+def test_equal_masks_agree_in_every_number():
+    mask = np.kron([[0, 1], [2, 1]], np.ones((4, 5), np.int64))
+    found = compare_masks([mask, mask.copy()], [0, 2], PLAIN, make_config(["a", "b"], boundaries=True))
+    expected = dict.fromkeys(NUMBERS, 1.0) | {"hd95": 0.0}
+    assert dict(zip(NUMBERS, found.numbers[0].tolist(), strict=True)) == expected
+    assert not found.is_disputed.any()
+    assert found.alpha == 1.0
+
+
+def test_a_report_survives_json():
+    config = make_config(ANNOTATORS, boundaries=True, ignore_values=[4])
+    meaning = mask_values(config, {"alice": {1: "cat"}})
+    statistics = summarise_pixels(collect_pixels(_batch(_samples(8), config, meaning)))
+    report = _report(statistics, config, meaning)
+    again = report_from_dict(json.loads(json.dumps(report.to_dict())))
+    assert again == report
+    assert again.pairs[0].mean.hd95 is not None
+    assert "cat" in report_text(again)
+    assert "cat" in report_markdown(again)
+
+
+def test_a_report_without_a_rated_sample_has_no_numbers():
+    report = _report(summarise_pixels(collect_pixels(_batch([([0], [np.ones((2, 3), np.uint8)])]))))
+    assert (report.n_rated, report.n_pixels, report.ignored, report.kappa) == (0, 0, None, None)
+    assert (report.classes, report.pairs) == ([], [])
+    assert set(report.to_dict()["mean"].values()) == {None}
+    assert "Score                  -" in report_text(report)
+    assert "score -" in report_markdown(report)
+
+
+def test_a_report_lists_the_most_common_of_very_many_classes():
+    mask = np.arange(2 * (MAX_CLASSES + 500)).reshape(2, -1) // 2
+    report = _report(summarise_pixels(collect_pixels(_batch([([0, 1], [mask, mask])]))))
+    assert (report.n_classes, len(report.classes)) == (MAX_CLASSES + 500, MAX_CLASSES)
+    assert f"of {MAX_CLASSES + 500}" in report_text(report)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({}, ["labels               Segmentation", "background           0", "undefined"]),
+        ({"background": None}, ["none: every value is a class"]),
+        ({"ignore_values": [255]}, ["255: pixels to which anybody gives one are left out"]),
+        ({"empty": "agree"}, ["drew nothing else count as agreement"]),
+        ({"boundaries": True}, ["agree within 2 pixels; bands are 2 % of the image diagonal", "HD95", "surface Dice"]),
+        ({"boundaries": True, "boundary_width": 3}, ["bands are 3 pixels wide"]),
+        ({"disagreement_map": True}, ["agreement_map, in the database"]),
+        ({"map_folder": "/some/where"}, ["agreement_map, in /some/where"]),
+    ],
+)
+def test_the_text_says_what_was_compared(options, expected):
+    config = make_config(ANNOTATORS, **options)
+    meaning = mask_values(config, {})
+    text = report_text(_report(summarise_pixels(collect_pixels(_batch(_samples(3), config, meaning))), config, meaning))
+    for part in expected:
+        assert part in text
+    assert ("HD95" in text) == ("boundaries" in options)

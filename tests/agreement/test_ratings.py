@@ -1,0 +1,334 @@
+"""Scores, verdicts and the report on ratings, against loops in plain Python; what must not change a report."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.agreement.rating_oracle import (
+    NAN,
+    assert_same,
+    entropy_of,
+    given,
+    majority_of,
+    mean,
+    random_rows,
+    report_of,
+    score_of,
+)
+
+from annotator_agreement.agreement import AgreementInputError, make_config
+from annotator_agreement.agreement.ratings import report as report_module
+from annotator_agreement.agreement.ratings import scale
+from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
+from annotator_agreement.agreement.reports import report_from_dict
+
+NAMES = ("alice", "bob", "carol", "dave")
+CLASSES = ["owl", "cat", "dog", "ant"]
+NUMBERS = [0.5, 1.0, 2.5, 2.6, 4.0]
+each_seed = pytest.mark.parametrize("seed", range(6))
+
+
+def config_of(**options: Any) -> Any:
+    return make_config(NAMES, **options)
+
+
+def _table(rows: list, values: list | None = None) -> np.ndarray:
+    return np.array([[NAN if v is None else values.index(v) + 1 if values else v for v in row] for row in rows])
+
+
+@each_seed
+def test_scores_majorities_and_entropies_are_those_of_loops(seed: int) -> None:
+    rows = random_rows(seed, CLASSES)
+    found = compute_ratings(_table(rows, CLASSES))
+    assert_allclose(found.score, [score_of(row, str.__eq__) for row in rows], rtol=0, atol=1e-15)
+    majority = [None if np.isnan(code) else CLASSES[int(code) - 1] for code in found.majority]
+    assert majority == [majority_of(row) for row in rows]
+    rated = [k for k, row in enumerate(rows) if given(row)]
+    assert_allclose(found.entropy[rated], [entropy_of(rows[k]) for k in rated], rtol=0, atol=1e-14)
+    assert found.votes.tolist() == [[row.count(v) if v is not None else 0 for v in row] for row in rows]
+
+
+@each_seed
+@pytest.mark.parametrize("tolerance", [0.1, 0.5, 1.5])
+def test_numbers_agree_within_the_tolerance(seed: int, tolerance: float) -> None:
+    rows = random_rows(seed, NUMBERS)
+    found = compute_ratings(_table(rows), tolerance)
+
+    def agree(a: float, b: float) -> bool:
+        return round(abs(a - b), 9) <= tolerance  # 2.6 and 2.5 differ by 0.1
+
+    assert_allclose(found.score, [score_of(row, agree) for row in rows], rtol=0, atol=1e-15)
+    votes = [[sum(agree(v, other) for other in given(row)) if v is not None else 0 for v in row] for row in rows]
+    assert found.votes.tolist() == votes
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "tolerance", "expected"),
+    [
+        pytest.param(0.4, 0.3, 0.1, 1.0, id="decimals"),
+        pytest.param(3e7 + 0.1, 3e7, 0.1, 1.0, id="decimals of large numbers"),
+        pytest.param(1.0, 1.0 + 1e-12, 0.0, 0.0, id="no tolerance"),
+        pytest.param(10**12, 10**12 + 1, 0.5, 0.0, id="large integers"),
+        pytest.param(0.0, 0.1000001, 0.1, 0.0, id="just beyond"),
+        pytest.param(-1.0, 1.0, 2.0, 1.0, id="signs"),
+    ],
+)
+def test_a_difference_of_exactly_the_tolerance_agrees(a: float, b: float, tolerance: float, expected: float) -> None:
+    assert compute_ratings(np.array([[a, b], [b, a]]), tolerance).score.tolist() == [expected, expected]
+
+
+def test_mean_and_spread_leave_missing_numbers_out() -> None:
+    means, spreads = mean_and_spread(np.array([[1.0, NAN, 3.0], [NAN, NAN, 5.0], [NAN, NAN, NAN]]))
+    assert_allclose(means, [2.0, 5.0, NAN])
+    assert_allclose(spreads, [1.0, 0.0, NAN])
+
+
+def _verdicts(rows: list, position: int) -> Counter:
+    return Counter(
+        "agreed" if len(set(given(row))) == 1 else "class_conflict"
+        for row in rows
+        if row[position] is not None and len(given(row)) >= 2
+    )
+
+
+@each_seed
+def test_the_report_counts_what_loops_count(seed: int) -> None:
+    rows = random_rows(seed, CLASSES)
+    report = report_of(rows, config_of(), batch_size=7)
+    rated = [row for row in rows if len(given(row)) >= 2]
+    scores = [score_of(row, str.__eq__) for row in rated]
+    assert (report.n_samples, report.n_rated, report.n_units) == (len(rows), len(rated), len(rated))
+    assert report.n_objects == sum(len(given(row)) for row in rated)
+    assert report.n_disputed == sum(len(set(row) - {None}) > 1 for row in rated)
+    assert report.score.mean == pytest.approx(mean(scores), abs=1e-12)
+    assert report.alpha.percent_agreement == report.score.mean
+    assert report.alpha.undefined == {"one_annotator": len(rows) - len(rated)}
+    for position, entry in enumerate(report.annotators):
+        own = [row for row in rows if row[position] is not None]
+        assert (entry.name, entry.n_assigned, entry.n_not_assigned) == (NAMES[position], len(own), 40 - len(own))
+        assert entry.classes == Counter(row[position] for row in own)
+        assert Counter(entry.verdicts) == _verdicts(rows, position)
+        others = [row[position] == value for row in own for k, value in enumerate(row)
+                  if k != position and value is not None]  # fmt: skip
+        assert entry.score == pytest.approx(mean(others), abs=1e-12)
+    assert [(pair.a, pair.b) for pair in report.pairs] == list(combinations(NAMES, 2))
+    for pair in report.pairs:
+        a, b = NAMES.index(pair.a), NAMES.index(pair.b)
+        both = [(row[a], row[b]) for row in rows if row[a] is not None and row[b] is not None]
+        assert pair.n_samples == len(both)
+        assert pair.score == pytest.approx(mean([first == second for first, second in both]), abs=1e-12)
+        assert Counter({(entry["a"], entry["b"]): entry["n"] for entry in pair.confusion}) == Counter(both)
+        assert pair.n_unlisted == 0
+
+
+def _kappa(both: list, weight: Any) -> float:
+    """Cohen's kappa by its definition."""
+    observed = mean([weight(a, b) for a, b in both])
+    chance = mean([weight(a, b) for a, _ in both for _, b in both])
+    return (observed - chance) / (1 - chance)
+
+
+@each_seed
+def test_kappas_of_pairs_are_those_of_their_definition(seed: int) -> None:
+    rows = random_rows(seed, CLASSES)
+    report = report_of(rows, config_of(categories=CLASSES))
+    place = {name: k for k, name in enumerate(CLASSES)}
+    weights = {
+        "identity": lambda a, b: float(a == b),
+        "linear": lambda a, b: 1 - abs(place[a] - place[b]) / 3,
+        "quadratic": lambda a, b: 1 - (place[a] - place[b]) ** 2 / 9,
+    }
+    for pair in report.pairs:
+        a, b = NAMES.index(pair.a), NAMES.index(pair.b)
+        both = [(row[a], row[b]) for row in rows if row[a] is not None and row[b] is not None]
+        assert set(pair.kappa) == set(weights)
+        for kind, weight in weights.items():
+            assert pair.kappa[kind] == pytest.approx(_kappa(both, weight), abs=1e-12)
+
+
+CASES = [
+    pytest.param(CLASSES, False, {}, id="nominal"),
+    pytest.param(CLASSES, False, {"categories": CLASSES}, id="ordinal"),
+    pytest.param(NUMBERS, True, {"tolerance": 0.5}, id="interval"),
+    pytest.param(NUMBERS, True, {"level": "ratio"}, id="ratio"),
+    pytest.param(NUMBERS, True, {"level": "ordinal"}, id="ordinal numbers"),
+    pytest.param([1.0, 2.0, 5.0], True, {"level": "nominal"}, id="nominal numbers"),
+]
+each_case = pytest.mark.parametrize(("values", "numbers", "options"), CASES)
+
+
+@each_case
+@pytest.mark.parametrize("batch_size", [1, 3, 17])
+def test_batches_of_any_size_give_the_same_report(values: list, numbers: bool, options: dict, batch_size: int) -> None:
+    rows, config = random_rows(1, values), config_of(**options)
+    whole = report_of(rows, config, numbers=numbers)
+    assert_same(report_of(rows, config, numbers=numbers, batch_size=batch_size), whole)
+
+
+@each_case
+def test_the_order_of_samples_does_not_matter(values: list, numbers: bool, options: dict) -> None:
+    rows, config = random_rows(2, values), config_of(**options)
+    order = np.random.default_rng(0).permutation(len(rows))
+    shuffled = report_of([rows[k] for k in order], config, numbers=numbers)
+    assert_same(shuffled, report_of(rows, config, numbers=numbers))
+
+
+@pytest.mark.parametrize("options", [{}, {"categories": CLASSES}], ids=str)
+def test_the_coding_of_classes_does_not_matter(options: dict) -> None:
+    rows, config = random_rows(3, CLASSES), config_of(**options)
+    expected = report_of(rows, config)
+    for coding in (CLASSES, CLASSES[::-1], ["dog", "ant", "owl", "cat"], ["cat", "(never used)", "dog", "ant", "owl"]):
+        assert report_of(rows, config, coding=coding) == expected  # to the last bit
+
+
+@each_case
+@pytest.mark.parametrize("order", [(1, 0, 2, 3), (3, 2, 1, 0), (2, 3, 0, 1)])
+def test_the_order_of_annotators_does_not_matter(values: list, numbers: bool, options: dict, order: tuple) -> None:
+    rows, config = random_rows(4, values), config_of(**options)
+    report = report_of(rows, config, numbers=numbers)
+    moved = report_of([[row[k] for k in order] for row in rows], config, numbers=numbers)
+    assert moved.alpha.pooled == pytest.approx(report.alpha.pooled, rel=0, abs=1e-12)
+    for name, entries in report.coefficients.items():
+        assert moved.coefficients[name] == pytest.approx(entries, rel=0, abs=1e-12)
+    for place, k in enumerate(order):
+        before, after = report.annotators[k], moved.annotators[place]
+        assert (before.classes, before.verdicts, before.n_assigned) == (after.classes, after.verdicts, after.n_assigned)
+    pairs = {frozenset((pair.a, pair.b)): pair for pair in moved.pairs}
+    for pair in report.pairs:
+        other = pairs[frozenset(NAMES[order.index(NAMES.index(name))] for name in (pair.a, pair.b))]
+        assert (pair.n_samples, pair.score) == (other.n_samples, other.score)
+        assert pair.kappa == pytest.approx(other.kappa, rel=0, abs=1e-12)
+        assert pair.scott_pi == pytest.approx(other.scott_pi, rel=0, abs=1e-12)
+        assert _unordered(pair) == _unordered(other)
+
+
+def _unordered(pair: Any) -> Counter:
+    counts: Counter = Counter()
+    for entry in pair.confusion:
+        counts[frozenset((entry["a"], entry["b"]))] += entry["n"]
+    return counts
+
+
+@each_case
+def test_a_report_survives_json(values: list, numbers: bool, options: dict) -> None:
+    report = report_of(random_rows(5, values), config_of(**options), numbers=numbers)
+    assert report_from_dict(json.loads(json.dumps(report.to_dict()))) == report
+
+
+def test_the_scale_of_whole_numbers_has_every_step() -> None:
+    rows = [[1, 1, None, 2], [7, 7, 7, 2], [2, 2, 1, 1]]
+    assert report_of(rows, config_of(), numbers=True).categories == list("1234567")
+    assert report_of(rows, config_of(level="ordinal"), numbers=True).categories == list("127")
+    assert report_of(rows, config_of(categories=[1, 2, 7, 9]), numbers=True).categories == list("1279")
+    fractions = [[0.5, 1.0, None, 1.0], [2.0, 2.0, 2.0, 0.5]]
+    assert report_of(fractions, config_of(), numbers=True).categories == ["0.5", "1", "2"]
+
+
+def test_squared_differences_on_whole_numbers_are_quadratic_weights() -> None:
+    rows = random_rows(6, [1, 2, 3, 7])
+    report = report_of(rows, config_of(), numbers=True)
+    assert report.level == "interval"
+    assert report.coefficients["krippendorff_alpha"]["quadratic"] == pytest.approx(report.alpha.pooled, abs=1e-12)
+
+
+def test_many_different_numbers_have_no_categories() -> None:
+    values = np.linspace(0, 1, 300).tolist()
+    rows = [[value, value + 0.001, None, value] for value in values]
+    report = report_of(rows, config_of(tolerance=0.01), numbers=True)
+    assert (report.categories, report.coefficients) == ([], {})
+    assert report.alpha.pooled == pytest.approx(1.0, abs=1e-4)
+    assert report.score.mean == 1.0
+    for pair in report.pairs:
+        assert (pair.kappa, pair.scott_pi, pair.confusion, pair.n_unlisted) == ({}, None, [], 0)
+    assert report.pairs[0].mean_distance == pytest.approx(0.001, abs=1e-12)
+    wide = [[0, 10**6, 5, 5], [7, 7, None, None]]
+    assert report_of(wide, config_of(), numbers=True).categories == []
+
+
+def test_long_confusion_matrices_and_lists_of_classes_are_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(report_module, "MAX_CONFUSIONS_OF_PAIR", 2)
+    monkeypatch.setattr(report_module, "MAX_CLASSES", 3)
+    rows = [["a", "a"], ["a", "a"], ["b", "c"], ["b", "c"], ["b", "c"], ["d", "d"], ["c", "e"]]
+    report = report_of(rows, make_config(NAMES[:2]))
+    (pair,) = report.pairs
+    assert pair.confusion == [{"a": "b", "b": "c", "n": 3}, {"a": "a", "b": "a", "n": 2}]
+    assert pair.n_unlisted == 2
+    assert report.annotators[0].classes == {"a": 2, "b": 3, "c": 1}
+
+
+def test_long_lists_of_ordered_classes_have_no_weights(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scale, "MAX_CATEGORIES", 3)
+    report = report_of(random_rows(7, CLASSES), config_of(categories=CLASSES))
+    assert {name: list(values) for name, values in report.coefficients.items()} == {
+        name: ["identity"]
+        for name in ("krippendorff_alpha", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1")
+    }
+    assert report.alpha.pooled is not None
+
+
+UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]
+
+
+def test_without_variation_coefficients_are_undefined() -> None:
+    report = report_of(UNIFORM, config_of())
+    assert report.alpha.pooled is None
+    assert {value for values in report.coefficients.values() for value in values.values()} == {None}
+    assert {value for pair in report.pairs for value in (*pair.kappa.values(), pair.scott_pi, pair.alpha)} == {None}
+    assert report.score.mean == 1.0
+    listed = report_of(UNIFORM, config_of(categories=["cat", "dog"], level="nominal"))
+    assert listed.coefficients["brennan_prediger"] == {"identity": 1.0}
+    assert listed.coefficients["gwet_ac1"] == {"identity": 1.0}
+    assert listed.coefficients["fleiss_kappa"] == {"identity": None}
+
+
+def test_without_variation_alpha_is_1_if_the_user_says_so() -> None:
+    report = report_of(UNIFORM, config_of(undefined="one"))
+    assert report.alpha.pooled == 1.0
+    assert [pair.alpha for pair in report.pairs] == [1.0] * 4  # all but those of bob and carol, carol and dave
+    assert report_of([[None, "cat", None, None]], config_of(undefined="one")).alpha.pooled is None
+
+
+def test_a_report_without_a_rated_sample_has_no_numbers() -> None:
+    for rows in ([[None] * 4], [[None, "cat", None, None], [None] * 4]):
+        report = report_of(rows, config_of())
+        assert (report.n_rated, report.score.mean, report.alpha.pooled, report.pairs) == (0, None, None, [])
+        report.print_report()
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers", "match"),
+    [
+        ({"level": "interval"}, False, "`level` must be nominal or ordinal for classes, got 'interval'"),
+        ({"level": "ratio"}, False, "`level` must be nominal or ordinal for classes, got 'ratio'"),
+        ({"level": "ordinal"}, False, "got 'ordinal'; list all classes in ascending order in `categories`"),
+        ({"categories": ["cat", "ant"]}, False, "must list every class .* got none of 'dog', 'owl'; listed are 'cat'"),
+        ({"categories": [1, 2]}, True, "must list every class that was given, got none of '0.5', '2.5', '2.6', '4'"),
+    ],
+)
+def test_what_does_not_fit_the_ratings_is_refused(options: dict, numbers: bool, match: str) -> None:
+    rows = random_rows(8, NUMBERS if numbers else CLASSES)
+    with pytest.raises(AgreementInputError, match=match):
+        report_of(rows, config_of(**options), numbers=numbers)
+
+
+@pytest.mark.parametrize(
+    ("options", "numbers", "level"),
+    [
+        ({}, False, "nominal"),
+        ({}, True, "interval"),
+        ({"categories": NUMBERS}, True, "ordinal"),
+        ({"categories": CLASSES}, False, "ordinal"),
+        ({"categories": CLASSES, "level": "nominal"}, False, "nominal"),
+        ({"level": "ratio"}, True, "ratio"),
+    ],
+)
+def test_the_level_follows_from_the_ratings_unless_it_is_given(options: dict, numbers: bool, level: str) -> None:
+    rows = random_rows(9, NUMBERS if numbers else CLASSES)
+    assert report_of(rows, config_of(**options), numbers=numbers).level == level

@@ -1,0 +1,138 @@
+"""Tracks keep their partner or not, counted batch by batch."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotator_agreement.agreement.objects.tracks import NO_TRACK, TrackCounts, Tracks, count_tracks
+
+N_ANNOTATORS = 3
+
+
+@st.composite
+def matched_frames(draw):
+    """Frames as ``(video, assigned, {annotator: [(track or None, unit)]})``; one object a unit and annotator."""
+    frames = []
+    for _ in range(draw(st.integers(0, 8))):
+        assigned = draw(st.sets(st.integers(0, N_ANNOTATORS - 1)))
+        objects = {
+            annotator: [
+                (draw(st.sampled_from([None, 0, 1, -3])), unit)
+                for unit in draw(st.lists(st.integers(0, 2), unique=True, max_size=3))
+            ]
+            for annotator in sorted(assigned)
+        }
+        frames.append((draw(st.integers(0, 1)), assigned, objects))
+    return frames
+
+
+def _columns(frames):
+    """The frames as the arguments of :func:`count_tracks`."""
+    rows = [
+        (frame, annotator, NO_TRACK if track is None else track, unit)
+        for frame, (_, _, objects) in enumerate(frames)
+        for annotator, labels in objects.items()
+        for track, unit in labels
+    ]
+    sample, annotator, track, unit = np.array(rows, np.int64).reshape(-1, 4).T
+    assigned = np.zeros((len(frames), N_ANNOTATORS), np.bool_)
+    for frame, (_, who, _) in enumerate(frames):
+        assigned[frame, sorted(who)] = True
+    pairs = [
+        (i, j)
+        for i in range(len(rows))
+        for j in range(i + 1, len(rows))
+        if sample[i] == sample[j] and unit[i] == unit[j] and annotator[i] != annotator[j]
+    ]
+    i, j = np.array(pairs, np.int64).reshape(-1, 2).T
+    video = np.array([video for video, _, _ in frames], np.int64)
+    return Tracks(video, track), sample, annotator, assigned, (i, j)
+
+
+def _consistency_by_loops(frames, a, b):
+    """Mean of both directions, in plain Python."""
+    directions = []
+    for one, other in ((a, b), (b, a)):
+        partners: dict[tuple[int, int], Counter] = {}
+        for video, assigned, objects in frames:
+            if one not in assigned or other not in assigned:
+                continue
+            for track, unit in objects[one]:
+                if track is None:
+                    continue
+                found = [their for their, their_unit in objects[other] if their_unit == unit]
+                partners.setdefault((video, track), Counter())[found[0] if found else None] += 1
+        n_frames = sum(sum(counts.values()) for counts in partners.values())
+        if not n_frames:
+            return None
+        kept = sum(max((n for track, n in counts.items() if track is not None), default=0)
+                   for counts in partners.values())  # fmt: skip
+        directions.append(kept / n_frames)
+    return sum(directions) / 2
+
+
+@settings(max_examples=300, deadline=None)
+@given(matched_frames(), st.integers(1, 4))
+def test_consistency_is_that_of_loops_in_batches_of_any_size(frames, size):
+    total = TrackCounts()
+    for start in range(0, len(frames), size):
+        total = total + count_tracks(*_columns(frames[start : start + size]))
+    consistency = total.consistency(N_ANNOTATORS)
+    assert consistency.shape == (N_ANNOTATORS, N_ANNOTATORS)
+    for a in range(N_ANNOTATORS):
+        assert np.isnan(consistency[a, a])
+        for b in range(N_ANNOTATORS):
+            if a != b:
+                expected = _consistency_by_loops(frames, a, b)
+                value = None if np.isnan(consistency[a, b]) else consistency[a, b]
+                assert value == (None if expected is None else pytest.approx(expected, abs=1e-12))
+
+
+@settings(max_examples=100, deadline=None)
+@given(matched_frames(), st.randoms(use_true_random=False))
+def test_the_order_of_the_frames_changes_nothing(frames, random):
+    before = count_tracks(*_columns(frames)).totals()
+    random.shuffle(frames)
+    parts = TrackCounts()
+    for frame in frames:
+        parts = parts + count_tracks(*_columns([frame]))
+    for own, other in zip(before, parts.totals(), strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_a_track_that_changes_its_partner_is_kept_by_the_one_it_has_most_often():
+    # a's track 7 is b's track 1 on three frames, b's track 2 on one, and alone on one; b's tracks keep theirs
+    frames = [(0, {0, 1}, {0: [(7, 0)], 1: [(track, 0)]}) for track in (1, 1, 2, 1)]
+    frames.append((0, {0, 1}, {0: [(7, 0)], 1: []}))
+    consistency = count_tracks(*_columns(frames)).consistency(2)
+    assert consistency[0, 1] == pytest.approx((3 / 5 + 4 / 4) / 2)
+
+
+def test_tracks_of_the_same_number_in_two_videos_are_two_tracks():
+    frames = [(video, {0, 1}, {0: [(7, 0)], 1: [(track, 0)]}) for video, track in ((0, 1), (0, 1), (1, 2))]
+    assert count_tracks(*_columns(frames)).consistency(2)[0, 1] == 1.0
+
+
+def test_frames_without_the_other_annotator_do_not_count():
+    frames = [(0, {0, 1}, {0: [(7, 0)], 1: [(1, 0)]}), (0, {0}, {0: [(7, 0)]})]
+    assert count_tracks(*_columns(frames)).consistency(2)[0, 1] == 1.0
+
+
+def test_without_tracks_of_both_there_is_no_consistency():
+    frames = [(0, {0, 1}, {0: [(7, 0)], 1: [(None, 0)]})]
+    assert np.isnan(count_tracks(*_columns(frames)).consistency(2)).all()
+    assert np.isnan(TrackCounts().consistency(2)).all()
+
+
+def test_many_batches_are_added_without_sorting_everything_each_time():
+    frames = [(k, {0, 1}, {0: [(k, 0)], 1: [(k, 0)]}) for k in range(64)]
+    total = TrackCounts()
+    for frame in frames:
+        total = total + count_tracks(*_columns([frame]))
+        assert len(total.parts) <= 7
+    assert total.totals()[1].tolist() == [1] * 128

@@ -1,0 +1,120 @@
+"""Grouped datasets: the samples of all slices are compared, each with its own labels."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+from fiftyone import ViewField as F
+
+from tests.datasets import EXAMPLE, detections, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+)
+
+ANNOTATORS = ["alice", "bob", "carol"]
+#: the slice on the right has the samples of the example in the opposite order
+ORDER = {"left": [0, 1, 2], "right": [2, 1, 0]}
+
+
+@pytest.fixture
+def grouped(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    samples = []
+    for k in range(3):
+        group = fo.Group()
+        for side, order in ORDER.items():
+            labels = {name: detections(EXAMPLE[name][order[k]]) for name in ANNOTATORS}
+            samples.append(fo.Sample(filepath=f"/images/{side}{k}.jpg", group=group.element(side), **labels))
+    dataset.add_samples(samples)
+    return dataset
+
+
+def _values(dataset, path):
+    return {side: dataset.select_group_slices(side).values(path) for side in ORDER}
+
+
+def test_all_slices_of_a_grouped_dataset_are_compared(grouped):
+    report = compute_agreement(grouped, ANNOTATORS)
+    assert report.n_samples == 6
+    assert _values(grouped, "agreement_n_units") == {"left": [2, 2, 0], "right": [0, 2, 2]}
+    assert _values(grouped, "bob.detections.agreement") == {
+        "left": [["agreed", "agreed"], ["class_conflict", "missed"], []],
+        "right": [[], ["class_conflict", "missed"], ["agreed", "agreed"]],
+    }
+    assert load_agreement(grouped) == report
+    assert len(grouped.load_run_view("agreement")) == 6
+
+
+def test_whichever_slice_is_active_the_result_is_the_same(grouped):
+    left = compute_agreement(grouped, ANNOTATORS, run_key="left")
+    grouped.group_slice = "right"
+    right = compute_agreement(grouped, ANNOTATORS, run_key="right")
+    assert left.alpha == right.alpha
+    assert left.pairs == right.pairs
+
+
+def test_slices_can_be_chosen(grouped):
+    report = compute_agreement(grouped.select_group_slices("right"), ANNOTATORS)
+    assert report.n_samples == 3
+    assert _values(grouped, "agreement_n_units") == {"left": [None] * 3, "right": [0, 2, 2]}
+
+
+def test_a_view_of_groups_is_about_all_slices_of_its_groups(grouped):
+    view = grouped.match(F("filepath").ends_with("left0.jpg"))
+    assert view.media_type == "group"
+    report = compute_agreement(view, ANNOTATORS)
+    assert report.n_samples == 2
+    assert _values(grouped, "agreement_n_units") == {"left": [2, None, None], "right": [0, None, None]}
+
+
+def test_deleting_overwriting_and_renaming_leave_the_slices_as_they_were(grouped):
+    before = stored(grouped)
+    compute_agreement(grouped, ANNOTATORS)
+    compute_agreement(grouped, ["alice", "bob"], overwrite=True)
+    rename_agreement(grouped, "agreement", "renamed")
+    assert _values(grouped, "renamed_n_annotators") == {"left": [2] * 3, "right": [2] * 3}
+    delete_agreement(grouped, "renamed")
+    assert stored(grouped) == before
+
+
+def test_slices_of_different_media_are_refused(grouped):
+    group = fo.Group()
+    grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
+    before = stored(grouped)
+    message = r"one media type, got cloud \(point-cloud\), left \(image\), right \(image\) of .*choose slices first"
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(grouped, ANNOTATORS)
+    assert stored(grouped) == before
+    assert compute_agreement(grouped.select_group_slices(media_type="image"), ANNOTATORS).n_samples == 6
+
+
+def test_groups_made_by_a_field_are_refused(make_dataset):
+    dataset = make_dataset()
+    with pytest.raises(AgreementInputError, match=r"got a view of .* grouped by a field; pass the view that it was"):
+        compute_agreement(dataset.group_by("filepath"), ANNOTATORS)
+
+
+def test_frames_of_videos_in_groups_are_compared(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    samples = []
+    for k in range(2):
+        group = fo.Group()
+        for side, order in ORDER.items():
+            sample = fo.Sample(filepath=f"/videos/{side}{k}.mp4", group=group.element(side))
+            sample.frames[1] = fo.Frame(**{name: detections(EXAMPLE[name][order[k]]) for name in ANNOTATORS})
+            samples.append(sample)
+    dataset.add_samples(samples)
+    before = stored(dataset)
+    report = compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    assert (report.n_samples, report.run.n_videos) == (4, 4)
+    assert _values(dataset, "agreement_n_units") == {"left": [2, 2], "right": [0, 2]}
+    assert _values(dataset, "frames.agreement_n_units") == {"left": [[2], [2]], "right": [[0], [2]]}
+    delete_agreement(dataset)
+    assert stored(dataset) == before

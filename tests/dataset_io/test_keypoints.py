@@ -1,0 +1,236 @@
+"""Keypoints: compared by OKS in pixels, whether points are labelled counted apart from where they are."""
+
+from __future__ import annotations
+
+import math
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.datasets import stored
+
+from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
+from annotator_agreement.dataset_io.point_readers import are_usable_keypoints, read_keypoints
+
+WIDTH, HEIGHT = 400, 100
+NAN = math.nan
+
+#: three points of an object, and the same moved by 4 pixels to the right
+POINTS = [[0.1, 0.2], [0.2, 0.2], [0.2, 0.6]]
+MOVED = [[x + 4 / WIDTH, y] for x, y in POINTS]
+
+
+def _keypoints(*objects, label="person"):
+    return fo.Keypoints(keypoints=[fo.Keypoint(label=label, points=points) for points in objects])
+
+
+def _dataset(make_dataset, *samples, size=(WIDTH, HEIGHT)):
+    dataset = make_dataset({})
+    made = []
+    for k, fields in enumerate(samples):
+        sample = fo.Sample(filepath=f"/images/{k}.jpg", **fields)
+        if size is not None:
+            sample.metadata = fo.ImageMetadata(width=size[0], height=size[1])
+        made.append(sample)
+    dataset.add_samples(made)
+    return dataset
+
+
+def _oks(a, b, sigmas):
+    """OKS in plain Python, in pixels: the area is the mean of those of the boxes around the labelled points."""
+
+    def labelled(points):
+        return [(x * WIDTH, y * HEIGHT) for x, y in points if x == x and y == y]
+
+    def area(points):
+        sides = [max(values) - min(values) for values in zip(*labelled(points), strict=True)]
+        return max(sides) * max(min(sides), max(sides) / 10)
+
+    scale = (area(a) + area(b)) / 2
+    terms = []
+    for (xa, ya), (xb, yb), sigma in zip(a, b, sigmas, strict=True):
+        if not any(map(math.isnan, (xa, ya, xb, yb))):
+            squared = ((xa - xb) * WIDTH) ** 2 + ((ya - yb) * HEIGHT) ** 2
+            terms.append(math.exp(-squared / (2 * scale * (2 * sigma) ** 2)))
+    return sum(terms) / len(terms)
+
+
+def test_objects_are_matched_and_scored_by_their_oks_in_pixels(make_dataset):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
+    report = compute_agreement(dataset, ["alice", "bob"], iou=0.3)
+    expected = _oks(POINTS, MOVED, [0.05] * 3)
+    assert 0.3 < expected < 0.7
+    sample = dataset.first()
+    assert sample.alice.keypoints[0].agreement == "agreed"
+    assert sample.bob.keypoints[0].agreement_iou == pytest.approx(expected, abs=1e-9)
+    assert sample.agreement_score == pytest.approx(expected, abs=1e-9)
+    assert report.pairs[0].mean_iou == pytest.approx(expected, abs=1e-9)
+    assert report.localisation.measure == "OKS"
+
+
+@pytest.mark.parametrize(
+    ("sigmas", "of_points"), [(None, [0.05] * 3), (0.1, [0.1] * 3), ([0.02, 0.1, 0.3], [0.02, 0.1, 0.3])]
+)
+def test_sigmas_are_one_for_all_points_or_one_for_each(make_dataset, sigmas, of_points):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
+    report = compute_agreement(dataset, ["alice", "bob"], iou=0.1, sigmas=sigmas)
+    assert report.localisation.mean_iou == pytest.approx(_oks(POINTS, MOVED, of_points), abs=1e-9)
+
+
+def test_the_sigmas_of_coco_are_the_published_ones(make_dataset):
+    published = [0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89]
+    rng = np.random.default_rng(2)
+    a = rng.uniform(0.2, 0.6, (17, 2))
+    b = a + rng.normal(0, 0.01, (17, 2))
+    dataset = _dataset(make_dataset, {"alice": _keypoints(a.tolist()), "bob": _keypoints(b.tolist())})
+    report = compute_agreement(dataset, ["alice", "bob"], sigmas="coco", iou=0.1)
+    assert report.localisation.mean_iou == pytest.approx(_oks(a, b, [s / 10 for s in published]), abs=1e-9)
+
+
+@pytest.mark.parametrize("sigmas", ["coco", [0.05, 0.05]])
+def test_another_number_of_points_than_sigmas_is_refused(make_dataset, sigmas):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"as many points as constants, got 2 that are not, on samples"):
+        compute_agreement(dataset, ["alice", "bob"], sigmas=sigmas)
+    assert stored(dataset) == before
+
+
+def test_points_that_are_not_labelled_do_not_move_an_object(make_dataset):
+    alice = [POINTS[0], POINTS[1], POINTS[2], [NAN, NAN]]
+    bob = [POINTS[0], POINTS[1], [NAN, NAN], [0.9, 0.9]]
+    dataset = _dataset(make_dataset, {"alice": _keypoints(alice), "bob": _keypoints(bob)})
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert dataset.first().agreement_iou == pytest.approx(1.0)
+    # of the four points that anybody labelled, two are labelled by both
+    assert report.localisation.visibility == pytest.approx(2 / 4)
+    assert report.pairs[0].visibility == pytest.approx(2 / 4)
+    assert load_agreement(dataset) == report
+
+
+def test_visibility_is_a_mean_over_matched_pairs_of_labels(make_dataset):
+    half = [POINTS[0], POINTS[1], [NAN, NAN]]
+    dataset = _dataset(
+        make_dataset,
+        {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS), "carol": _keypoints(half)},
+        {"alice": _keypoints(POINTS), "bob": _keypoints([[x + 0.5, y] for x, y in POINTS]), "carol": None},
+    )
+    report = compute_agreement(dataset, ["alice", "bob", "carol"])
+    of_pairs = {(pair.a, pair.b): pair.visibility for pair in report.pairs}
+    assert of_pairs == pytest.approx({("alice", "bob"): 1.0, ("alice", "carol"): 2 / 3, ("bob", "carol"): 2 / 3})
+    assert report.localisation.visibility == pytest.approx((1 + 2 / 3 + 2 / 3) / 3)
+
+
+def test_verdicts_and_ids_of_keypoints_are_those_of_objects(make_dataset):
+    far = [[x + 0.5, y] for x, y in POINTS]
+    dataset = _dataset(
+        make_dataset,
+        {"alice": _keypoints(POINTS, far), "bob": _keypoints(far, label="dog"), "carol": _keypoints(far)},
+        {"alice": _keypoints(), "bob": _keypoints(POINTS), "carol": None},
+    )
+    compute_agreement(dataset, ["alice", "bob", "carol"])
+    first, second = dataset
+    assert [label.agreement for label in first.alice.keypoints] == ["lone", "class_conflict"]
+    assert {first[name].keypoints[-1].agreement_id for name in ("alice", "bob", "carol")} == {
+        first.alice.keypoints[1].id
+    }
+    assert [label.agreement for label in second.bob.keypoints] == ["lone"]
+    assert dataset.values("agreement_n_annotators") == [3, 2]
+
+
+def test_objects_of_different_lengths_are_compared_in_the_points_that_both_have(make_dataset):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints([*POINTS, [0.3, 0.9]])})
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert (report.localisation.mean_iou, report.localisation.visibility) == pytest.approx((1.0, 3 / 4))
+
+
+def test_single_points_match_only_where_equal_and_the_report_says_so(make_dataset):
+    dataset = _dataset(
+        make_dataset,
+        {"alice": _keypoints([[0.5, 0.5]], [[0.1, 0.1]]), "bob": _keypoints([[0.5, 0.5]], [[0.1001, 0.1]])},
+    )
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert dataset.values("alice.keypoints.agreement") == [["agreed", "lone"]]
+    assert report.n_points == 4
+
+
+def test_the_report_calls_the_similarity_by_its_name(make_dataset, capsys):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(MOVED)})
+    compute_agreement(dataset, ["alice", "bob"], iou=0.3).print_report()
+    text = capsys.readouterr().out
+    assert "OKS >= 0.3" in text
+    assert "mean OKS" in text
+    assert "visibility 1.000" in text
+    assert "iou" not in text.lower()
+
+
+@pytest.mark.parametrize(
+    "points",
+    [[], [[NAN, NAN]], [[0.1, NAN]], [[0.1, math.inf]], [[0.1]], [[0.1, 0.2, 0.3]], [["a", 0.2]], [[True, 0.1]], None],
+)
+def test_unusable_points_are_refused_before_anything_is_written_or_left_out(make_dataset, points):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS, POINTS), "bob": _keypoints(POINTS)})
+    dataset._sample_collection.update_one({}, {"$set": {"alice.keypoints.1.points": points}})
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"Keypoints must have points .*, got 1 that are not, on samples"):
+        compute_agreement(dataset, ["alice", "bob"])
+    assert stored(dataset) == before
+    report = compute_agreement(dataset, ["alice", "bob"], invalid="skip")
+    assert (report.run.n_invalid, report.n_objects, report.score.mean) == (1, 2, 1.0)
+
+
+def test_points_that_are_none_are_not_labelled(make_dataset):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
+    dataset._sample_collection.update_one({}, {"$set": {"alice.keypoints.0.points.1": [None, None]}})
+    assert compute_agreement(dataset, ["alice", "bob"]).localisation.visibility == pytest.approx(2 / 3)
+
+
+def test_images_without_a_size_are_named(make_dataset):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)}, size=None)
+    with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
+        compute_agreement(dataset, ["alice", "bob"])
+
+
+def test_keypoints_are_not_compared_with_boxes(make_dataset):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "boxes": fo.Detections()})
+    with pytest.raises(AgreementInputError, match=r"compared with each other, got alice \(Keypoints\), boxes \(Det"):
+        compute_agreement(dataset, ["alice", "boxes"])
+
+
+def test_deleting_leaves_keypoints_as_they_were(make_dataset):
+    dataset = _dataset(make_dataset, {"alice": _keypoints([*POINTS, [NAN, NAN]]), "bob": _keypoints(POINTS)})
+    before = stored(dataset)
+    compute_agreement(dataset, ["alice", "bob"])
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_one_field_with_the_annotator_as_an_attribute(make_dataset):
+    labels = fo.Keypoints(
+        keypoints=[fo.Keypoint(label="person", points=POINTS, rater=rater) for rater in ("alice", "bob")]
+    )
+    dataset = _dataset(make_dataset, {"labels": labels})
+    compute_agreement(dataset, "labels", annotator_attribute="rater")
+    assert dataset.values("labels.keypoints.agreement") == [["agreed", "agreed"]]
+
+
+COORDINATE = st.sampled_from([0.0, 0.25, 1.5, -1.0, NAN, None, math.inf, 2, "x"])
+POINT_LISTS = st.lists(st.one_of(st.lists(COORDINATE, min_size=2, max_size=2), st.lists(COORDINATE, max_size=3)),
+                       max_size=4)  # fmt: skip
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.lists(st.one_of(POINT_LISTS, st.none()), max_size=4), st.sampled_from([None, 2, 3]))
+def test_many_objects_are_read_like_one_after_the_other(values, n_points):
+    points, usable = read_keypoints(values, n_points)
+    assert usable.tolist() == [are_usable_keypoints(value, n_points) for value in values]
+    for row, value in enumerate(values):
+        expected = [
+            (x, y) if None not in (x, y) and x == x and y == y else None for x, y in value
+        ] if usable[row] else []  # fmt: skip
+        found = [None if np.isnan(point).any() else tuple(point.tolist()) for point in points[row]]
+        assert found[: len(expected)] == expected
+        assert found[len(expected) :] == [None] * (points.shape[1] - len(expected))

@@ -1,0 +1,444 @@
+"""Semantic masks end to end: real datasets and real files, against scikit-learn and counting by hand."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import cv2
+import fiftyone as fo
+import krippendorff
+import numpy as np
+import pytest
+from fiftyone import ViewField as F
+from fiftyone.core.fields import rgb_array_to_int
+from fiftyone.core.utils import serialize_numpy_array
+from PIL import Image
+from sklearn.metrics import accuracy_score, cohen_kappa_score, f1_score, jaccard_score
+
+from tests.dataset_io.masked import masked_dataset, random_masks, segmentation
+from tests.datasets import stored
+
+from annotator_agreement import compute_agreement, delete_agreement, load_agreement
+from annotator_agreement.charts.text import report_text
+from annotator_agreement.dataset_io import pixels, read
+from annotator_agreement.dataset_io.mask_reading import StoredMask, read_mask
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def _kept(masks, ignore):
+    """The pixels of all masks that nobody ignored, as columns."""
+    flat = [mask.ravel() for mask in masks]
+    kept = ~np.any([np.isin(mask, ignore) for mask in flat], axis=0)
+    return [mask[kept] for mask in flat]
+
+
+def _by_sklearn(masks, background, ignore):
+    """The numbers of a sample: means over pairs; nan where no pair has any."""
+    rows = []
+    for a, b in combinations(_kept(masks, ignore), 2):
+        present = np.union1d(a, b)
+        drawn = [value for value in present if value != background]
+        constant = len(present) == 1
+        rows.append(
+            {
+                "iou": jaccard_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
+                "dice": f1_score(a, b, average="macro", labels=drawn) if drawn else np.nan,
+                "iou_with_background": jaccard_score(a, b, average="macro"),
+                "dice_with_background": f1_score(a, b, average="macro"),
+                "accuracy": accuracy_score(a, b),
+                "kappa": np.nan if constant else cohen_kappa_score(a, b),
+            }
+        )
+    means = {}
+    for name in rows[0]:
+        defined = [row[name] for row in rows if not np.isnan(row[name])]
+        means[name] = np.mean(defined) if defined else None
+    return means
+
+
+@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
+@pytest.mark.parametrize(
+    ("options", "background", "ignore"),
+    [({}, 0, []), ({"background": 5}, 5, []), ({"background": None, "ignore_values": [9, 200]}, None, [9])],
+    ids=["default", "other background", "ignore"],
+)
+def test_every_number_of_a_sample_is_that_of_scikit_learn(
+    make_dataset, tmp_path, in_files, options, background, ignore
+):
+    masks = random_masks(25)
+    dataset = masked_dataset(make_dataset, masks, tmp_path if in_files else None)
+    compute_agreement(dataset, ANNOTATORS, **options)
+    n_rated = 0
+    for k, sample in enumerate(dataset):
+        given = [masks[name][k] for name in ANNOTATORS if masks[name][k] is not None]
+        assert sample.agreement_n_annotators == len(given)
+        if len(given) < 2 or not len(_kept(given, ignore)[0]):
+            assert sample.agreement_score is None
+            continue
+        n_rated += 1
+        for name, expected in _by_sklearn(given, background, ignore).items():
+            assert sample[f"agreement_{name}"] == (None if expected is None else pytest.approx(expected, abs=1e-12))
+        columns = _kept(given, ignore)
+        expected_units = set(np.unique(columns).tolist()) - {background}
+        assert sample.agreement_n_units == len(expected_units)
+        disputed = {v for v in expected_units if any(((a == v) != (b == v)).any() for a, b in combinations(columns, 2))}
+        assert sample.agreement_n_disputed == len(disputed)
+        assert sample.agreement_ignored == pytest.approx(1 - len(columns[0]) / given[0].size, abs=1e-12)
+    assert n_rated > 15
+
+
+def test_alpha_is_that_of_the_krippendorff_package(make_dataset, tmp_path):
+    masks = random_masks(12, gaps=False, seed=3)
+    dataset = masked_dataset(make_dataset, masks, tmp_path)
+    report = compute_agreement(dataset, ANNOTATORS)
+    tables = [np.array([masks[name][k].ravel() for name in ANNOTATORS]) for k in range(12)]
+    for sample, table in zip(dataset, tables, strict=True):
+        if len(np.unique(table)) == 1:
+            assert sample.agreement_alpha is None
+        else:
+            expected = krippendorff.alpha(table, level_of_measurement="nominal")
+            assert sample.agreement_alpha == pytest.approx(expected, abs=1e-12)
+    together = krippendorff.alpha(np.hstack(tables), level_of_measurement="nominal")
+    assert report.alpha.pooled == pytest.approx(together, abs=1e-12)
+    assert report.alpha.n_units == report.n_pixels == sum(table.shape[1] for table in tables)
+
+
+def test_the_report_pools_the_pixels_of_all_samples(make_dataset, tmp_path):
+    masks = random_masks(14, seed=8)
+    dataset = masked_dataset(make_dataset, masks, tmp_path)
+    report = compute_agreement(dataset, ANNOTATORS)
+    scores = dict(zip(dataset.values("id"), dataset.values("agreement_score"), strict=True))
+    assert report.score.mean == pytest.approx(np.mean([score for score in scores.values() if score is not None]))
+    in_pairs = {}
+    for (a, b), pair in zip(combinations(ANNOTATORS, 2), report.pairs, strict=True):
+        shared = [k for k in range(14) if masks[a][k] is not None and masks[b][k] is not None]
+        first, second = (np.concatenate([masks[name][k].ravel() for k in shared]) for name in (a, b))
+        in_pairs[a, b] = first, second
+        assert (pair.a, pair.b, pair.n_samples) == (a, b, len(shared))
+        assert pair.accuracy == pytest.approx(accuracy_score(first, second), abs=1e-12)
+        assert pair.kappa == pytest.approx(cohen_kappa_score(first, second), abs=1e-12)
+        expected = krippendorff.alpha(np.array([first, second]), level_of_measurement="nominal")
+        assert pair.alpha == pytest.approx(expected, abs=1e-12)
+        of_samples = [jaccard_score(masks[a][k].ravel(), masks[b][k].ravel(), average="macro") for k in shared]
+        assert pair.mean.iou_with_background == pytest.approx(np.mean(of_samples), abs=1e-12)
+    assert report.kappa == pytest.approx(np.mean([pair.kappa for pair in report.pairs]))
+    everything = [np.concatenate(column) for column in zip(*in_pairs.values(), strict=True)]
+    for entry in report.classes:
+        iou = jaccard_score(*everything, labels=[entry.value], average="macro")
+        assert entry.iou == pytest.approx(iou, abs=1e-12)
+        rated = [k for k in range(14) if sum(masks[name][k] is not None for name in ANNOTATORS) >= 2]
+        per_sample = []
+        for k in rated:
+            given = [masks[name][k] for name in ANNOTATORS if masks[name][k] is not None]
+            present = [pair for pair in combinations(given, 2) if any((m == entry.value).any() for m in pair)]
+            if present:
+                drawn = [(a == entry.value, b == entry.value) for a, b in present]
+                per_sample.append(np.mean([(a & b).sum() / (a | b).sum() for a, b in drawn]))
+        assert (entry.n_samples, entry.mean_iou) == (len(per_sample), pytest.approx(np.mean(per_sample), abs=1e-12))
+        n_pixels = sum((masks[n][k] == entry.value).sum() for n in ANNOTATORS for k in rated if masks[n][k] is not None)
+        assert entry.n_pixels == n_pixels
+    for entry in report.annotators:
+        own = np.concatenate([masks[entry.name][k].ravel() for k in rated if masks[entry.name][k] is not None])
+        assert entry.n_assigned == sum(mask is not None for mask in masks[entry.name])
+        assert entry.n_pixels == len(own)
+        assert entry.classes == {str(v): pytest.approx(np.mean(own == v)) for v in np.unique(own)}
+    assert load_agreement(dataset) == report
+
+
+def _square(left):
+    mask = np.zeros((6, 9), np.uint8)
+    mask[1:5, left : left + 4] = 3
+    return mask
+
+
+def test_masks_get_their_mean_iou_with_the_others(make_dataset):
+    masks = {"alice": [_square(1)], "bob": [_square(2)], "carol": [_square(4)]}
+    dataset = masked_dataset(make_dataset, masks)
+    compute_agreement(dataset, ANNOTATORS)
+    sample = dataset.first()
+    iou = {("alice", "bob"): 12 / 20, ("alice", "carol"): 4 / 28, ("bob", "carol"): 8 / 24}
+    for name in ANNOTATORS:
+        own = [value for pair, value in iou.items() if name in pair]
+        assert sample[name].agreement_iou == pytest.approx(np.mean(own), abs=1e-12)
+        assert sample[name].agreement_of == 3
+    assert sample.agreement_score == pytest.approx(np.mean(list(iou.values())), abs=1e-12)
+
+
+def test_boundary_numbers_are_those_of_squares_that_are_moved(make_dataset):
+    dataset = masked_dataset(make_dataset, {"alice": [_square(1)] * 2, "bob": [_square(2), _square(4)]})
+    report = compute_agreement(
+        dataset, ["alice", "bob"], boundaries=True, boundary_tolerance=1, boundary_width=1, run_key="near"
+    )
+    # 12 boundary pixels each; one step apart they share 6, three steps apart the 4 of one column
+    assert dataset.values("near_boundary_iou") == pytest.approx([6 / 18, 4 / 20], abs=1e-12)
+    assert dataset.values("near_hd95") == pytest.approx([1.0, 3.0], abs=1e-12)
+    assert dataset.values("near_surface_dice")[0] == 1.0
+    assert report.mean.hd95 == pytest.approx(2.0, abs=1e-12)
+    assert report.pairs[0].mean.boundary_iou == pytest.approx(np.mean([6 / 18, 4 / 20]), abs=1e-12)
+
+
+def test_a_class_that_only_one_has_gets_the_worst_boundaries(make_dataset):
+    other = _square(1)
+    other[other == 3] = 7
+    dataset = masked_dataset(make_dataset, {"alice": [_square(1), _square(1) * 0], "bob": [other, _square(1) * 0]})
+    compute_agreement(dataset, ["alice", "bob"], boundaries=True)
+    assert dataset.values("agreement_boundary_iou") == [0.0, None]
+    assert dataset.values("agreement_hd95") == [pytest.approx(np.hypot(6, 9)), None]
+
+
+def test_pairs_that_drew_nothing_agree_only_where_somebody_else_did(make_dataset):
+    nothing = np.zeros((4, 7), np.uint8)
+    drawn = nothing.copy()
+    drawn[1, 2:5] = 2
+    masks = {"alice": [nothing, nothing], "bob": [nothing, nothing], "carol": [drawn, nothing]}
+    dataset = masked_dataset(make_dataset, masks)
+    report = compute_agreement(dataset, ANNOTATORS)
+    assert dataset.values("agreement_score") == [pytest.approx(1 / 3), None]
+    assert dataset.values("agreement_iou") == [0.0, None]
+    assert (report.n_empty, report.score.n) == (1, 1)
+    assert report.alpha.undefined["single_category"] == 1
+    compute_agreement(dataset, ANNOTATORS, empty="agree", run_key="agree")
+    assert dataset.values("agree_score") == [pytest.approx(1 / 3), 1.0]
+    assert dataset.values("agree_alpha")[1] == 1.0
+    compute_agreement(dataset, ANNOTATORS, undefined="one", run_key="one")
+    assert dataset.values("one_alpha")[1] == 1.0
+
+
+def test_where_all_pixels_are_ignored_nothing_is_defined(make_dataset):
+    masks = {"alice": [np.full((3, 5), 255, np.uint8)], "bob": [np.ones((3, 5), np.uint8)]}
+    dataset = masked_dataset(make_dataset, masks)
+    report = compute_agreement(dataset, ["alice", "bob"], ignore_values=255, empty="agree", undefined="one")
+    sample = dataset.first()
+    for name in ("score", "alpha", "iou", "accuracy", "kappa"):
+        assert sample[f"agreement_{name}"] is None
+    assert sample.agreement_ignored == 1.0
+    assert report.alpha.undefined == {"one_annotator": 0, "no_pixels": 1, "single_category": 0}
+    assert report.alpha.pooled is None
+    assert "all pixels are ignored" in report_text(report)
+
+
+COLOURS = {0: (0, 0, 0), 1: (255, 0, 0), 2: (0, 128, 7), 5: (3, 0, 200), 9: (250, 250, 250)}
+
+
+def _coloured(mask):
+    return None if mask is None else np.array([COLOURS.get(v, (0, 0, 0)) for v in range(10)], np.uint8)[mask]
+
+
+@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
+def test_colours_are_classes_like_any_other(make_dataset, tmp_path, in_files):
+    masks = random_masks(8, seed=4)
+    coloured = {name: [_coloured(mask) for mask in of] for name, of in masks.items()}
+    gray = compute_agreement(masked_dataset(make_dataset, masks), ANNOTATORS, ignore_values=[9])
+    dataset = masked_dataset(make_dataset, coloured, tmp_path if in_files else None)
+    report = compute_agreement(dataset, ANNOTATORS, ignore_values=["#fafafa"], background="#000000")
+    assert report.mean == gray.mean
+    assert report.alpha == gray.alpha
+    assert report.is_rgb
+    names = {entry.name for entry in report.classes}
+    assert names == {"#000000", "#ff0000", "#008007", "#0300c8"}
+    assert "#ff0000" in report_text(report)
+
+
+def test_colours_are_the_integers_that_fiftyone_has_for_them():
+    image = np.random.default_rng(1).integers(0, 256, (5, 8, 3)).astype(np.uint8)
+    for stored_as in (image, np.dstack([image, image[:, :, :1]]), image.astype(np.int64)):
+        mask = read_mask(StoredMask(serialize_numpy_array(stored_as), None))
+        assert mask.is_rgb
+        np.testing.assert_array_equal(mask.values, rgb_array_to_int(image))
+
+
+def test_masks_are_read_as_fiftyone_reads_them(make_dataset, tmp_path):
+    mask = np.array([[0, 1, 1, 3], [3, 300, 300, 0], [0, 0, 60_000, 1]])
+    Image.fromarray(mask % 2 > 0).save(tmp_path / "one_bit.png")  # white is 255
+    cv2.imwrite(str(tmp_path / "deep.png"), mask.astype(np.uint16))
+    palette = Image.fromarray((mask % 4).astype(np.uint8), "P")
+    palette.putpalette([0, 0, 0, 255, 0, 0, 0, 255, 0, 0, 0, 255])
+    palette.save(tmp_path / "palette.png")
+    Image.fromarray((mask % 4).astype(np.uint8)).save(tmp_path / "mask.tif")
+    expected = {
+        "one_bit": {0, 255},
+        "deep": {0, 1, 3, 300, 60_000},
+        "palette": {0x000000, 0xFF0000, 0x0000FF},
+        "mask": {0, 1, 3},
+    }
+    for name, values in expected.items():
+        path = next(tmp_path.glob(f"{name}.*"))
+        dataset = make_dataset({})
+        dataset.add_sample(
+            fo.Sample("1.jpg", **{who: fo.Segmentation(mask_path=str(path)) for who in ("alice", "bob")})
+        )
+        report = compute_agreement(dataset, ["alice", "bob"])
+        assert {entry.value for entry in report.classes} == values
+        assert report.score.mean == 1.0
+        assert report.is_rgb == (name == "palette")
+
+
+@pytest.mark.parametrize("kind", [bool, np.int64, np.uint64, np.float32, np.int16])
+def test_the_type_of_the_numbers_does_not_matter(make_dataset, kind):
+    first, second = (_square(left) > 0 for left in (1, 2))
+    dataset = masked_dataset(make_dataset, {"alice": [first.astype(kind)], "bob": [np.asfortranarray(second)]})
+    assert compute_agreement(dataset, ["alice", "bob"]).score.mean == pytest.approx(12 / 20, abs=1e-12)
+
+
+def test_an_axis_of_length_one_is_no_colour(make_dataset):
+    dataset = masked_dataset(make_dataset, {"alice": [_square(1)[:, :, None]], "bob": [_square(2)]})
+    assert compute_agreement(dataset, ["alice", "bob"]).score.mean == pytest.approx(12 / 20, abs=1e-12)
+
+
+def _disagreement(masks, ignore):
+    """Brute force: how many annotators are not of the largest group, pixel by pixel."""
+    result = np.zeros(masks[0].shape, np.uint8)
+    for place in np.ndindex(*result.shape):
+        votes = [int(mask[place]) for mask in masks]
+        if not set(votes) & set(ignore):
+            result[place] = len(votes) - max(votes.count(vote) for vote in votes)
+    return result
+
+
+@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
+def test_the_heatmap_shows_where_annotators_disagree(make_dataset, tmp_path, in_files):
+    masks = random_masks(9, ["a", "b", "c", "d"], seed=12)
+    dataset = masked_dataset(make_dataset, masks)
+    where = {"map_folder": tmp_path / "new" / "maps"} if in_files else {"disagreement_map": True}
+    compute_agreement(dataset, list("abcd"), ignore_values=[9], **where)
+    seen = 0
+    for k, sample in enumerate(dataset):
+        given = [masks[name][k] for name in "abcd" if masks[name][k] is not None]
+        if len(given) < 2:
+            assert sample.agreement_map is None
+            continue
+        expected = _disagreement(given, [9])
+        seen = max(seen, expected.max())
+        np.testing.assert_array_equal(sample.agreement_map.get_map(), expected)
+        assert sample.agreement_map.get_map().dtype == np.uint8
+        assert sample.agreement_map.range == [0.0, 3.0]
+        assert (sample.agreement_map.map is None) == in_files
+    assert seen >= 2
+    assert dataset.get_field("agreement_map").document_type is fo.Heatmap
+
+
+def test_only_the_fields_that_were_asked_for_are_written(make_dataset, tmp_path):
+    dataset = masked_dataset(make_dataset, random_masks(3), tmp_path)
+    fields = set(dataset.get_field_schema())
+    compute_agreement(dataset, ANNOTATORS, run_key="plain")
+    base = {
+        *("score", "alpha", "iou", "dice", "iou_with_background", "dice_with_background", "accuracy", "kappa"),
+        *("n_annotators", "n_units", "n_disputed", "ignored"),
+    }
+    assert set(dataset.get_field_schema()) - fields == {f"plain_{name}" for name in base}
+    compute_agreement(dataset, ANNOTATORS, run_key="full", boundaries=True, disagreement_map=True)
+    more = {"boundary_iou", "surface_dice", "hd95", "map"}
+    written = {name for name in dataset.get_field_schema() if name.startswith("full_")}
+    assert written == {f"full_{name}" for name in base | more}
+    labels = {name for name in dataset.get_field_schema(flat=True) if name.startswith("alice.") and "full" in name}
+    assert labels == {"alice.full_iou", "alice.full_of"}
+
+
+def test_no_result_depends_on_the_order_of_annotators(make_dataset, tmp_path):
+    masks = random_masks(10, seed=6)
+    renamed = {"z": "alice", "m": "bob", "a": "carol"}
+    options = {"boundaries": True, "disagreement_map": True, "ignore_values": [5]}
+    first = masked_dataset(make_dataset, masks)
+    second = masked_dataset(make_dataset, {new: masks[old] for new, old in renamed.items()})
+    compute_agreement(first, ANNOTATORS, **options)
+    compute_agreement(second, ["m", "z", "a"], **options)
+    for name in [
+        path for path in first.get_field_schema() if path.startswith("agreement_") and path != "agreement_map"
+    ]:
+        for one, other in zip(first.values(name), second.values(name), strict=True):
+            assert one == (None if other is None else pytest.approx(other, abs=1e-12))
+    for one, other in zip(first, second, strict=True):
+        if one.agreement_map is not None:
+            np.testing.assert_array_equal(one.agreement_map.map, other.agreement_map.map)
+        for new, old in renamed.items():
+            if one[old] is not None:
+                assert one[old].agreement_iou == (other[new].agreement_iou and pytest.approx(other[new].agreement_iou))
+
+
+def test_any_size_of_batches_gives_the_same_report(make_dataset, tmp_path, monkeypatch):
+    dataset = masked_dataset(make_dataset, random_masks(23, seed=2), tmp_path)
+    reports = []
+    for size, workers in ((1, 1), (4, 4), (1_000, 2)):
+        monkeypatch.setattr(read, "BATCH_SAMPLES", size)
+        monkeypatch.setattr(pixels, "MAX_WORKERS", workers)
+        reports.append(compute_agreement(dataset, ANNOTATORS, overwrite=True, boundaries=True).to_dict())
+    for report in reports:
+        del report["run"]
+    assert _close(reports[0], reports[1])
+    assert _close(reports[0], reports[2])
+
+
+def _close(a, b):
+    """Whether two reports are equal, floats to 1e-12."""
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_close(a[key], b[key]) for key in a)
+    if isinstance(a, list):
+        return len(a) == len(b) and all(map(_close, a, b))
+    return a == pytest.approx(b, abs=1e-12) if isinstance(a, float) else a == b
+
+
+def test_large_masks_in_the_database_are_read_in_small_batches(make_dataset, monkeypatch):
+    rng = np.random.default_rng(1)
+    noise = [rng.integers(0, 200, (300, 300)).astype(np.uint8) for _ in range(6)]
+    dataset = masked_dataset(make_dataset, {"alice": noise, "bob": noise})
+    sizes = []
+    read_batch = pixels.PixelFamily.read
+
+    def counted(self, rows, samples):
+        sizes.append(len(rows))
+        return read_batch(self, rows, samples)
+
+    monkeypatch.setattr(pixels.PixelFamily, "read", counted)
+    monkeypatch.setattr(read, "BATCH_LABELS", 600)  # of 500 bytes; a mask has about 90,000
+    compute_agreement(dataset, ["alice", "bob"])
+    assert max(sizes) == 2
+    assert sum(sizes) == 6
+
+
+def test_a_view_is_compared_as_it_is_shown(make_dataset, tmp_path):
+    masks = random_masks(10, gaps=False, seed=7)
+    dataset = masked_dataset(make_dataset, masks, tmp_path)
+    for sample in dataset.iter_samples(autosave=True):
+        sample.carol["sure"] = sample.filepath.endswith(("1.jpg", "3.jpg", "5.jpg", "7.jpg"))
+    view = dataset.skip(2).filter_labels("carol", F("sure"), only_matches=False)
+    compute_agreement(view, ANNOTATORS)
+    assert dataset.values("agreement_n_annotators") == [None, None, 2, 3, 2, 3, 2, 3, 2, 2]
+    assert [label is not None for label in dataset.values("carol.agreement_of")] == [k in (3, 5, 7) for k in range(10)]
+    without_carol = jaccard_score(
+        masks["alice"][2].ravel(), masks["bob"][2].ravel(), average="macro", labels=[v for v in
+        np.union1d(masks["alice"][2], masks["bob"][2]) if v]
+    )  # fmt: skip
+    assert dataset.skip(2).first().agreement_score == pytest.approx(without_carol, abs=1e-12)
+
+
+def test_mask_targets_name_classes_and_tell_the_background(make_dataset):
+    dataset = masked_dataset(make_dataset, {"alice": [_square(1)], "bob": [_square(2)]})
+    dataset.default_mask_targets = {0: "Background", 3: "lawn"}
+    report = compute_agreement(dataset, ["alice", "bob"], run_key="first")
+    assert {(entry.name, entry.is_background) for entry in report.classes} == {("Background", True), ("lawn", False)}
+    assert "0 (Background)" in report_text(report)
+    dataset.default_mask_targets = {0: "road", 3: "lawn"}
+    report = compute_agreement(dataset, ["alice", "bob"], run_key="second")
+    assert {entry.name for entry in report.classes if not entry.is_background} == {"road", "lawn"}
+    assert dataset.first().second_iou == pytest.approx((12 / 20 + 34 / 42) / 2, abs=1e-12)
+    assert report.background is None
+
+
+def test_frames_are_compared_like_samples(make_dataset):
+    dataset = make_dataset({})
+    video = fo.Sample(filepath="/videos/1.mp4")
+    video.frames[1] = fo.Frame(alice=segmentation(_square(1)), bob=segmentation(_square(2)))
+    video.frames[2] = fo.Frame(alice=segmentation(_square(1)), bob=segmentation(_square(1)))
+    video.frames[3] = fo.Frame(alice=segmentation(_square(1)))
+    dataset.media_type = "video"
+    dataset.add_sample(video)
+    before = stored(dataset)
+    report = compute_agreement(dataset, ["frames.alice", "frames.bob"], disagreement_map=True)
+    scores = dataset.values("frames.agreement_score")[0]
+    assert scores == [pytest.approx(12 / 20), 1.0, None]
+    assert dataset.first().agreement_score == pytest.approx(16 / 20)
+    assert dataset.first().frames[1].agreement_map.map.sum() == 8
+    assert (report.n_rated, report.run.n_videos) == (2, 1)
+    delete_agreement(dataset)
+    assert stored(dataset) == before

@@ -1,0 +1,205 @@
+"""Runs on semantic masks leave nothing behind: neither in the database nor in the folder of the heatmaps."""
+
+from __future__ import annotations
+
+import os
+
+import fiftyone as fo
+import numpy as np
+import pytest
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.test_killed import _kill_everywhere, killable  # noqa: F401
+from tests.datasets import stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+)
+from annotator_agreement.dataset_io import pixels, runs
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return masked_dataset(make_dataset, random_masks(9, gaps=False))
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder with files of the user, some of them named nearly like heatmaps."""
+    maps = tmp_path / "maps"
+    maps.mkdir()
+    for name in ("mine.png", f"{'a' * 24}-{'b' * 24}.png", f"{'a' * 24}.png"):
+        (maps / name).write_text("mine")
+    return maps
+
+
+def _files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
+def test_deleting_leaves_everything_as_it_was(dataset, folder, in_files):
+    before, files = stored(dataset), _files(folder)
+    options = {"map_folder": folder} if in_files else {"disagreement_map": True}
+    compute_agreement(dataset, ANNOTATORS, boundaries=True, **options)
+    assert len(_files(folder)) == len(files) + (9 if in_files else 0)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+    assert _files(folder) == files
+
+
+def test_the_users_masks_are_not_changed(make_dataset, tmp_path):
+    masks_folder = tmp_path / "masks"
+    masks_folder.mkdir()
+    dataset = masked_dataset(make_dataset, random_masks(5), masks_folder)
+    files = _files(masks_folder)
+    compute_agreement(dataset, ANNOTATORS, map_folder=masks_folder)
+    delete_agreement(dataset)
+    assert _files(masks_folder) == files
+
+
+def test_renaming_moves_the_heatmaps(dataset, folder):
+    before, files = stored(dataset), _files(folder)
+    compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+    report = load_agreement(dataset)
+    maps = [sample.agreement_map.get_map() for sample in dataset]
+    rename_agreement(dataset, "agreement", "renamed")
+    assert not [path for path in dataset.get_field_schema(flat=True) if "agreement" in path]
+    for sample, expected in zip(dataset, maps, strict=True):
+        np.testing.assert_array_equal(sample.renamed_map.get_map(), expected)
+    assert load_agreement(dataset, "renamed").mean == report.mean
+    delete_agreement(dataset, "renamed")
+    assert stored(dataset) == before
+    assert _files(folder) == files
+
+
+def test_overwriting_removes_what_is_not_asked_for_any_more(dataset, folder):
+    before, files = stored(dataset), _files(folder)
+    compute_agreement(dataset, ANNOTATORS, boundaries=True, map_folder=folder)
+    compute_agreement(dataset, ["alice", "bob"], overwrite=True)
+    assert dataset.get_field("agreement_map") is None
+    assert dataset.get_field("agreement_hd95") is None
+    assert _files(folder) == files
+    compute_agreement(dataset, ANNOTATORS, overwrite=True, map_folder=folder)
+    assert len(_files(folder)) == len(files) + 9
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+    assert _files(folder) == files
+
+
+def test_two_runs_have_files_of_their_own(dataset, folder):
+    compute_agreement(dataset, ANNOTATORS, run_key="one", map_folder=folder)
+    with_one = _files(folder)
+    compute_agreement(dataset, ["alice", "bob"], run_key="two", map_folder=folder)
+    delete_agreement(dataset, "two")
+    assert _files(folder) == with_one
+    assert dataset.first().one_map.get_map().max() >= 1
+
+
+def test_files_that_delete_run_left_behind_are_deleted(dataset, folder):
+    before, files = stored(dataset), _files(folder)
+    compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+    assert _files(folder) == files
+
+
+def test_a_clone_does_not_delete_the_files_of_the_original(dataset, folder):
+    compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+    files = _files(folder)
+    clone = dataset.clone()
+    delete_agreement(clone)
+    assert clone.get_field("agreement_map") is None
+    assert _files(folder) == files
+    clone.delete()
+    delete_agreement(dataset)
+    assert len(_files(folder)) == 3
+
+
+def test_a_folder_that_is_gone_does_not_hinder_deleting(dataset, tmp_path):
+    before = stored(dataset)
+    compute_agreement(dataset, ANNOTATORS, map_folder=tmp_path / "maps")
+    for path in (tmp_path / "maps").iterdir():
+        path.unlink()
+    (tmp_path / "maps").rmdir()
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+@pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
+def test_a_run_killed_before_any_of_its_writes(killable, dataset, folder, in_files):  # noqa: F811
+    files = _files(folder)
+    options = {"map_folder": str(folder)} if in_files else {"disagreement_map": True}
+    n = _kill_everywhere(killable, dataset, lambda: None, "compute_agreement", ANNOTATORS, **options)
+    assert n > 10
+    assert _files(folder) == files
+
+
+def test_a_deletion_killed_before_any_of_its_writes(killable, dataset, folder):  # noqa: F811
+    files = _files(folder)
+
+    def prepare():
+        dataset.reload()
+        compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+
+    assert _kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
+    assert _files(folder) == files
+
+
+def test_a_run_that_is_deleted_while_it_runs_leaves_no_files(dataset, folder, monkeypatch):
+    before, files = stored(dataset), _files(folder)
+    values = pixels.PixelFamily.values
+
+    def delete_then_write(self, labels, result):
+        delete_agreement(fo.load_dataset(dataset.name))
+        return values(self, labels, result)
+
+    monkeypatch.setattr(pixels.PixelFamily, "values", delete_then_write)
+    with pytest.raises(AgreementInputError, match="was deleted or replaced while it was running"):
+        compute_agreement(dataset, ANNOTATORS, map_folder=folder)
+    assert _files(folder) == files
+    assert stored(dataset) == before
+
+
+def test_a_mask_that_is_replaced_during_the_run_is_compared_again(dataset, monkeypatch):
+    sample = dataset.first()
+    same = sample.alice.mask
+    values = pixels.PixelFamily.values
+
+    def edit_then_write(self, labels, result):
+        monkeypatch.setattr(pixels.PixelFamily, "values", values)
+        for name in ("bob", "carol"):
+            sample[name] = fo.Segmentation(mask=same)
+        sample.save()
+        return values(self, labels, result)
+
+    monkeypatch.setattr(pixels.PixelFamily, "values", edit_then_write)
+    report = compute_agreement(dataset, ANNOTATORS)
+    dataset.reload()
+    assert dataset.first().agreement_accuracy == 1.0
+    assert dataset.first().bob.agreement_of == 3
+    assert (report.n_rated, report.run.n_changed) == (9, 0)
+
+
+def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monkeypatch):
+    dataset = masked_dataset(make_dataset, random_masks(4, gaps=False), tmp_path)
+    before = stored(dataset)
+    check = pixels.PixelFamily.check
+
+    def check_then_break(self):
+        check(self)
+        os.remove(tmp_path / "2-bob.png")
+
+    monkeypatch.setattr(pixels.PixelFamily, "check", check_then_break)
+    with pytest.raises(AgreementInputError, match=r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png"):
+        compute_agreement(dataset, ANNOTATORS)
+    assert runs.read_config(dataset, "agreement")["status"] == "failed"
+    delete_agreement(dataset)
+    assert stored(dataset) == before

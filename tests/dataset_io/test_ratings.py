@@ -1,0 +1,407 @@
+"""Runs on classes and numbers, from label fields and plain ones, to fields and report."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from fiftyone import ViewField as F
+
+from tests.agreement.rating_oracle import entropy_of, given, majority_of, random_rows, score_of
+from tests.dataset_io.rated import by_annotator, rated_dataset
+from tests.datasets import stored, user_values
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    list_agreements,
+    load_agreement,
+    rename_agreement,
+)
+from annotator_agreement.charts.markdown import report_markdown
+from annotator_agreement.dataset_io import read
+from annotator_agreement.dataset_io import write as write_module
+from annotator_agreement.dataset_io.source import comparable_fields
+
+NAMES = ["alice", "bob", "carol"]
+EXAMPLE = {
+    "alice": ["cat", "cat", "dog", "owl", None, None],
+    "bob": ["cat", "dog", "dog", None, "cat", None],
+    "carol": ["cat", "owl", "cat", None, "dog", None],
+}
+NUMBERS = {
+    "alice": [1.0, 2.0, 3.0, 4.0, None, None],
+    "bob": [1.0, 2.5, 5.0, None, 3.0, None],
+    "carol": [1.0, 2.5, 7.0, None, 1.0, None],
+}
+CLASS_FIELDS = {"score", "majority", "entropy", "disputed", "n_annotators"}
+#: values of every type of field, for what must work with all
+VALUES = {
+    "Classification": ["cat", "dog", "owl"],
+    "StringField": ["cat", "dog", "owl"],
+    "BooleanField": [True, False],
+    "Regression": [0.5, 1.5, 2.0],
+    "IntField": [1, 2, 3, 4],
+    "FloatField": [0.25, 0.5, 3.0],
+}
+each_kind = pytest.mark.parametrize("kind", VALUES)
+
+
+def _random(make_dataset, kind, seed=0, n_samples=25):
+    rows = random_rows(seed, VALUES[kind], n_samples, len(NAMES))
+    return rows, rated_dataset(make_dataset, by_annotator(rows, NAMES), kind)
+
+
+def test_values_of_an_example_of_classes(make_dataset):
+    dataset = rated_dataset(make_dataset, EXAMPLE, "Classification")
+    report = compute_agreement(dataset, NAMES)
+    assert dataset.values("agreement_score") == pytest.approx([1.0, 0.0, 1 / 3, None, 0.0, None])
+    assert dataset.values("agreement_majority") == ["cat", None, "dog", None, None, None]
+    assert dataset.values("agreement_entropy") == pytest.approx(
+        [0.0, np.log2(3), 2 / 3 * np.log2(1.5) + np.log2(3) / 3, None, 1.0, None]
+    )
+    assert dataset.values("agreement_disputed") == [False, True, True, None, True, None]
+    assert dataset.values("agreement_n_annotators") == [3, 3, 3, 1, 2, 0]
+    conflict = "class_conflict"
+    assert dataset.values("alice.agreement") == ["agreed", conflict, conflict, None, None, None]
+    assert dataset.values("carol.agreement") == ["agreed", conflict, conflict, None, conflict, None]
+    assert dataset.values("alice.agreement_votes") == [3, 1, 2, 1, None, None]
+    assert dataset.values("carol.agreement_votes") == [3, 1, 1, None, 1, None]
+    assert dataset.values("bob.agreement_of") == [3, 3, 3, None, 2, None]
+    assert (report.family, report.level, report.label_types) == ("ratings", "nominal", ["Classification"])
+    assert (report.n_samples, report.n_rated, report.n_disputed, report.n_objects) == (6, 4, 3, 11)
+    assert [worst["score"] for worst in report.worst_samples] == pytest.approx([0.0, 0.0, 1 / 3])
+
+
+def test_values_of_an_example_of_numbers(make_dataset):
+    dataset = rated_dataset(make_dataset, NUMBERS, "Regression")
+    report = compute_agreement(dataset, NAMES, tolerance=0.5)
+    assert dataset.values("agreement_score") == pytest.approx([1.0, 1.0, 0.0, None, 0.0, None])
+    assert dataset.values("agreement_majority") == ["1", "2.5", None, None, None, None]
+    assert dataset.values("agreement_mean") == pytest.approx([1.0, 7 / 3, 5.0, None, 2.0, None])
+    spread = np.std([2, 2.5, 2.5])
+    assert dataset.values("agreement_std") == pytest.approx([0.0, spread, np.sqrt(8 / 3), None, 1.0, None])
+    assert dataset.values("agreement_disputed") == [False, False, True, None, True, None]
+    assert dataset.values("alice.agreement") == ["agreed", "agreed", "class_conflict", None, None, None]
+    assert dataset.values("alice.agreement_votes") == [3, 3, 1, 1, None, None]
+    assert (report.level, report.label_types) == ("interval", ["Regression"])
+    assert report.pairs[0].mean_distance == pytest.approx((0 + 0.5 + 2) / 3)
+
+
+@each_kind
+def test_all_kinds_of_fields_give_what_loops_give(make_dataset, kind):
+    rows, dataset = _random(make_dataset, kind)
+    compute_agreement(dataset, NAMES)
+    rated = [row if len(given(row)) >= 2 else None for row in rows]
+    scores = [row and score_of(row, lambda a, b: a == b) for row in rated]
+    assert dataset.values("agreement_score") == pytest.approx(scores, abs=1e-12)
+    entropies = [row and entropy_of(row) for row in rated]
+    assert dataset.values("agreement_entropy") == pytest.approx(entropies, abs=1e-12)
+    majorities = [row and majority_of(row) for row in rated]
+    shown = [None if value is None else f"{value:g}" if kind in ("Regression", "IntField", "FloatField") else str(value)
+             for value in majorities]  # fmt: skip
+    assert dataset.values("agreement_majority") == shown
+    assert dataset.values("agreement_n_annotators") == [len(given(row)) for row in rows]
+
+
+@each_kind
+def test_fields_are_those_documented_and_declared_with_their_origin(make_dataset, kind):
+    _, dataset = _random(make_dataset, kind, n_samples=3)
+    before = set(dataset.get_field_schema(flat=True))
+    compute_agreement(dataset, NAMES)
+    schema = dataset.get_field_schema(flat=True)
+    added = set(schema) - before
+    numbers = {"mean", "std"} if kind in ("Regression", "IntField", "FloatField") else set()
+    labels = {f"{name}.agreement{suffix}" for name in NAMES for suffix in ("", "_votes", "_of")}
+    assert added == {f"agreement_{name}" for name in CLASS_FIELDS | numbers} | (
+        labels if kind in ("Classification", "Regression") else set()
+    )
+    for path in added:
+        assert schema[path].info == {"annotator_agreement": "agreement"}
+        assert schema[path].description
+
+
+@each_kind
+def test_deleting_leaves_the_dataset_as_it_was(make_dataset, kind):
+    _, dataset = _random(make_dataset, kind)
+    before, values = stored(dataset), user_values(dataset, ["agreement"])
+    report = compute_agreement(dataset, NAMES)
+    assert user_values(dataset, ["agreement"]) == values
+    assert load_agreement(dataset) == report
+    delete_agreement(dataset, "agreement")
+    assert stored(dataset) == before
+    assert list_agreements(dataset) == []
+
+
+@each_kind
+def test_overwriting_and_renaming_leave_one_run_with_its_values(make_dataset, kind):
+    _, dataset = _random(make_dataset, kind)
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES[:2])
+    report = compute_agreement(dataset, NAMES, overwrite=True)
+    scores, votes = dataset.values("agreement_score"), None
+    if kind in ("Classification", "Regression"):
+        votes = dataset.values("bob.agreement_votes")
+    rename_agreement(dataset, "agreement", "round_1")
+    assert dataset.values("round_1_score") == scores
+    assert votes is None or dataset.values("bob.round_1_votes") == votes
+    assert not any("agreement" in path for path in dataset.get_field_schema(flat=True))
+    assert load_agreement(dataset, "round_1").coefficients == report.coefficients
+    delete_agreement(dataset, "round_1")
+    assert stored(dataset) == before
+
+
+@each_kind
+def test_the_order_of_the_fields_changes_nothing(make_dataset, kind):
+    _, dataset = _random(make_dataset, kind)
+    one = compute_agreement(dataset, NAMES, run_key="one").to_dict()
+    two = compute_agreement(dataset, NAMES[::-1], run_key="two").to_dict()
+    for report in (one, two):
+        for entry in ("run_key", "config", "run", "label_types"):
+            report.pop(entry)
+    assert one == two
+    assert dataset.values("one_majority") == dataset.values("two_majority")
+
+
+@each_kind
+@pytest.mark.parametrize("batch_samples", [1, 7])
+def test_results_do_not_depend_on_the_batches(make_dataset, monkeypatch, kind, batch_samples):
+    _, dataset = _random(make_dataset, kind)
+    whole = compute_agreement(dataset, NAMES, run_key="whole")
+    monkeypatch.setattr(read, "BATCH_SAMPLES", batch_samples)
+    parts = compute_agreement(dataset, NAMES, run_key="parts")
+    for name in ("score", "entropy", "majority", "disputed"):
+        assert dataset.values(f"whole_{name}") == dataset.values(f"parts_{name}")
+    assert (whole.alpha, whole.coefficients, whole.pairs) == (parts.alpha, parts.coefficients, parts.pairs)
+    assert (whole.annotators, whole.worst_samples) == (parts.annotators, parts.worst_samples)
+
+
+@each_kind
+def test_reports_can_be_read_as_text_and_markdown(make_dataset, capsys, kind):
+    _, dataset = _random(make_dataset, kind)
+    report = compute_agreement(dataset, NAMES)
+    report.print_report()
+    text, markdown = capsys.readouterr().out, report_markdown(report)
+    for words in ("Krippendorff's alpha", "Fleiss' kappa", "Gwet's AC1", "Brennan-Prediger", "Conger's kappa", *NAMES):
+        assert words in text
+        assert words in markdown
+    assert "mean over images" not in text
+    assert all(len(line) <= 130 for line in text.splitlines())
+
+
+def test_a_label_without_a_class_is_a_class(make_dataset):
+    dataset = rated_dataset(make_dataset, {"alice": ["cat", "cat"], "bob": ["cat", "cat"]}, "Classification")
+    sample = dataset.first()
+    sample.alice.label = None
+    sample.bob.label = None
+    sample.save()
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert dataset.values("agreement_majority") == ["(no label)", "cat"]
+    assert report.annotators[0].classes == {"(no label)": 1, "cat": 1}
+
+
+def test_fields_of_one_comparable_kind_can_be_mixed(make_dataset):
+    numbers = {"alice": [1, 2, 3, None], "bob": [1.0, 2.5, 3.0, 4.0], "carol": [1, 2, 4, 4]}
+    kinds = {"alice": "IntField", "bob": "FloatField", "carol": "Regression"}
+    dataset = rated_dataset(make_dataset, numbers, kinds)
+    report = compute_agreement(dataset, NAMES)
+    assert dataset.values("agreement_score") == pytest.approx([1.0, 1 / 3, 1 / 3, 1.0])
+    assert dataset.values("carol.agreement_votes") == [3, 2, 1, 2]
+    assert report.label_types == ["integers", "numbers", "Regression"]
+    classes = {"alice": ["a", "b"], "bob": ["a", "c"]}
+    dataset = rated_dataset(make_dataset, classes, {"alice": "StringField", "bob": "Classification"})
+    compute_agreement(dataset, ["alice", "bob"])
+    assert dataset.values("agreement_score") == [1.0, 0.0]
+
+
+# ---- views ----
+
+
+def test_a_label_that_a_view_filters_away_is_no_rating(make_dataset):
+    dataset = rated_dataset(make_dataset, EXAMPLE, "Classification")
+    view = dataset.filter_labels("carol", F("label") == "cat", only_matches=False)
+    compute_agreement(view, NAMES)
+    assert dataset.values("agreement_n_annotators") == [3, 2, 3, 1, 1, 0]
+    assert dataset.values("carol.agreement") == ["agreed", None, "class_conflict", None, None, None]
+    assert dataset.values("carol.label") == EXAMPLE["carol"]
+
+
+def test_classes_and_numbers_mapped_by_a_view_are_the_ones_compared(make_dataset):
+    dataset = rated_dataset(make_dataset, EXAMPLE, "Classification")
+    view = dataset.map_labels("alice", {"cat": "dog"})
+    compute_agreement(view, ["alice", "bob"])
+    assert dataset.values("agreement_score") == [0.0, 1.0, 1.0, None, None, None]
+    assert dataset.values("alice.label") == EXAMPLE["alice"]
+    dataset = rated_dataset(make_dataset, NUMBERS, "FloatField")
+    report = compute_agreement(dataset.set_field("alice", F("alice") + 0.5), ["alice", "bob"])
+    assert dataset.values("agreement_score") == [0.0, 1.0, 0.0, None, None, None]
+    assert dataset.values("alice") == NUMBERS["alice"]
+    assert report.run.n_changed == 0
+
+
+@each_kind
+def test_limited_sorted_and_repeated_views_are_what_is_computed(make_dataset, kind):
+    _, dataset = _random(make_dataset, kind)
+    whole = compute_agreement(dataset, NAMES, run_key="whole")
+    by_path = compute_agreement(dataset.sort_by("filepath", reverse=True), NAMES, run_key="by_path")
+    assert by_path.alpha.pooled == pytest.approx(whole.alpha.pooled, abs=1e-12)
+    assert by_path.worst_samples == whole.worst_samples
+    assert dataset.values("by_path_score") == dataset.values("whole_score")
+    twice = compute_agreement(dataset.limit(4).concat(dataset.limit(2)), NAMES, run_key="twice")
+    assert (twice.n_samples, twice.run.n_repeated) == (4, 2)
+    assert dataset.values("twice_n_annotators")[4:] == [None] * 21
+    chosen = compute_agreement(dataset.select_fields(NAMES), NAMES, run_key="chosen")
+    assert chosen.coefficients == whole.coefficients
+
+
+# ---- edits during the run ----
+
+
+def _edit(dataset, kind, sample_id):
+    value = {"Classification": fo.Classification(label="new"), "Regression": fo.Regression(value=77.0),
+             "StringField": "new", "BooleanField": True, "IntField": 77, "FloatField": 77.0}[kind]  # fmt: skip
+    sample = dataset[str(sample_id)]
+    sample.reload()
+    sample["alice"] = value
+    sample.save()
+
+
+@each_kind
+@pytest.mark.parametrize("on_view", [False, True])
+def test_a_rating_that_is_edited_between_reading_and_writing_is_read_again(make_dataset, monkeypatch, kind, on_view):
+    dataset = rated_dataset(make_dataset, {name: [VALUES[kind][1]] * 4 for name in NAMES}, kind)
+    original, edited = write_module.Writer.write, []
+
+    def write(self, batch, updates):
+        if not edited:
+            edited.append(dataset.first().id)
+            _edit(dataset, kind, edited[0])
+        return original(self, batch, updates)
+
+    monkeypatch.setattr(write_module.Writer, "write", write)
+    report = compute_agreement(dataset.match(F("filepath") != "") if on_view else dataset, NAMES)
+    assert dataset.values("agreement_score") == pytest.approx([1 / 3, 1.0, 1.0, 1.0])
+    assert (report.n_disputed, report.run.n_changed) == (1, 0)
+
+
+# ---- what is refused ----
+
+
+def _refused(dataset, match, *arguments, **options):
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=match):
+        compute_agreement(dataset, *arguments, **options)
+    assert stored(dataset) == before
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "match"),
+    [
+        ("Classification", {"categories": ["cat", "owl"]}, "must list every class .* none of 'dog'; listed are 'cat',"),
+        ("StringField", {"categories": ["a"]}, "must list every class .* got none of 'cat', 'dog', 'owl'"),
+        ("BooleanField", {"categories": [False]}, "must list every class .* got none of 'True'"),
+        ("IntField", {"categories": [1, 2]}, "must list every class .* got none of '3', '4'"),
+        ("Regression", {"categories": [0.5, 2]}, "must list every class .* got none of '1.5'"),
+        ("Classification", {"level": "interval"}, "`level` must be nominal or ordinal for classes, got 'interval'"),
+        ("StringField", {"level": "ordinal"}, "got 'ordinal'; list all classes in ascending order in `categories`"),
+        (
+            "Classification",
+            {"annotator_attribute": "rater", "fields": "alice"},
+            r"must be a field with a list of labels, got 'alice' \(Classification\); give every annotator a field",
+        ),
+        (
+            "IntField",
+            {"annotator_attribute": "rater", "fields": "alice"},
+            r"must be a field with a list of labels, got 'alice' \(integers\)",
+        ),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(make_dataset, kind, options, match):
+    _, dataset = _random(make_dataset, kind)
+    _refused(dataset, match, **{"fields": NAMES, **options})
+
+
+def test_classes_and_numbers_are_not_compared_with_each_other(make_dataset):
+    kinds = {"alice": "StringField", "bob": "IntField"}
+    dataset = rated_dataset(make_dataset, {"alice": ["1", "2"], "bob": [1, 2]}, kinds)
+    _refused(dataset, r"compared with each other, got alice \(text\), bob \(integers\)", ["alice", "bob"])
+
+
+@pytest.mark.parametrize(
+    ("kind", "path", "value"),
+    [
+        ("Regression", "bob.value", None),
+        ("Regression", "bob.value", float("nan")),
+        ("Regression", "bob.value", "many"),
+        ("Regression", "bob.value", True),
+        ("FloatField", "bob", float("inf")),
+        ("FloatField", "bob", float("nan")),
+        ("IntField", "bob", "many"),
+    ],
+)
+def test_numbers_that_are_none_are_refused_or_left_out(make_dataset, kind, path, value):
+    numbers = {name: [1, 2, 2] for name in NAMES}
+    dataset = rated_dataset(make_dataset, numbers, kind)
+    sample_id = dataset.values("_id")[1]
+    dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {path: value}})
+    _refused(dataset, f"Ratings must be finite numbers, got 1 that are not, on samples {sample_id}; correct", NAMES)
+    report = compute_agreement(dataset, NAMES, invalid="skip")
+    assert report.run.n_invalid == 1
+    assert dataset.values("agreement_n_annotators") == [3, 2, 3]
+    assert dataset.values("agreement_score") == [1.0, 1.0, 1.0]
+    document = dataset._sample_collection.find_one({"_id": sample_id})
+    assert "agreement" not in (document["bob"] if isinstance(document["bob"], dict) else {})
+
+
+def test_negative_numbers_have_no_ratios(make_dataset):
+    dataset = rated_dataset(make_dataset, {"alice": [1.0, -2.0], "bob": [1.0, 2.0]}, "FloatField")
+    sample_id = dataset.last().id
+    _refused(
+        dataset,
+        f"must be at least 0 at the level 'ratio', got 1 below, on samples {sample_id}; use the level 'interval'",
+        ["alice", "bob"],
+        level="ratio",
+    )
+    assert compute_agreement(dataset, ["alice", "bob"]).level == "interval"
+
+
+def test_fields_that_a_run_wrote_and_fiftyones_own_are_neither_offered_nor_compared(make_dataset):
+    _, dataset = _random(make_dataset, "FloatField")
+    compute_agreement(dataset, NAMES)
+    assert list(comparable_fields(dataset)) == NAMES
+    with pytest.raises(AgreementInputError, match="got 'agreement_mean', which the run 'agreement' wrote"):
+        compute_agreement(dataset, ["alice", "agreement_mean"], run_key="other")
+    with pytest.raises(AgreementInputError, match="got 'filepath' with StringField"):
+        compute_agreement(dataset, ["filepath", "alice"], run_key="other")
+
+
+def test_a_plain_field_may_be_read_only_but_one_with_labels_not(make_dataset):
+    _, dataset = _random(make_dataset, "IntField", n_samples=5)
+    field = dataset.get_field("alice")
+    field.read_only = True
+    field.save()
+    assert compute_agreement(dataset, NAMES).n_samples == 5
+    _, dataset = _random(make_dataset, "Regression", n_samples=5)
+    field = dataset.get_field("alice")
+    field.read_only = True
+    field.save()
+    _refused(dataset, "must not be read-only, got alice", NAMES)
+
+
+def test_ratings_of_frames_are_compared_frame_by_frame(make_videos):
+    def classes(*labels):
+        return [label and fo.Classification(label=label) for label in labels]
+
+    videos = [
+        {"alice": classes("cat", "cat", "dog"), "bob": classes("cat", "dog", None)},
+        {"alice": classes("owl", None), "bob": classes("owl", "owl")},
+    ]
+    dataset = make_videos(videos)
+    report = compute_agreement(dataset, ["frames.alice", "frames.bob"])
+    assert dataset.values("frames.agreement_score") == [[1.0, 0.0, None], [1.0, None]]
+    assert dataset.values("frames.alice.agreement") == [["agreed", "class_conflict", None], ["agreed", None]]
+    assert dataset.values("frames.agreement_majority") == [["cat", None, None], ["owl", None]]
+    assert dataset.values("agreement_score") == [0.5, 1.0]
+    assert (report.n_samples, report.n_rated, report.run.coverage) == (5, 3, "fields")
+    report.print_report()

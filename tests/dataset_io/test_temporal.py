@@ -1,0 +1,93 @@
+"""Temporal detections: compared by the frames that their intervals share."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+
+from tests.datasets import stored
+
+from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+
+ANNOTATORS = ["alice", "bob"]
+
+
+def _spans(*spans):
+    return fo.TemporalDetections(
+        detections=[fo.TemporalDetection(label=label, support=list(support)) for label, support in spans]
+    )
+
+
+@pytest.fixture
+def dataset(make_videos):
+    dataset = make_videos([{}, {}, {}])
+    first, second, third = dataset
+    first["alice"] = _spans(("run", (1, 10)), ("jump", (20, 29)))
+    first["bob"] = _spans(("run", (6, 15)), ("run", (20, 26)), ("rest", (40, 50)))
+    second["alice"], second["bob"] = _spans(), _spans(("run", (3, 3)))
+    third["alice"] = _spans(("run", (1, 2)))
+    for sample in (first, second, third):
+        sample.save()
+    return dataset
+
+
+def test_intervals_are_matched_by_the_frames_that_they_share(dataset):
+    report = compute_agreement(dataset, ANNOTATORS, iou=1 / 3)
+    # frames 6 to 10 of 1 to 15; 20 to 26 of 20 to 29; nothing for the rest
+    overlaps = [5 / 15, 7 / 10]
+    assert dataset.values("bob.detections.agreement_iou")[0] == pytest.approx([*overlaps, None])
+    assert dataset.values("bob.detections.agreement") == [["agreed", "class_conflict", "lone"], ["lone"], None]
+    assert dataset.values("alice.detections.agreement") == [["agreed", "class_conflict"], [], [None]]
+    assert dataset.values("agreement_score") == pytest.approx([2 * overlaps[0] / 5, 0.0, None])
+    assert dataset.values("agreement_n_annotators") == [2, 2, 1]
+    assert report.localisation.mean_iou == pytest.approx(sum(overlaps) / 2)
+    assert report.localisation.measure == "temporal IoU"
+    assert (report.run.n_videos, report.localisation.visibility, report.track_consistency) == (None, None, None)
+
+
+def test_the_ends_of_intervals_belong_to_them(dataset):
+    compute_agreement(dataset, ANNOTATORS, iou=0.7)
+    assert dataset.values("alice.detections.agreement")[0] == ["lone", "class_conflict"]
+    compute_agreement(dataset, ANNOTATORS, iou=0.71, run_key="stricter")
+    assert dataset.values("alice.detections.stricter")[0] == ["lone", "lone"]
+
+
+@pytest.mark.parametrize("support", [None, [], [3], [1, 2, 3], [5, 4], [1.5, 3], ["1", "2"], [None, 3], [True, True]])
+def test_unusable_supports_are_refused_before_anything_is_written_or_left_out(dataset, support):
+    dataset._sample_collection.update_one(
+        {"_id": dataset.first()._id}, {"$set": {"alice.detections.1.support": support}}
+    )
+    before = stored(dataset)
+    message = r"must have a support \[first, last\] of two integers in this order, got 1 that are not, on samples"
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(dataset, ANNOTATORS)
+    assert stored(dataset) == before
+    report = compute_agreement(dataset, ANNOTATORS, invalid="skip")
+    assert report.run.n_invalid == 1
+    assert dataset.values("alice.detections.agreement")[0] == ["lone", None]
+
+
+def test_a_support_that_is_missing_is_refused(dataset):
+    dataset._sample_collection.update_one({"_id": dataset.first()._id}, {"$unset": {"alice.detections.1.support": ""}})
+    with pytest.raises(AgreementInputError, match="got 1 that are not"):
+        compute_agreement(dataset, ANNOTATORS)
+
+
+def test_the_report_calls_the_similarity_by_its_name(dataset, capsys):
+    compute_agreement(dataset, ANNOTATORS, iou=0.3).print_report()
+    text = capsys.readouterr().out
+    assert "temporal IoU >= 0.3" in text
+    assert "mean temporal IoU" in text
+
+
+def test_temporal_detections_are_not_compared_with_boxes(dataset):
+    dataset.add_sample_field("boxes", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    with pytest.raises(AgreementInputError, match=r"got alice \(TemporalDetections\), boxes \(Detections\)"):
+        compute_agreement(dataset, ["alice", "boxes"])
+
+
+def test_deleting_leaves_the_dataset_as_it_was(dataset):
+    before = stored(dataset)
+    compute_agreement(dataset, ANNOTATORS)
+    delete_agreement(dataset)
+    assert stored(dataset) == before

@@ -1,0 +1,528 @@
+"""Labels on the frames of videos: compared frame by frame, with means on the videos."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from fiftyone import ViewField as F
+
+from tests.datasets import detections, random_annotators, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    list_agreements,
+    load_agreement,
+    rename_agreement,
+)
+from annotator_agreement.dataset_io import frames as frames_module
+from annotator_agreement.dataset_io import read
+from annotator_agreement.dataset_io import write as write_module
+
+ANNOTATORS = ["alice", "bob", "carol"]
+FIELDS = [f"frames.{name}" for name in ANNOTATORS]
+FLOATS, COUNTS = ("score", "alpha", "iou", "dice"), ("n_units", "n_disputed")
+NUMBERS = (*FLOATS, *COUNTS, "n_annotators")
+
+CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))
+
+
+def _frames(*labels):
+    return [detections(entry) for entry in labels]
+
+
+def _tracks(*frames):
+    """Frames of boxes, each ``{track: x}``; a track of None has no index."""
+    return [
+        None
+        if boxes is None
+        else fo.Detections(
+            detections=[
+                fo.Detection(
+                    label="car", bounding_box=[x, 0.1, 0.1, 0.2], **({} if track is None else {"index": track})
+                )
+                for track, x in boxes.items()
+            ]
+        )
+        for boxes in frames
+    ]
+
+
+def _random_videos(n_videos=4, n_frames=9, seed=3):
+    """Videos of random labels, every annotator with a list on every frame or on none."""
+    rng = np.random.default_rng(seed)
+    videos = []
+    for k in range(n_videos):
+        labels = random_annotators(n_frames, ANNOTATORS, seed=seed + k)
+        absent = ANNOTATORS[k % 4] if k % 4 < 3 else None
+        keep = rng.random((len(ANNOTATORS), n_frames)) < 0.9
+        videos.append(
+            {
+                name: [
+                    detections([] if not keep[number, frame] else entry or []) if name != absent else None
+                    for frame, entry in enumerate(labels[name])
+                ]
+                for number, name in enumerate(ANNOTATORS)
+            }
+        )
+    return videos
+
+
+def _as_images(make_dataset, videos):
+    """The frames as samples of a dataset of images."""
+    dataset = make_dataset({})
+    for k, video in enumerate(videos):
+        for number in range(len(video["alice"])):
+            labels = {name: video[name][number] for name in ANNOTATORS}
+            copies = {name: None if entry is None else entry.copy() for name, entry in labels.items()}
+            dataset.add_sample(fo.Sample(filepath=f"/{k}-{number}.jpg", **copies))
+    return dataset
+
+
+def _by_frame(dataset, path):
+    return [value for of_video in dataset.values(f"frames.{path}") for value in of_video]
+
+
+def test_every_frame_is_compared_like_an_image(make_videos, make_dataset):
+    videos = _random_videos()
+    images = _as_images(make_dataset, videos)
+    dataset = make_videos(videos)
+    expected, report = compute_agreement(images, ANNOTATORS), compute_agreement(dataset, FIELDS)
+    for name in NUMBERS:
+        assert _by_frame(dataset, f"agreement_{name}") == images.values(f"agreement_{name}"), name
+    for field in ANNOTATORS:
+        for suffix in ("", "_iou", "_votes", "_of"):
+            path = f"{field}.detections.agreement{suffix}"
+            assert _by_frame(dataset, path) == images.values(path)
+    own, theirs = report.to_dict(), expected.to_dict()
+    for name in ("alpha", "score", "existence", "localisation", "class_given_match", "annotators", "pairs"):
+        assert own[name] == theirs[name]
+    assert (report.n_samples, report.run.n_videos) == (36, 4)
+    assert [entry.name for entry in report.annotators] == ANNOTATORS
+
+
+def test_videos_get_means_sums_and_the_most_annotators(make_videos):
+    dataset = make_videos(_random_videos())
+    compute_agreement(dataset, FIELDS)
+    for name in FLOATS:
+        means = [
+            np.mean([value for value in values if value is not None]) if any(v is not None for v in values) else None
+            for values in dataset.values(f"frames.agreement_{name}")
+        ]
+        assert dataset.values(f"agreement_{name}") == pytest.approx(means, abs=1e-12)
+    for name in COUNTS:
+        sums = [sum(value or 0 for value in values) for values in dataset.values(f"frames.agreement_{name}")]
+        assert dataset.values(f"agreement_{name}") == sums
+    most = [max(values) for values in dataset.values("frames.agreement_n_annotators")]
+    assert dataset.values("agreement_n_annotators") == most == [2, 2, 2, 3]
+
+
+def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    before = {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
+    compute_agreement(dataset, FIELDS[:2])
+    on_samples, on_frames = dataset.get_field_schema(flat=True), dataset.get_frame_field_schema(flat=True)
+    of_labels = {
+        f"{name}.detections.agreement{suffix}"
+        for name in ("alice", "bob")
+        for suffix in ("", "_id", "_iou", "_votes", "_of")
+    }
+    of_documents = {f"agreement_{name}" for name in NUMBERS}
+    assert set(on_frames) - before == of_documents | of_labels
+    assert set(on_samples) - before == of_documents
+    for schema in (on_samples, on_frames):
+        for path in set(schema) - before:
+            assert schema[path].info == {"annotator_agreement": "agreement"}
+    assert on_samples["agreement_score"].description.endswith("; mean over the frames of the video")
+    assert on_samples["agreement_n_units"].description.endswith("; sum over the frames of the video")
+
+
+def test_who_labelled_any_frame_of_a_video_is_assigned_to_all_frames_that_anybody_labelled(make_videos):
+    dataset = make_videos(
+        [
+            {"alice": _frames([CAT], [CAT], None), "bob": _frames([CAT], None, None)},
+            {"alice": _frames([CAT], [], None), "bob": _frames(None, None, None)},
+        ]
+    )
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0], [1, 1, 0]]
+    assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"], None], [[None], [], None]]
+    assert dataset.values("frames.agreement_score") == [[1.0, 0.0, None], [None, None, None]]
+    assert dataset.values("agreement_score") == [0.5, None]
+    assert dataset.values("agreement_n_annotators") == [2, 1]
+    coverage = {entry.name: (entry.n_assigned, entry.n_drew_nothing) for entry in report.annotators}
+    assert coverage == {"alice": (4, 1), "bob": (2, 1)}
+    assert report.run.coverage == "videos"
+
+
+def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys):
+    dataset = make_videos(
+        [
+            {"alice": _frames([CAT], [CAT]), "bob": _frames([CAT], [CAT])},
+            {"alice": _frames([CAT], [CAT], [CAT], [DOG]), "bob": _frames([CAT], [CAT, DOG], [], [])},
+            {"alice": _frames([CAT], [CAT, DOG]), "bob": _frames([CAT], [CAT])},
+        ]
+    )
+    report = compute_agreement(dataset, FIELDS[:2])
+    ids = dataset.values("id")
+    assert [(entry["id"], entry["frame_number"]) for entry in report.worst_samples] == [(ids[1], 3), (ids[2], 2)]
+    assert [entry["score"] for entry in report.worst_samples] == pytest.approx([(1 + 2 / 3) / 4, (1 + 2 / 3) / 2])
+    assert [(entry["n_disputed"], entry["n_units"]) for entry in report.worst_samples] == [(3, 5), (1, 3)]
+    assert [entry["filepath"] for entry in report.worst_samples] == ["/videos/1.mp4", "/videos/2.mp4"]
+    report.print_report()
+    text = capsys.readouterr().out
+    assert "3, of which 8 frames are compared one by one" in text
+    assert "worst frame" in text
+    assert load_agreement(dataset) == report
+
+
+def test_tracks_that_keep_their_partner(make_videos):
+    # video 1: alice's track 1 is bob's track 5 on two frames, then his track 6; track 2 is alone on one of three
+    # video 2: the same numbers are other tracks
+    dataset = make_videos(
+        [
+            {
+                "alice": _tracks({1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5}, {1: 0.1, 2: 0.5}),
+                "bob": _tracks({5: 0.1, 7: 0.5}, {5: 0.1}, {6: 0.1, 7: 0.5}),
+            },
+            {"alice": _tracks({1: 0.1}), "bob": _tracks({6: 0.1})},
+        ]
+    )
+    report = compute_agreement(dataset, FIELDS[:2])
+    of_alice, of_bob = (2 + 2 + 1) / 7, (2 + 2 + 1 + 1) / 6
+    assert report.pairs[0].track_consistency == pytest.approx((of_alice + of_bob) / 2)
+    assert report.track_consistency == report.pairs[0].track_consistency
+
+
+def test_without_indexes_there_is_no_track_consistency(make_videos, capsys):
+    dataset = make_videos([{"alice": _tracks({None: 0.1}), "bob": _tracks({3: 0.1})}])
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert (report.track_consistency, report.pairs[0].track_consistency) == (None, None)
+    report.print_report()
+    assert "track" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("batch_frames", "batch_labels"), [(1, 10_000), (4, 10_000), (1000, 5)])
+def test_batches_that_cut_videos_change_nothing(make_videos, monkeypatch, batch_frames, batch_labels):
+    videos = _random_videos()
+    for video in videos:
+        for name in ANNOTATORS:
+            for frame in video[name]:
+                for k, label in enumerate(frame.detections if frame is not None else []):
+                    label.index = k
+    dataset = make_videos(videos)
+    whole = compute_agreement(dataset, FIELDS, run_key="whole")
+    monkeypatch.setattr(read, "BATCH_SAMPLES", batch_frames)
+    monkeypatch.setattr(read, "BATCH_LABELS", batch_labels)
+    parts = compute_agreement(dataset, FIELDS, run_key="parts")
+    for name in NUMBERS:
+        assert dataset.values(f"whole_{name}") == pytest.approx(dataset.values(f"parts_{name}"), abs=1e-12)
+        assert _by_frame(dataset, f"whole_{name}") == pytest.approx(_by_frame(dataset, f"parts_{name}"), abs=1e-12)
+    assert _by_frame(dataset, "bob.detections.whole_id") == _by_frame(dataset, "bob.detections.parts_id")
+    assert [entry["frame_number"] for entry in whole.worst_samples] == [
+        entry["frame_number"] for entry in parts.worst_samples
+    ]
+    assert whole.track_consistency is not None
+    assert [pair.track_consistency for pair in whole.pairs] == pytest.approx(
+        [pair.track_consistency for pair in parts.pairs], abs=1e-12
+    )
+
+
+def test_the_order_in_which_frames_are_stored_changes_nothing(make_videos):
+    dataset = make_videos(_random_videos())
+    first = compute_agreement(dataset, FIELDS, run_key="first")
+    values = {name: dataset.values(f"first_{name}") for name in NUMBERS}
+    documents = list(dataset._frame_collection.find({}))
+    dataset._frame_collection.delete_many({})
+    dataset._frame_collection.insert_many(documents[::-1])
+    second = compute_agreement(dataset, FIELDS[::-1], run_key="second")
+    for name in NUMBERS:
+        assert dataset.values(f"second_{name}") == pytest.approx(values[name], abs=1e-12)
+    assert second.alpha.pooled == first.alpha.pooled
+    assert [(entry["id"], entry["frame_number"]) for entry in first.worst_samples] == [
+        (entry["id"], entry["frame_number"]) for entry in second.worst_samples
+    ]
+
+
+def test_deleting_leaves_the_dataset_as_it_was(make_videos):
+    dataset = make_videos(_random_videos())
+    before = stored(dataset)
+    compute_agreement(dataset, FIELDS)
+    with_run = stored(dataset)
+    assert with_run["frames"] != before["frames"]
+    assert with_run["samples"] != before["samples"]
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_deleting_also_removes_what_delete_run_left_behind(make_videos):
+    dataset = make_videos(_random_videos())
+    before = stored(dataset)
+    compute_agreement(dataset, FIELDS)
+    dataset.delete_run("agreement")
+    with pytest.raises(AgreementInputError, match="was left behind by a run of that name"):
+        compute_agreement(dataset, FIELDS)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
+    dataset = make_videos(_random_videos())
+    before = stored(dataset)
+    compute_agreement(dataset, FIELDS)
+    paths = ("agreement_score", "frames.agreement_score", "frames.bob.detections.agreement_id")
+    values = [dataset.values(path) for path in paths]
+    rename_agreement(dataset, "agreement", "renamed")
+    assert [dataset.values(path.replace("agreement", "renamed")) for path in paths] == values
+    schema = {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
+    assert not [path for path in schema if "agreement" in path]
+    assert load_agreement(dataset, "renamed").run_key == "renamed"
+    delete_agreement(dataset, "renamed")
+    assert stored(dataset) == before
+
+
+def test_overwriting_replaces_the_fields_of_frames(make_videos):
+    dataset = make_videos(_random_videos())
+    compute_agreement(dataset, FIELDS)
+    report = compute_agreement(dataset, FIELDS[:2], overwrite=True)
+    assert load_agreement(dataset) == report
+    assert dataset.get_field("frames.carol.detections.agreement") is None
+    assert max(dataset.values("agreement_n_annotators")) == 2
+
+
+def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    for name in ("alice", "bob"):
+        dataset.add_sample_field(f"{name}_spans", fo.EmbeddedDocumentField, embedded_doc_type=fo.TemporalDetections)
+    sample = dataset.first()
+    for name in ("alice", "bob"):
+        sample[f"{name}_spans"] = fo.TemporalDetections(detections=[fo.TemporalDetection(label="run", support=[1, 1])])
+    sample.save()
+    compute_agreement(dataset, FIELDS[:2])
+    compute_agreement(dataset, ["alice_spans", "bob_spans"], run_key="spans")
+    assert (dataset.values("agreement_score"), dataset.values("spans_score")) == ([1.0], [1.0])
+    with pytest.raises(AgreementInputError, match="'agreement', which is a run of this dataset"):
+        compute_agreement(dataset, ["alice_spans", "bob_spans"])
+
+
+def test_frames_in_memory_show_what_was_written(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    sample = dataset.first()
+    frame = sample.frames[1]
+    compute_agreement(dataset, FIELDS[:2])
+    assert (sample.agreement_score, frame.agreement_score) == (1.0, 1.0)
+
+
+# ---- views ----
+
+
+def test_a_view_of_some_frames_leaves_the_others_alone(make_videos):
+    labels = {"alice": _frames([CAT], [CAT], [CAT]), "bob": _frames([CAT], [], [CAT])}
+    dataset = make_videos([labels, labels])
+    report = compute_agreement(dataset.limit(1).match_frames(F("frame_number") > 1), FIELDS[:2])
+    assert (report.n_samples, report.run.n_videos) == (2, 1)
+    assert dataset.values("frames.agreement_score") == [[None, 0.0, 1.0], [None, None, None]]
+    assert dataset.values("agreement_score") == [0.5, None]
+    assert dataset.values("agreement_n_annotators") == [2, None]
+
+
+def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_the_dataset(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT, DOG], [CAT]), "bob": _frames([DOG], None)}])
+    view = dataset
+    for field in FIELDS[:2]:
+        view = view.filter_labels(field, F("label") == "dog", only_matches=False)
+    compute_agreement(view, FIELDS[:2])
+    assert dataset.values("frames.alice.detections.agreement") == [[[None, "agreed"], [None]]]
+    assert dataset.values("frames.bob.detections.agreement_votes") == [[[2], None]]
+    assert dataset.values("frames.agreement_n_annotators") == [[2, 2]]
+
+
+def test_a_repeated_video_counts_once(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT], [CAT]), "bob": _frames([CAT], [])}])
+    report = compute_agreement(dataset.concat(dataset), FIELDS[:2])
+    assert (report.n_samples, report.run.n_repeated, report.run.n_videos) == (2, 2, 1)
+    assert dataset.values("agreement_score") == [0.5]
+
+
+def test_a_view_without_frames_is_refused(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    view = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
+    with pytest.raises(AgreementInputError, match="Agreement needs frames, got videos without any"):
+        compute_agreement(view, FIELDS[:2])
+    assert not list_agreements(dataset)
+
+
+# ---- one field for all annotators ----
+
+
+def _rated(*names):
+    return fo.Detections(
+        detections=[fo.Detection(label=CAT[0], bounding_box=list(CAT[1]), rater=name) for name in names]
+    )
+
+
+def test_assigned_annotators_are_listed_on_the_video(make_videos):
+    dataset = make_videos([{"labels": [_rated("ann", "bea"), _rated("ann"), None]}, {"labels": [_rated("ann", "cid")]}])
+    dataset.set_values("raters", [["ann", "bea"], ["ann"]])
+    report = compute_agreement(dataset, "frames.labels", annotator_attribute="rater", assigned_field="raters")
+    assert [entry.name for entry in report.annotators] == ["ann", "bea", "cid"]
+    assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 2], [2]]
+    assert dataset.values("frames.labels.detections.agreement") == [[["agreed"] * 2, ["lone"], None], [["agreed"] * 2]]
+    assert (report.run.coverage, report.run.n_added_assignments) == ("given", 1)
+
+
+def test_without_a_list_everybody_is_assigned_to_frames_with_labels(make_videos):
+    dataset = make_videos([{"labels": [_rated("ann", "bea"), _rated("ann"), None]}])
+    report = compute_agreement(dataset, "frames.labels", annotator_attribute="rater")
+    assert dataset.values("frames.agreement_n_annotators") == [[2, 2, 0]]
+    assert report.run.coverage == "assumed"
+
+
+# ---- somebody works at the same time ----
+
+
+@pytest.fixture
+def before_each_write(monkeypatch):
+    def install(action):
+        original = write_module.Writer.write
+
+        def write(self, batch, updates):
+            action(batch)
+            return original(self, batch, updates)
+
+        monkeypatch.setattr(write_module.Writer, "write", write)
+
+    return install
+
+
+def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, before_each_write):
+    dataset = make_videos([{"alice": _frames([CAT, DOG], [CAT]), "bob": _frames([CAT, DOG], [CAT])}])
+    edits = []
+
+    def edit_once(batch):
+        if not edits:
+            edits.append(True)
+            sample = fo.load_dataset(dataset.name).first()
+            frame = sample.frames[1]
+            del frame.alice.detections[0]
+            sample.save()
+
+    before_each_write(edit_once)
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert (report.run.n_changed, report.n_samples) == (0, 2)
+    assert dataset.values("frames.bob.detections.agreement") == [[["lone", "agreed"], ["agreed"]]]
+    assert dataset.values("frames.agreement_score") == [[pytest.approx(2 / 3), 1.0]]
+    assert dataset.values("agreement_score") == [pytest.approx(5 / 6)]
+
+
+def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkeypatch):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])} for _ in range(3)])
+    gone = dataset.skip(1).first().id
+    original = frames_module.VideoScores.write
+
+    def write(self):
+        fo.load_dataset(dataset.name).delete_samples([gone])
+        return original(self)
+
+    monkeypatch.setattr(frames_module.VideoScores, "write", write)
+    compute_agreement(dataset, FIELDS[:2])
+    assert dataset._sample_collection.count_documents({}) == 2
+    assert dataset.values("agreement_score") == [1.0, 1.0]
+
+
+def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, monkeypatch):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    original = read.videos_of
+
+    def videos_of(source):
+        videos = original(source)
+        sample = fo.Sample(filepath="/videos/new.mp4")
+        sample.frames[1] = fo.Frame(alice=detections([CAT]), bob=detections([]))
+        fo.load_dataset(dataset.name).add_sample(sample)
+        return videos
+
+    monkeypatch.setattr(read, "videos_of", videos_of)
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert (report.n_samples, report.run.n_videos) == (2, 2)
+    assert dataset.values("agreement_score") == [1.0, 0.0]
+
+
+def test_videos_get_a_new_time_stamp(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    before = dataset.values("last_modified_at")[0], dataset.values("frames.last_modified_at")[0][0]
+    compute_agreement(dataset, FIELDS[:2])
+    after = dataset.values("last_modified_at")[0], dataset.values("frames.last_modified_at")[0][0]
+    assert after[0] > before[0]
+    assert after[1] > before[1]
+
+
+# ---- what cannot be compared ----
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        (["frames.alice", "alice"], r"must all be fields of samples, or all of frames \(frames.…\), got frames.alice"),
+        (["frames.alice", "frames.nobody"], r"got 'frames.nobody', which does not exist; .*frames.alice"),
+        (["frames.alice", "frames.frame_number"], r"got 'frames.frame_number' with|must hold labels that can be comp"),
+    ],
+)
+def test_fields_that_cannot_be_compared_are_refused(make_videos, fields, message):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    dataset.add_sample_field("alice", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(dataset, fields)
+
+
+def test_frames_of_a_dataset_of_images_do_not_exist(make_dataset):
+    with pytest.raises(AgreementInputError, match=r"got 'frames\.alice', which does not exist"):
+        compute_agreement(make_dataset(), FIELDS)
+
+
+def test_unusable_labels_are_refused_with_their_frame(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT], [CAT]), "bob": _frames([CAT], [CAT])}])
+    video = dataset.first().id
+    dataset._frame_collection.update_one(
+        {"frame_number": 2}, {"$set": {"bob.detections.0.bounding_box": [0.1, 0.1, -1.0, 0.2]}}
+    )
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=rf"got 1 that are not, on samples {video} \(frame 2\)"):
+        compute_agreement(dataset, FIELDS[:2])
+    assert stored(dataset) == before
+    report = compute_agreement(dataset, FIELDS[:2], invalid="skip")
+    assert report.run.n_invalid == 1
+    assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"]]]
+
+
+def test_pixels_need_the_size_of_the_frames(make_videos):
+    points = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.1, 0.2], [0.2, 0.6]])])
+    moved = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.11, 0.2], [0.21, 0.6]])])
+    videos = [{"alice": [points], "bob": [moved]}, {"alice": [None], "bob": [None]}]
+    without = make_videos(videos, size=None)
+    with pytest.raises(AgreementInputError, match=f"got 1 without .ids {without.first().id}."):
+        compute_agreement(without, FIELDS[:2])
+    # 2 pixels apart; the box around the points has 20 x 40 pixels
+    report = compute_agreement(make_videos(videos, size=(200, 100)), FIELDS[:2], iou=0.1)
+    assert report.localisation.mean_iou == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
+
+
+def test_read_only_frame_fields_are_refused(make_videos):
+    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    field = dataset.get_field("frames.bob")
+    field.read_only = True
+    field.save()
+    with pytest.raises(AgreementInputError, match=r"must not be read-only, got frames\.bob"):
+        compute_agreement(dataset, FIELDS[:2])
+
+
+def test_polylines_on_frames_are_compared_by_their_area(make_videos):
+    def polygon(width):
+        ring = [[0.1, 0.1], [0.1 + width, 0.1], [0.1 + width, 0.5], [0.1, 0.5]]
+        return fo.Polylines(polylines=[fo.Polyline(label="car", points=[ring], closed=True, filled=True, index=4)])
+
+    dataset = make_videos([{"alice": [polygon(0.4), polygon(0.4)], "bob": [polygon(0.3), polygon(0.1)]}])
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert dataset.values("frames.bob.polylines.agreement_iou") == [[[pytest.approx(0.75)], [None]]]
+    assert report.track_consistency == pytest.approx(0.5)

@@ -1,0 +1,327 @@
+"""Boxes, polygons, masks and lines against each other: counted pixels, shapely, closed forms."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+import shapely
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose, assert_array_equal
+
+from annotator_agreement.metrics import (
+    MaskCrops,
+    Objects,
+    Regions,
+    box_overlaps,
+    lines_from_points,
+    match_objects,
+    polygons_from_rings,
+)
+from annotator_agreement.metrics.geometry import Boxes
+from annotator_agreement.metrics.regions import BOX, LINE, MASK, POLYGON, as_regions
+
+HEIGHT, WIDTH = 13, 29
+
+Ring = Sequence[Sequence[float]]
+
+
+def box(x_min: float, y_min: float, x_max: float, y_max: float) -> Regions:
+    return Regions.of_boxes(np.array([[x_min, y_min, x_max, y_max]], np.float64))
+
+
+def polygon(*rings: Ring) -> Regions:
+    points = np.array([point for ring in rings for point in ring], np.float64).reshape(-1, 2)
+    ring = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
+    return Regions.of_polygons(polygons_from_rings(points, ring, np.zeros(len(rings), np.int64), 1))
+
+
+def mask(image: np.ndarray) -> Regions:
+    """The pixels of an image, cut out."""
+    y, x = np.nonzero(image)
+    if not len(y):
+        return Regions.of_masks(MaskCrops.from_crops([(np.zeros((0, 0), np.bool_), 0, 0)]))
+    top, left = int(y.min()), int(x.min())
+    crop = np.ascontiguousarray(image[top : y.max() + 1, left : x.max() + 1])
+    return Regions.of_masks(MaskCrops.from_crops([(crop, left, top)]))
+
+
+def line(*points: Sequence[float], tolerance: float = 2.0) -> Regions:
+    n = len(points)
+    return Regions.of_lines(
+        lines_from_points(np.array(points, np.float64), np.zeros(n, np.int64), np.array([0]), 1, tolerance_px=tolerance)
+    )
+
+
+def rectangle(x: float, y: float, width: float, height: float) -> Ring:
+    return [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+
+
+def outline(image: np.ndarray) -> Regions:
+    """The polygon around the pixels of an image, as shapely draws it."""
+    squares = shapely.union_all([shapely.box(x, y, x + 1, y + 1) for y, x in zip(*np.nonzero(image), strict=True)])
+    rings = [
+        list(ring.coords)[:-1]
+        for part in shapely.get_parts(squares)
+        if not part.is_empty
+        for ring in (part.exterior, *part.interiors)
+    ]
+    return polygon(*rings)
+
+
+def painted(x_min: int, y_min: int, x_max: int, y_max: int) -> np.ndarray:
+    image = np.zeros((HEIGHT, WIDTH), np.bool_)
+    image[y_min:y_max, x_min:x_max] = True
+    return image
+
+
+def shared(a: Regions, b: Regions) -> float:
+    both = a.joined([b])
+    one, other = both.intersection_of(np.array([0, 1]), np.array([1, 0]))
+    assert one == other
+    return float(one)
+
+
+def iou(a: Regions, b: Regions) -> float:
+    intersection = shared(a, b)
+    return intersection / float(a.area[0] + b.area[0] - intersection)
+
+
+# ---- the same pixels, whatever the kind ----
+
+
+def _forms(image: np.ndarray) -> list[Regions]:
+    """A set of pixels in every kind that can hold it."""
+    forms = [mask(image), outline(image)]
+    y, x = np.nonzero(image)
+    if len(y) and len(y) == (np.ptp(y) + 1) * (np.ptp(x) + 1):
+        forms.append(box(x.min(), y.min(), x.max() + 1, y.max() + 1))
+    return forms
+
+
+def _images(seed: int, n: int) -> list[np.ndarray]:
+    rng = np.random.default_rng(seed)
+    images = []
+    for k in range(n):
+        x, y = np.sort(rng.integers(0, WIDTH + 1, 2)), np.sort(rng.integers(0, HEIGHT + 1, 2))
+        image = painted(x[0], y[0], x[1], y[1])
+        images.append(image if k % 3 == 0 else image & (rng.random(image.shape) < (0.5 if k % 3 == 1 else 0.9)))
+    return images
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_all_kinds_share_the_pixels_counted(seed: int) -> None:
+    images = _images(seed, 9)
+    forms = [(number, form) for number, image in enumerate(images) for form in _forms(image)]
+    assert {int(form.kind[0]) for _, form in forms} == {BOX, POLYGON, MASK}
+    every = forms[0][1].joined([form for _, form in forms[1:]])
+    i, j = np.divmod(np.arange(len(forms) ** 2), len(forms))
+    expected = [float((images[forms[p][0]] & images[forms[q][0]]).sum()) for p, q in zip(i, j, strict=True)]
+    # an edge list sums areas of opposite sign, so that of counted pixels the last digits may be lost
+    assert_allclose(every.intersection_of(i, j), expected, rtol=1e-12, atol=1e-12)
+    assert_allclose(every.area, [images[number].sum() for number, _ in forms], rtol=1e-12, atol=0)
+
+
+def test_a_polygon_along_pixels_agrees_exactly_with_its_mask() -> None:
+    corners = [(3, 2), (20, 2), (20, 7), (12, 7), (12, 11), (3, 11)]
+    image = painted(3, 2, 20, 7) | painted(3, 7, 12, 11)
+    assert iou(polygon(corners), mask(image)) == 1.0
+
+
+@pytest.mark.parametrize("sides", [(3, 2, 20, 7), (0.1, 0.2, 0.4, 0.9), (1 / 3, 0.7, 98765.4321, 7.1)], ids=str)
+def test_a_box_agrees_exactly_with_the_polygon_of_its_corners(sides: tuple) -> None:
+    x_min, y_min, x_max, y_max = sides
+    corners = [(x_max, y_max), (x_min, y_max), (x_min, y_min), (x_max, y_min)]
+    assert iou(box(*sides), polygon(corners)) == pytest.approx(1.0, rel=0, abs=1e-15)
+
+
+def test_a_square_with_a_hole_against_the_full_square_has_the_ratio_of_areas() -> None:
+    outer, hole = rectangle(0, 0, 10, 6), rectangle(2, 1, 5, 3)
+    image = painted(0, 0, 10, 6) & ~painted(2, 1, 7, 4)
+    for holed in (polygon(outer, hole), mask(image)):
+        for full in (box(0, 0, 10, 6), polygon(outer), mask(painted(0, 0, 10, 6))):
+            assert iou(holed, full) == pytest.approx(45 / 60, rel=1e-15)
+
+
+def test_a_disc_of_any_kind_agrees_with_its_box_by_a_quarter_of_pi() -> None:
+    radius, n = 500, 720
+    angle = np.arange(n) * 2 * np.pi / n
+    disc = polygon(np.stack([radius + radius * np.cos(angle), radius + radius * np.sin(angle)], axis=1).tolist())
+    y, x = np.mgrid[: 2 * radius, : 2 * radius] + 0.5
+    pixels = mask((x - radius) ** 2 + (y - radius) ** 2 <= radius**2)
+    around = box(0, 0, 2 * radius, 2 * radius)
+    assert iou(disc, around) == pytest.approx(math.pi / 4, abs=2e-5)
+    assert iou(pixels, around) == pytest.approx(math.pi / 4, abs=2e-4)
+    assert iou(disc, pixels) == pytest.approx(1.0, abs=2e-3)
+
+
+def test_a_turned_square_shares_what_its_corners_leave() -> None:
+    # a square on its corner, twice as wide as the upright one, reaches past it by four triangles
+    turned = polygon([(10, 0), (20, 10), (10, 20), (0, 10)])
+    assert shared(turned, box(4, 4, 16, 16)) == pytest.approx(144 - 4 * 2 * 2 / 2, rel=1e-15)
+
+
+# (id, a, b, shared), by hand: pixels and the areas of boxes and polygons that do not keep to pixels
+PAIRS = [
+    ("half a pixel", box(0.5, 0, 1, 1), mask(painted(0, 0, 1, 1)), 0.5),
+    ("a box across four pixels", box(0.5, 0.25, 1.5, 1.75), mask(painted(0, 0, 2, 2)), 1.5),
+    ("a triangle over a pixel", polygon([(0, 0), (1, 0), (0, 1)]), mask(painted(0, 0, 1, 1)), 0.5),
+    ("a triangle over a row", polygon([(0, 0), (4, 0), (0, 1)]), mask(painted(1, 0, 3, 1)), 1.0),
+    ("touching sides", box(0, 0, 3, 2), polygon(rectangle(3, 0, 2, 2)), 0),
+    ("touching corners", polygon(rectangle(0, 0, 3, 2)), mask(painted(3, 2, 5, 4)), 0),
+    ("a box of no width", box(1, 0, 1, 5), mask(painted(0, 0, 3, 3)), 0),
+    ("two boxes of no width", box(1, 0, 1, 5), box(1, 0, 1, 5), 0),
+    ("a polygon of no area", polygon([(0, 0), (5, 5), (9, 9)]), box(0, 0, 9, 9), 0),
+    ("a mask of no pixels", mask(painted(0, 0, 0, 0)), box(0, 0, 9, 9), 0),
+    ("no pixels and no area", mask(painted(0, 0, 0, 0)), polygon(), 0),
+    ("before the image", box(-5, -5, 2, 2), mask(painted(0, 0, 9, 9)), 4),
+    ("far beyond the image", box(-1e9, -1e9, 1e9, 1e9), mask(painted(0, 0, 9, 5)), 45),
+    ("a line in a box", line((0, 0), (9, 9)), box(0, 0, 9, 9), 0),
+    ("a line in a polygon", line((0, 0), (9, 9)), polygon(rectangle(0, 0, 9, 9)), 0),
+    ("a line in a mask", line((0, 0), (9, 9)), mask(painted(0, 0, 9, 9)), 0),
+    ("a line beside a line", line((0, 0), (10, 0)), line((0, 1), (10, 1)), 10),
+    ("a line too far from a line", line((0, 0), (10, 0)), line((0, 2.5), (10, 2.5)), 0),
+]
+
+
+@pytest.mark.parametrize("case", PAIRS, ids=lambda case: case[0])
+def test_pairs_share_what_was_computed_by_hand(case: tuple) -> None:
+    _, a, b, expected = case
+    # the ends of a line reach past those of its neighbour's zone by a little
+    assert shared(a, b) == pytest.approx(expected, rel=2e-3 if b.kind[0] == LINE else 1e-15, abs=0)
+
+
+def test_what_has_an_area_agrees_exactly_with_itself() -> None:
+    rng = np.random.default_rng(4)
+    shapes = [
+        box(0.1, 1 / 3, 7.7, 2.1),
+        polygon(rng.uniform(0, [29, 13], (17, 2)).tolist()),
+        polygon(rectangle(0.1, 0.2, 5.5, 4.4), rectangle(1.1, 1.2, 1.5, 1.4)),
+        mask(rng.random((HEIGHT, WIDTH)) < 0.4),
+        line((0, 0), (7.3, 1.1), (9, 4)),
+    ]
+    every = shapes[0].joined(shapes[1:])
+    rows = np.arange(len(every))
+    assert_array_equal(every.intersection_of(rows, rows), every.area)
+
+
+# ---- many at once ----
+
+
+def _mixed(seed: int, n: int, n_samples: int, n_annotators: int) -> tuple[Regions, list[shapely.Geometry], Objects]:
+    """Regions of all kinds that do not keep to pixels, as shapely geometries too."""
+    rng = np.random.default_rng(seed)
+    regions, geometry = [], []
+    for _ in range(n):
+        kind = rng.integers(0, 3)
+        x, y = rng.uniform(0, (WIDTH - 8, HEIGHT - 5))
+        if kind == BOX:
+            width, height = rng.uniform((1, 1), (8, 5))
+            regions.append(box(x, y, x + width, y + height))
+            geometry.append(shapely.box(x, y, x + width, y + height))
+        elif kind == POLYGON:
+            angle = np.sort(rng.uniform(0, 2 * np.pi, 9))
+            radius = rng.uniform(0.5, 4, 9)
+            ring = np.stack([x + 4 + 1.5 * radius * np.cos(angle), y + 3 + radius * np.sin(angle)], axis=1)
+            regions.append(polygon(ring.tolist()))
+            geometry.append(shapely.make_valid(shapely.Polygon(ring)))
+        else:
+            image = painted(int(x), int(y), int(x) + 7, int(y) + 4) & (rng.random((HEIGHT, WIDTH)) < 0.8)
+            regions.append(mask(image))
+            geometry.append(
+                shapely.union_all([shapely.box(c, r, c + 1, r + 1) for r, c in zip(*np.nonzero(image), strict=True)])
+            )
+    sample, annotator = np.sort(rng.integers(0, n_samples, n)), rng.integers(0, n_annotators, n)
+    order = np.lexsort((annotator, sample))
+    objects = Objects(sample[order], annotator[order], np.ones(n, np.int64))
+    return regions[0].joined(regions[1:]), geometry, objects
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_mixed_overlaps_are_those_that_shapely_finds_one_by_one(seed: int) -> None:
+    regions, geometry, objects = _mixed(seed, 120, n_samples=4, n_annotators=3)
+    overlaps = regions.overlaps(objects)
+    found = dict(zip(zip(overlaps.i.tolist(), overlaps.j.tolist(), strict=True), overlaps.intersection, strict=True))
+    for i in range(len(objects)):
+        for j in range(i + 1, len(objects)):
+            compared = objects.sample[i] == objects.sample[j] and objects.annotator[i] != objects.annotator[j]
+            expected = geometry[i].intersection(geometry[j]).area if compared else 0.0
+            assert found.get((i, j), 0.0) == pytest.approx(expected, rel=1e-9, abs=1e-9), (i, j)
+    assert len(found) > 100
+
+
+def test_the_order_of_objects_does_not_change_what_they_share() -> None:
+    regions, _, _ = _mixed(8, 60, n_samples=1, n_annotators=2)
+    order = np.random.default_rng(8).permutation(60)
+    back = np.argsort(order)
+    i, j = np.divmod(np.arange(3600), 60)
+    assert_array_equal(regions.take(order).intersection_of(back[i], back[j]), regions.intersection_of(i, j))
+
+
+def test_boxes_alone_overlap_as_boxes_do() -> None:
+    rng = np.random.default_rng(2)
+    low = rng.uniform(0, (20, 9), (50, 2))
+    boxes = np.hstack([low, low + rng.uniform(1, (9, 4), (50, 2))])
+    objects = Objects(np.zeros(50, np.int64), np.repeat([0, 1], 25), np.ones(50, np.int64))
+    expected = box_overlaps(objects, boxes)
+    for regions in (Regions.of_boxes(boxes), as_regions(Boxes(boxes))):
+        overlaps = regions.overlaps(objects)
+        for name in ("i", "j", "intersection", "area"):
+            assert_array_equal(getattr(overlaps, name), getattr(expected, name))
+
+
+def test_a_unit_may_hold_a_box_a_polygon_and_a_mask() -> None:
+    regions = box(0, 0, 10, 6).joined([polygon(rectangle(1, 0, 10, 6)), mask(painted(0, 0, 10, 6))])
+    objects = Objects(np.zeros(3, np.int64), np.arange(3), np.ones(3, np.int64))
+    assert match_objects(objects, regions.overlaps(objects)).n_units == 1
+
+
+def test_rows_are_taken_by_index_and_mask_and_joined_again() -> None:
+    regions, _, _ = _mixed(5, 40, n_samples=1, n_annotators=1)
+    regions = regions.joined([line((0, 0), (9, 1)), line((0, 1), (9, 2))])
+    odd = np.arange(42) % 2 == 1
+    joined = regions.take(odd).joined([regions.take(np.flatnonzero(~odd))])
+    back = joined.take(np.argsort(np.r_[np.flatnonzero(odd), np.flatnonzero(~odd)]))
+    for name in ("kind", "bounds", "area"):
+        assert_array_equal(getattr(back, name), getattr(regions, name))
+    i, j = np.divmod(np.arange(42 * 42), 42)
+    assert_array_equal(back.intersection_of(i, j), regions.intersection_of(i, j))
+
+
+def test_only_the_polygons_that_are_left_count_as_repaired() -> None:
+    bow_tie = polygon([(0, 0), (4, 4), (4, 0), (0, 4)])
+    regions = bow_tie.joined([polygon(rectangle(0, 0, 2, 2)), box(0, 0, 1, 1), bow_tie])
+    assert regions.n_repaired == 2
+    assert regions.take(np.array([1, 2, 3])).n_repaired == 1
+    assert regions.take(np.array([1, 2])).n_repaired == 0
+
+
+def test_no_regions_are_empty_columns() -> None:
+    none = Regions.of_boxes(np.empty((0, 4)))
+    assert len(none.joined([none])) == 0
+    assert len(none.intersection_of(np.empty(0, np.int64), np.empty(0, np.int64))) == 0
+
+
+_coordinate = st.one_of(
+    st.integers(-2, 9).map(float), st.floats(-3, 12), st.sampled_from([1e9, -1e9, 5e-324, 1e-9, 1 / 3, 3 + 1e-12])
+)
+_messy_ring = st.lists(st.tuples(_coordinate, _coordinate), max_size=7)
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(st.lists(_messy_ring, max_size=3), st.lists(_messy_ring, max_size=3), st.integers(0, 99))
+def test_messy_shapes_never_fail_and_share_at_most_the_smaller(a: list[Ring], b: list[Ring], seed: int) -> None:
+    sides = [point for ring in (*a, (0, 0)) if len(ring) for point in ring if isinstance(point, tuple)] or [(0.0, 0.0)]
+    low, high = np.min(sides, axis=0), np.max(sides, axis=0)
+    shapes = [polygon(*a), polygon(*b), box(*low, *high), mask(np.random.default_rng(seed).random((5, 8)) < 0.5)]
+    every = shapes[0].joined(shapes[1:])
+    i, j = np.divmod(np.arange(16), 4)
+    both = every.intersection_of(i, j).reshape(4, 4)
+    assert np.isfinite(every.area).all()
+    assert_array_equal(both, both.T)
+    assert (both >= 0).all()
+    assert (both <= np.minimum.outer(every.area, every.area)).all()
+    assert_array_equal(np.diag(both), every.area)

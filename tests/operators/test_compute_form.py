@@ -1,0 +1,117 @@
+"""The form offers the fields of one kind and the options that concern it."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+
+LABEL_TYPES = {
+    "boxes": fo.Detections,
+    "polygons": fo.Polylines,
+    "keypoints": fo.Keypoints,
+    "scene": fo.Classification,
+    "tags": fo.Classifications,
+    "segmentation": fo.Segmentation,
+}
+OPTIONS_OF_OBJECTS = {"iou", "classes", "missing", "method", "similarity"}
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_sample(fo.Sample(filepath="/images/0.jpg"))
+    for ending, label_type in LABEL_TYPES.items():
+        for name in ("alice", "bob"):
+            dataset.add_sample_field(f"{name}_{ending}", fo.EmbeddedDocumentField, embedded_doc_type=label_type)
+    for name in ("alice", "bob"):
+        dataset.add_sample_field(f"{name}_rating", fo.IntField)
+    return dataset
+
+
+@pytest.fixture
+def compute_form(operator, form, dataset):
+    return lambda **params: form(operator("compute_agreement"), dataset, **params)
+
+
+def _offered(inputs):
+    return {choice["value"] for choice in inputs["fields"]["view"]["choices"]}
+
+
+def test_fields_that_end_alike_are_chosen_as_it_opens(compute_form):
+    assert compute_form()["fields"]["default"] == ["alice_boxes", "bob_boxes"]
+
+
+def test_only_fields_that_can_be_compared_with_the_chosen_ones_are_offered(compute_form):
+    shapes = {"alice_boxes", "bob_boxes", "alice_polygons", "bob_polygons"}
+    assert _offered(compute_form(fields=["alice_polygons"])) == shapes
+    assert _offered(compute_form(fields=["alice_scene"])) == {"alice_scene", "bob_scene"}
+    everything = {f"{name}_{ending}" for name in ("alice", "bob") for ending in (*LABEL_TYPES, "rating")}
+    assert _offered(compute_form(fields=[])) == everything
+
+
+@pytest.mark.parametrize(
+    ("ending", "shown", "hidden"),
+    [
+        ("boxes", {*OPTIONS_OF_OBJECTS, "geometry", "crowd_attribute"}, {"sigmas", "level", "background", "rasterize"}),
+        ("polygons", {*OPTIONS_OF_OBJECTS, "rasterize", "line_tolerance"}, {"sigmas", "level", "background"}),
+        ("keypoints", {*OPTIONS_OF_OBJECTS, "sigmas"}, {"geometry", "crowd_attribute", "level"}),
+        ("scene", {"level", "categories"}, {*OPTIONS_OF_OBJECTS, "tolerance", "set_distance", "boundaries"}),
+        ("rating", {"level", "categories", "tolerance"}, {*OPTIONS_OF_OBJECTS, "set_distance"}),
+        ("tags", {"set_distance"}, {*OPTIONS_OF_OBJECTS, "level"}),
+        ("segmentation", {"background", "ignore_values", "boundaries"}, {*OPTIONS_OF_OBJECTS, "map_folder"}),
+    ],
+)
+def test_only_options_that_apply_are_shown(compute_form, ending, shown, hidden):
+    inputs = compute_form(fields=[f"alice_{ending}", f"bob_{ending}"], run_key="agreement")
+    assert shown <= set(inputs)
+    assert not hidden & set(inputs)
+    assert "problem" not in inputs
+
+
+def test_what_depends_on_another_choice_appears_with_it(compute_form):
+    masks = {"fields": ["alice_segmentation", "bob_segmentation"], "run_key": "agreement"}
+    assert "map_folder" in compute_form(**masks, disagreement_map=True)
+    assert "boundary_tolerance" in compute_form(**masks, boundaries=True)
+    assert "iou" not in compute_form(fields=["alice_boxes", "bob_boxes"], run_key="agreement", method="mutual_best")
+
+
+def test_every_choice_is_explained(compute_form):
+    for ending in (*LABEL_TYPES, "rating"):
+        for name, entry in compute_form(fields=[f"alice_{ending}", f"bob_{ending}"], run_key="agreement").items():
+            if name == "view_target":  # FiftyOne's own
+                continue
+            choices = (entry.get("view") or {}).get("choices") or []
+            if name != "fields":
+                assert all(choice["label"] and choice["label"] != choice["value"] for choice in choices)
+            assert entry["view"].get("label") or entry.get("label")
+
+
+def test_attributes_of_any_list_can_name_the_annotator(dataset, compute_form):
+    dataset.add_sample_field("alice_polygons.polylines.rater", fo.StringField)
+    inputs = compute_form(fields=["alice_polygons"], run_key="agreement")
+    assert inputs["annotator_attribute"]["type"]["values"] == ["rater"]
+    assert "annotator_attribute" not in compute_form(fields=["alice_scene"], run_key="agreement")
+
+
+def test_texts_of_the_form_become_the_options_they_stand_for():
+    from annotator_agreement.operators.option_inputs import given_options
+
+    params = {
+        "rasterize": "exact",
+        "sigmas": "default",
+        "background": "none",
+        "ignore_values": ["255", "#ff0000"],
+        "categories": ["bad", "1"],
+        "crowd_attribute": "None",
+        "map_folder": "",
+        "boundaries": False,
+    }
+    assert given_options(params) == {
+        "rasterize": None,
+        "sigmas": None,
+        "background": None,
+        "ignore_values": [255, "#ff0000"],
+        "categories": ["bad", 1],
+        "crowd_attribute": None,
+        "boundaries": False,
+    }
