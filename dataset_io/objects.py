@@ -21,14 +21,15 @@ from ..agreement.objects.tracks import NO_TRACK, Tracks
 from ..agreement.option_checks import value_name
 from ..agreement.report import RunFacts
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
-from ..metrics.geometry import Geometry
 from ..metrics.objects import Objects
-from ..metrics.regions import as_regions
+from .assignment import assigned_annotators
 from .checks import check_files, check_labels, check_sizes, unusable_labels_error
 from .family import LabelsRead, SampleScores
 from .geometry_readers import is_usable_box
 from .kinds import titles
 from .label_facts import has_crowd, is_crowd, with_masks
+from .object_columns import ObjectColumns
+from .positions import label_positions
 from .shape_readers import PolylineReader, sum_of_extents
 from .source import Source
 from .stored import StoredSample
@@ -126,7 +127,7 @@ class ObjectFamily:
             AgreementInputError: if geometry cannot be compared and the config does not say to leave it out
         """
         parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
-        joined = _Columns.concatenate(parts)
+        joined = ObjectColumns.concatenate(parts)
         known = joined.annotator >= 0
         n_unknown = np.zeros(len(rows), np.int64)
         if not known.all():
@@ -137,7 +138,8 @@ class ObjectFamily:
         if n_invalid.any():
             self._refuse_unless_skipped(joined, samples)
         joined = joined.sorted()
-        assigned, n_added = self._assigned(rows, samples, joined)
+        of_labels = (joined.sample, joined.annotator)
+        assigned, n_added = assigned_annotators(self.source, rows, samples, of_labels)
         tracks = None
         if self.source.on_frames:
             tracks = Tracks(np.array([row["video"] for row in rows], np.int64), joined.track)
@@ -165,34 +167,7 @@ class ObjectFamily:
             label_ids=[labels.label_ids[k] for k in np.flatnonzero(rows).tolist()],
         )
 
-    def _assigned(
-        self, rows: list[dict[str, Any]], samples: list[StoredSample], columns: _Columns
-    ) -> tuple[BoolArray, IntArray]:
-        """Who was assigned to every sample, ``(S, R)``, and of how many of them only their labels tell, ``(S,)``."""
-        source = self.source
-        none_added = np.zeros(len(samples), np.int64)
-        assigned = np.zeros((len(samples), len(source.annotators)), np.bool_)
-        if not source.config.attribute_mode:
-            for field, annotator in enumerate(source.field_annotator):
-                assigned[:, annotator] = [sample.label_ids[field] is not None for sample in samples]
-            if source.on_frames:
-                _assign_whole_videos(assigned, rows, source.field_annotator)
-            return assigned, none_added
-        if source.config.assigned_field is None:
-            has_list = [sample.label_ids[0] is not None for sample in samples]
-            assigned[has_list] = True
-            return assigned, none_added
-        for k, row in enumerate(rows):
-            listed = row.get("assigned")
-            for name in listed if isinstance(listed, list) else [listed]:
-                number = self._number.get(value_name(name))
-                if name is not None and number is not None:
-                    assigned[k, number] = True
-        n_listed = assigned.sum(axis=1)
-        assigned[columns.sample, columns.annotator] = True
-        return assigned, assigned.sum(axis=1) - n_listed
-
-    def _field_columns(self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int) -> _Columns:
+    def _field_columns(self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int) -> ObjectColumns:
         reader = self.source.kinds[field].geometry
         ids = [row[f"id{field}"] or () for row in rows]
         counts = np.array([len(entry) for entry in ids], np.int64)
@@ -218,12 +193,16 @@ class ObjectFamily:
         if self.source.on_frames:
             indexes = (index if is_track(index) else NO_TRACK for index in values("index"))
             track = np.fromiter(indexes, np.int64, n)
-        return _Columns(
+        if self.source.is_view:
+            position = label_positions(ids, [stored.label_ids[field] for stored in samples])
+        else:
+            position = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+        return ObjectColumns(
             sample=sample,
             annotator=annotator,
             category=np.fromiter(map(self.codes.__getitem__, values("label")), np.int64, n),
             field=np.full(n, field),
-            position=self._positions(ids, counts, samples, field),
+            position=position,
             geometry=geometry,
             usable=usable,
             crowd=crowd,
@@ -232,34 +211,12 @@ class ObjectFamily:
             origin=np.arange(n),
         )
 
-    def _positions(
-        self, shown: list[Sequence[ObjectId]], counts: IntArray, samples: list[StoredSample], field: int
-    ) -> IntArray:
-        """Index of every label in the list in the database."""
-        if not self.source.is_view:
-            starts = np.cumsum(counts) - counts
-            return np.arange(int(counts.sum())) - np.repeat(starts, counts)
-        positions: list[int] = []
-        for ids, sample in zip(shown, samples, strict=True):
-            stored = sample.label_ids[field] or []
-            if list(ids) == stored:
-                positions.extend(range(len(stored)))
-            else:
-                places: dict[ObjectId, list[int]] = {}
-                for k in reversed(range(len(stored))):
-                    places.setdefault(stored[k], []).append(k)
-                # an id that stands twice in a list is taken in its order
-                positions.extend(
-                    places[label_id].pop() if len(places[label_id]) > 1 else places[label_id][0] for label_id in ids
-                )
-        return np.array(positions, np.int64)
-
     def _sizes(self, rows: list[dict[str, Any]]) -> FloatArray:
         """Width and height of every image in pixels, ``(S, 2)``; of images without a label any."""
         sizes = [row["size"] for row in rows]
         return np.array([[width or 1, height or 1] for width, height in sizes], np.float64).reshape(-1, 2)
 
-    def _refuse_unless_skipped(self, columns: _Columns, samples: list[StoredSample]) -> None:
+    def _refuse_unless_skipped(self, columns: ObjectColumns, samples: list[StoredSample]) -> None:
         if self.source.config.invalid == "error":
             unusable = ~columns.usable
             fields = set(columns.field[unusable].tolist())
@@ -349,94 +306,9 @@ class ObjectFamily:
                     known.append(tuple(f"{path}.{position}.{suffix}" for suffix in self._label_suffixes))
 
 
-@dataclass(frozen=True, slots=True)
-class _Columns:
-    """Labels as columns; ``origin`` says where a row's id stands in ``label_ids``, which is never reordered."""
-
-    sample: IntArray
-    annotator: IntArray
-    category: IntArray
-    field: IntArray
-    position: IntArray
-    geometry: Geometry
-    usable: BoolArray
-    crowd: BoolArray
-    track: IntArray
-    label_ids: list[ObjectId]
-    origin: IntArray
-
-    def rows(self, chosen: IntArray | BoolArray) -> _Columns:
-        """The chosen rows."""
-        return _Columns(
-            self.sample[chosen],
-            self.annotator[chosen],
-            self.category[chosen],
-            self.field[chosen],
-            self.position[chosen],
-            self.geometry.take(chosen),
-            self.usable[chosen],
-            self.crowd[chosen],
-            self.track[chosen],
-            self.label_ids,
-            self.origin[chosen],
-        )
-
-    @classmethod
-    def concatenate(cls, parts: Sequence[_Columns]) -> _Columns:
-        """The rows of all parts."""
-        offsets = np.cumsum([0, *(len(part.label_ids) for part in parts)])
-
-        def column(name: str) -> Any:
-            return np.concatenate([getattr(part, name) for part in parts])
-
-        return cls(
-            *(column(name) for name in ("sample", "annotator", "category", "field", "position")),
-            geometry=_joined([part.geometry for part in parts]),
-            usable=column("usable"),
-            crowd=column("crowd"),
-            track=column("track"),
-            label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
-            origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
-        )
-
-    def sorted(self) -> _Columns:
-        """The usable rows by sample, annotator and label id, which is the order that breaks ties."""
-        usable = self if self.usable.all() else self.rows(self.usable)
-        ids = np.frombuffer(b"".join([label_id.binary for label_id in self.label_ids]), dtype=">u4").reshape(-1, 3)
-        ids = ids.astype(np.int64)[usable.origin]
-        high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
-        block = usable.sample * (int(usable.annotator.max(initial=0)) + 1) + usable.annotator
-        order = np.argsort(block, kind="stable")
-        before, after = order[:-1], order[1:]
-        ascending = (high[before] < high[after]) | ((high[before] == high[after]) & (low[before] <= low[after]))
-        if not (ascending | (block[before] != block[after])).all():
-            order = np.lexsort((usable.position, usable.field, low, high, block))
-        return usable.rows(order)
-
-
 def is_track(index: object) -> bool:
     """Whether a label's ``index`` is the number of a track."""
     return isinstance(index, int) and not isinstance(index, bool)
-
-
-def _assign_whole_videos(assigned: BoolArray, rows: list[dict[str, Any]], field_annotator: Sequence[int]) -> None:
-    """Assign everybody who labelled a video to those of its frames on which anybody has a label list.
-
-    Importers write label lists only on frames on which something was drawn, so that nothing else tells a frame that an
-    annotator left empty from one that they were never asked to label.
-    """
-    looked_at = assigned.any(axis=1)
-    for k in np.flatnonzero(looked_at).tolist():
-        labelled = rows[k]["labelled"]
-        if labelled is not None:
-            assigned[k, np.asarray(field_annotator)[labelled]] = True
-
-
-def _joined(geometries: list[Any]) -> Any:
-    """The geometry of several fields; boxes and shapes as regions."""
-    if len({type(geometry) for geometry in geometries}) > 1:
-        geometries = [as_regions(geometry) for geometry in geometries]
-    return geometries[0].joined(geometries[1:])
 
 
 def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: Agreement) -> tuple[list[Any], ...]:
