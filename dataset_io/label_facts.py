@@ -3,38 +3,55 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 from .geometry_readers import BoxReader
-from .kinds import LabelKind
 from .shape_readers import InstanceMaskReader
 from .source import Source
 
 _HAS_MASK = {"$or": [{"mask": {"$ne": None}}, {"mask_path": {"$ne": None}}]}
 
 
-def with_masks(source: Source) -> Source:
-    """The source, in which detections are read with their masks where there are masks that are to be compared."""
-    geometry = source.config.geometry
+@dataclass(frozen=True, slots=True)
+class LabelFacts:
+    """What is found among the labels of a source.
 
-    def kind_of(field: int, kind: LabelKind) -> LabelKind:
-        if not isinstance(kind.geometry, BoxReader) or geometry == "box":
-            return kind
-        if geometry == "shape" or _any_label(source, field, _HAS_MASK):
-            return dataclasses.replace(kind, geometry=InstanceMaskReader())
-        return kind
+    Attributes:
+        masks: fields, by number, with instance masks that are to be compared
+        crowd: whether any label is marked as a crowd region
+    """
 
-    return dataclasses.replace(source, kinds=tuple(kind_of(field, kind) for field, kind in enumerate(source.kinds)))
+    masks: frozenset[int]
+    crowd: bool
 
 
-def has_crowd(source: Source) -> bool:
-    """Whether any label is marked as a crowd region."""
-    name = source.config.crowd_attribute
-    if name is None:
-        return False
-    marked = {"$nin": [None, False, 0]}
-    condition = {"$or": [{name: marked}, {f"attributes.{name}.value": marked}]}
-    return any(_any_label(source, field, condition) for field in range(len(source.kinds)))
+def label_facts(source: Source) -> LabelFacts:
+    """Look for masks and crowd regions: once for all, and, only where there are any, for each."""
+    config = source.config
+    fields = range(len(source.kinds))
+    boxed = [field for field in fields if isinstance(source.kinds[field].geometry, BoxReader)]
+    masks = [(field, _HAS_MASK) for field in boxed if config.geometry == "auto"]
+    crowd: list[tuple[int, dict[str, Any]]] = []
+    if config.crowd_attribute is not None:
+        marked = {"$nin": [None, False, 0]}
+        names = (config.crowd_attribute, f"attributes.{config.crowd_attribute}.value")
+        crowd = [(field, {"$or": [{name: marked} for name in names]}) for field in fields]
+    shaped = frozenset(boxed) if config.geometry == "shape" else frozenset[int]()
+    if not _any_label(source, [*masks, *crowd]):
+        return LabelFacts(shaped, crowd=False)
+    found = frozenset(field for field, condition in masks if _any_label(source, [(field, condition)]))
+    return LabelFacts(shaped | found, _any_label(source, crowd))
+
+
+def with_masks(source: Source, facts: LabelFacts) -> Source:
+    """The source, in which the detections of some fields are read with their masks."""
+    kinds = [
+        dataclasses.replace(kind, geometry=InstanceMaskReader()) if field in facts.masks else kind
+        for field, kind in enumerate(source.kinds)
+    ]
+    return dataclasses.replace(source, kinds=tuple(kinds))
 
 
 def is_crowd(value: object) -> bool:
@@ -42,6 +59,10 @@ def is_crowd(value: object) -> bool:
     return bool(value) and str(value).lower() not in ("0", "false", "no")
 
 
-def _any_label(source: Source, field: int, condition: dict[str, Any]) -> bool:
-    found = source.aggregate([{"$match": {source.label_paths[field]: {"$elemMatch": condition}}}, {"$limit": 1}])
+def _any_label(source: Source, wanted: Iterable[tuple[int, dict[str, Any]]]) -> bool:
+    """Whether any label of a field meets the condition for that field."""
+    conditions = [{source.label_paths[field]: {"$elemMatch": condition}} for field, condition in wanted]
+    if not conditions:
+        return False
+    found = source.aggregate([{"$match": {"$or": conditions}}, {"$project": {"_id": True}}, {"$limit": 1}])
     return any(True for _ in found)

@@ -27,7 +27,7 @@ from .checks import check_files, check_labels, check_sizes, unusable_labels_erro
 from .family import LabelsRead, SampleScores
 from .geometry_readers import is_usable_box
 from .kinds import titles
-from .label_facts import has_crowd, is_crowd, with_masks
+from .label_facts import is_crowd, label_facts, with_masks
 from .object_columns import ObjectColumns
 from .positions import label_positions
 from .shape_readers import PolylineReader, sum_of_extents
@@ -59,14 +59,15 @@ class ObjectFamily:
     """Detections and other labels that stand for physical objects."""
 
     def __init__(self, source: Source) -> None:
-        self.source = source = with_masks(source)
+        facts = label_facts(source)
+        self.source = source = with_masks(source, facts)
         self.codes = ClassCodes()
         self._number = {name: k for k, name in enumerate(source.annotators)}
         self._sample_paths = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.sample]
         self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
-        self._crowd_attribute = source.config.crowd_attribute if has_crowd(source) else None
+        self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
         self._in_pixels = any(kind.geometry.needs_size(source.config) for kind in source.kinds)
 
     # ---- reading ----
