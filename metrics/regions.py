@@ -113,7 +113,7 @@ class Regions:
         return find_overlaps(objects, self.area, self.intersection_of)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """What the objects of two index columns share, row by row; shape ``(P,)``, symmetric."""
+        """What the objects of two index columns share, row by row; shape ``(P,)``, symmetric but for rounding."""
         shared = np.zeros(len(i))
         reach = np.where(self.kind == LINE, 0.0 if self.lines is None else self.lines.tolerance_px, 0.0)
         gap = np.maximum(self.bounds[i, :2], self.bounds[j, :2]) - np.minimum(self.bounds[i, 2:], self.bounds[j, 2:])

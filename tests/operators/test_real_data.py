@@ -58,6 +58,45 @@ def test_lvis_gives_the_verified_alphas(operator, lvis, empty, undefined, classe
     assert sum(ids) == LVIS_UNITS[classes][0]
 
 
+@pytest.fixture(scope="module")
+def lvis_polygons(private_fiftyone):
+    from tests.conftest import SHARED_DATA
+
+    path = SHARED_DATA / LVIS
+    if not path.exists():
+        pytest.skip(f"needs the test data in {path}")
+    coco = json.loads(path.read_text())
+    categories = {category["id"]: category["name"] for category in coco["categories"]}
+    dataset = fo.Dataset(f"lvis-polygons-{os.getpid()}", persistent=True)
+    samples = {image["id"]: fo.Sample(filepath=f"/lvis/{image['file_name']}") for image in coco["images"]}
+    labels = {(image["id"], rater): [] for image in coco["images"] for rater in image["rater_list"]}
+    sizes = {image["id"]: (image["width"], image["height"]) for image in coco["images"]}
+    for entry in coco["annotations"]:
+        width, height = sizes[entry["image_id"]]
+        rings = [
+            [(x / width, y / height) for x, y in zip(part[::2], part[1::2], strict=True)]
+            for part in entry["segmentation"]
+        ]
+        labels[entry["image_id"], entry["rater_id"]].append(
+            fo.Polyline(label=categories[entry["category_id"]], points=rings, closed=True, filled=True)
+        )
+    for (image_id, rater), polylines in labels.items():
+        samples[image_id][rater] = fo.Polylines(polylines=polylines)
+    dataset.add_samples(list(samples.values()))
+    yield dataset, sorted({rater for _, rater in labels})
+    dataset.delete()
+
+
+def test_lvis_polygons_give_the_verified_alphas(operator, lvis_polygons):
+    dataset, raters = lvis_polygons
+    report = operator("compute_agreement")(dataset, raters, classes="ignore", empty="agree", undefined="one")
+    assert (report.n_samples, report.n_rated, report.n_objects, report.run.n_invalid) == (200, 200, 3521, 0)
+    assert report.alpha.mean == pytest.approx(0.690256, abs=5e-7)
+    assert report.alpha.pooled == pytest.approx(0.639900, abs=5e-7)
+    assert report.alpha.n_defined == 200
+    assert report.n_inexact_components == 0
+
+
 #: file, image → units as columns of annotation ids (-1: missed), and alpha as a fraction
 SOURCE_DOCUMENT = [
     ("fruits", "apple_banana.jpg", [[1, 2, 3, -1], [6, 5, 4, -1], [9, -1, 8, 7]], (1, 45)),
