@@ -89,6 +89,16 @@ UNREADABLE = [
     ("cut off", zlib.compress(PLAIN[:-1]), "cannot reshape array of size 14"),
     ("too long", zlib.compress(PLAIN + b"\x01"), "cannot reshape array of size 16"),
     ("cut off before it was compressed", serialize_numpy_array(PIXELS)[:-9], "as FiftyOne stores arrays"),
+    (
+        "open bracket",
+        zlib.compress(PLAIN.replace(b"5), }", b"5 , }")),
+        "A mask must be stored as FiftyOne stores arrays",
+    ),
+    (
+        "no type",
+        zlib.compress(PLAIN.replace(b"|u1", b"<08")),
+        "A mask must be stored as FiftyOne stores arrays",
+    ),
     ("text", "a mask", "A mask must be stored as FiftyOne stores arrays"),
     ("one dimension", serialize_numpy_array(PIXELS[0]), "A mask must have two dimensions, got 1"),
     ("no dimension", serialize_numpy_array(np.array(1)), "A mask must have two dimensions, got 0"),
