@@ -22,6 +22,9 @@ _FAMILIES: dict[str, Callable[[Any], list[str]]] = {
     "pixels": pixel_markdown,
 }
 
+#: what is disputed in a sample, by family; a rating is one a sample
+_DISPUTED = {"objects": "Disputed objects", "tags": "Disputed tags", "pixels": "Disputed classes"}
+
 
 def report_markdown(report: AgreementReport) -> str:
     """The report's main numbers as Markdown."""
@@ -40,16 +43,17 @@ def report_markdown(report: AgreementReport) -> str:
         *_FAMILIES[report.family](report),
     ]
     if report.worst_samples:
+        disputed = [_DISPUTED[report.family]] if report.family in _DISPUTED else []
         lines += [
             "",
             "**Where to look first**",
             "",
             *markdown_table(
-                ["Score", "Disputed objects", "Sample", "File"],
+                ["Score", *disputed, "Sample", "File"],
                 [
                     [
                         shown_number(entry["score"]),
-                        f"{entry['n_disputed']} of {entry['n_units']}",
+                        *(f"{entry['n_disputed']} of {entry['n_units']}" for _ in disputed),
                         f"`{entry['id']}`",
                         (entry["filepath"] or "-").rsplit("/", 1)[-1]
                         + (f", frame {entry['frame_number']}" if "frame_number" in entry else ""),

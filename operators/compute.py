@@ -42,7 +42,7 @@ class ComputeAgreement(foo.Operator):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         samples = target_of(ctx)
-        options = {"run_key": free_run_key(ctx.dataset), **options_of(ctx.params)}
+        options = {"run_key": free_run_key(ctx.dataset), **options_of(ctx.params, ctx.dataset)}
         progress = fo.report_progress(lambda bar: ctx.set_progress(progress=bar.progress, label="Samples"), dt=1.0)
         report = compute_agreement(samples, **options, progress=progress)
         if not ctx.delegated:

@@ -26,14 +26,19 @@ _LABEL_ATTRIBUTES = {
 _MOST_DEFAULT_FIELDS = 10
 
 
-def options_of(params: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of :func:`compute_agreement` that a form or a caller gave."""
-    options = given_options(params)
+def options_of(params: dict[str, Any], dataset: fo.Dataset) -> dict[str, Any]:
+    """The arguments of :func:`compute_agreement` that a form or a caller gave.
+
+    The form of the App keeps what was entered before other fields were chosen; options that do not concern these are
+    left out.
+    """
+    fields = params.get("fields") or []
+    fields = [fields] if isinstance(fields, str) else list(fields)
+    candidates = comparable_fields(dataset)
+    options = given_options(params, [candidates[name] for name in fields if name in candidates])
     for name in ("run_key", "overwrite", "annotators", "annotator_attribute", "assigned_field"):
         if params.get(name) not in (None, "", []):
             options[name] = params[name]
-    fields = params.get("fields") or []
-    fields = [fields] if isinstance(fields, str) else list(fields)
     if len(fields) != 1:
         options.pop("annotator_attribute", None)
         options.pop("assigned_field", None)
@@ -52,16 +57,15 @@ def compute_form(ctx: foo.ExecutionContext) -> types.Property:
         inputs.view("nothing_to_compare", warning).invalid = True
         return types.Property(inputs, view=prompt)
     fields = _fields_input(inputs, ctx, candidates)
-    kind = next((candidates[name] for name in fields if name in candidates), None)
-    if kind is not None and len(fields) == 1 and kind.list_name is not None:
-        _attribute_inputs(inputs, ctx, kind.label_path(fields[0]))
+    kinds = [candidates[name] for name in fields if name in candidates]
+    if len(fields) == 1 and kinds and kinds[0].list_name is not None:
+        _attribute_inputs(inputs, ctx, kinds[0].label_path(fields[0]))
     default_key = _run_key_inputs(inputs, dataset)
     problem = _problem(ctx, fields, default_key)
     if problem is not None:
         shown = inputs.view("problem", types.Error(label=problem))
         shown.invalid, shown.error_message = True, problem
-    if kind is not None:
-        add_option_inputs(inputs, ctx, kind)
+    add_option_inputs(inputs, ctx, kinds)
     return types.Property(inputs, view=prompt)
 
 
@@ -113,37 +117,44 @@ def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: d
 
 def default_fields(candidates: dict[str, LabelKind]) -> list[str]:
     """The fields that are chosen as the form opens: comparable ones whose names end alike after the first underscore
-    (``alice_boxes``, ``bob_boxes``), or have none; else all of the first kind, unless there are many."""
+    (``alice_boxes``, ``bob_boxes``), or have none; else all of the first kind that has several; none if they are many.
+    Plain fields, which may hold anything, are chosen only where there are no labels."""
+    labels = {name: kind for name, kind in candidates.items() if kind.is_label}
     groups: dict[tuple[str, str], list[str]] = {}
     kinds: dict[str, list[str]] = {}
-    for name, kind in candidates.items():
+    for name, kind in (labels or candidates).items():
         groups.setdefault((kind.title, name.partition("_")[2]), []).append(name)
         kinds.setdefault(kind.comparable, []).append(name)
-    of_one_ending = next((fields for fields in groups.values() if len(fields) > 1), None)
-    chosen = of_one_ending or next(iter(kinds.values()))
+    several = (fields for fields in (*groups.values(), *kinds.values()) if len(fields) > 1)
+    chosen = next(several, next(iter(kinds.values())))
     return chosen if len(chosen) <= _MOST_DEFAULT_FIELDS else []
 
 
 def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, label_path: str) -> None:
     attributes, sample_fields = _attribute_choices(ctx.dataset, label_path)
-    inputs.enum(
+    choices = types.AutocompleteView()
+    for name in attributes:
+        choices.add_choice(name, label=name)
+    inputs.str(  # not an enumeration: FiftyOne declares attributes only when asked to
         "annotator_attribute",
-        attributes,
         label="Attribute with the annotator",
-        description="Attribute of the labels that names their annotator",
-        view=types.AutocompleteView(),
+        description="Attribute of the labels that names their annotator; one that is not declared can be typed",
+        view=choices,
     )
-    inputs.enum(
-        "assigned_field",
-        sample_fields,
-        label="Field with the assigned annotators",
-        description="Optional; without it everybody is taken to be assigned to every sample that has a label list",
-        view=types.AutocompleteView(),
-    )
+    if sample_fields:
+        inputs.enum(
+            "assigned_field",
+            sample_fields,
+            label="Field with the assigned annotators",
+            description="Optional; without it everybody is taken to be assigned to every sample that has a label list",
+            view=types.AutocompleteView(),
+        )
 
 
 def _attribute_choices(dataset: fo.Dataset, label_path: str) -> tuple[list[str], list[str]]:
-    schema = all_fields(dataset)
+    """Attributes and sample fields that users have; what our own runs wrote names no annotators."""
+    fields = all_fields(dataset).items()
+    schema = {path: declared for path, declared in fields if names.RUN_METHOD not in (declared.info or {})}
     prefix = f"{label_path}."
     attributes = [path.removeprefix(prefix) for path in schema if path.startswith(prefix)]
     simple = [name for name in attributes if "." not in name and name not in _LABEL_ATTRIBUTES]
@@ -180,11 +191,13 @@ def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> str:
 
 def _problem(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> str | None:
     """What is wrong with the input, as far as the schema tells."""
-    options = {"run_key": default_key, **options_of({**ctx.params, "fields": fields})}
+    options = {"run_key": default_key, **options_of({**ctx.params, "fields": fields}, ctx.dataset)}
     overwrite = options.pop("overwrite", False)
     try:
         samples = target_of(ctx)
         check_samples(samples)
+        if not fields:
+            raise AgreementInputError("Choose the label fields of at least 2 annotators")
         if len(fields) == 1 and "annotator_attribute" not in options:
             raise AgreementInputError(
                 "Choose a second field, or the attribute of the labels that names their annotator"

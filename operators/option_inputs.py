@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -112,7 +112,7 @@ class Text:
 
     def value(self, given: Any) -> Any:
         """The text, as a number where it is one; None for ``none``."""
-        return None if isinstance(given, str) and given.lower() == "none" else _number_if_one(given)
+        return None if isinstance(given, str) and given.strip().lower() == "none" else _number_if_one(given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +154,8 @@ class Switch:
 
 
 def _number_if_one(value: Any) -> Any:
-    return int(value) if isinstance(value, str) and re.fullmatch(r"\d+", value) else value
+    text = value.strip() if isinstance(value, str) else value
+    return int(text) if isinstance(text, str) and re.fullmatch(r"\d+", text) else text
 
 
 def _objects(kind: LabelKind, params: Mapping[str, Any]) -> bool:
@@ -181,6 +182,10 @@ def _classes(kind: LabelKind, params: Mapping[str, Any]) -> bool:
     return kind.comparable in ("classes", "numbers")
 
 
+def _names(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.comparable == "classes"
+
+
 def _numbers(kind: LabelKind, params: Mapping[str, Any]) -> bool:
     return kind.comparable == "numbers"
 
@@ -198,7 +203,7 @@ def _boundaries(kind: LabelKind, params: Mapping[str, Any]) -> bool:
 
 
 def _map(kind: LabelKind, params: Mapping[str, Any]) -> bool:
-    return kind.family == "pixels" and bool(params.get("disagreement_map"))
+    return kind.family == "pixels" and bool(params.get("disagreement_map", params.get("map_folder")))
 
 
 def _can_be_empty(kind: LabelKind, params: Mapping[str, Any]) -> bool:
@@ -270,13 +275,23 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
         "level",
         "Level of measurement",
         {
-            "auto": "From the type: numbers are on a scale of equal steps, all else are names",
+            "auto": "Ordinal where classes are listed below, else nominal",
+            "nominal": "Nominal: names without an order",
+            "ordinal": "Ordinal: an order, but no distances; needs the list of classes",
+        },
+        _names,
+    ),
+    Choice(
+        "level",
+        "Level of measurement",
+        {
+            "auto": "Ordinal where classes are listed below, else interval",
             "nominal": "Nominal: names without an order",
             "ordinal": "Ordinal: an order, but no distances",
             "interval": "Interval: equal steps, no natural zero",
             "ratio": "Ratio: equal steps and a natural zero",
         },
-        _classes,
+        _numbers,
     ),
     Texts("categories", "Classes in ascending order", "Only for classes that have an order: all of them", _classes),
     Number("tolerance", "Tolerance", "Numbers that differ by at most this agree", 0.0, _numbers),
@@ -332,7 +347,10 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
     Choice(
         "similarity",
         "Similarity",
-        {"iou": "IoU: shared area / joint area", "dice": "Dice: 2 x shared area / sum of areas"},
+        {
+            "iou": "IoU: shared extent / joint extent (of keypoints OKS)",
+            "dice": "Dice: 2 x shared extent / sum of both extents",
+        },
         _objects,
     ),
     Text(
@@ -340,7 +358,7 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
         "Attribute of crowd regions",
         "Labels on which this attribute is true are crowd regions, which are not matched; none: there are none",
         "iscrowd",
-        _shapes,
+        _objects,
     ),
     Choice(
         "invalid",
@@ -351,17 +369,17 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
 )
 
 
-def add_option_inputs(inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
-    """Add the inputs of the options that concern a label type."""
+def add_option_inputs(inputs: types.Object, ctx: foo.ExecutionContext, kinds: Sequence[LabelKind]) -> None:
+    """Add the inputs of the options that concern any of some label types."""
     for option in OPTION_INPUTS:
-        if option.applies(kind, ctx.params):
-            option.add(inputs, ctx, kind)
+        if any(option.applies(kind, ctx.params) for kind in kinds):
+            option.add(inputs, ctx, kinds[0])
 
 
-def given_options(params: Mapping[str, Any]) -> dict[str, Any]:
-    """The options that a form or a caller gave."""
+def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind]) -> dict[str, Any]:
+    """The options that a form or a caller gave, and that concern any of some label types."""
     return {
         option.name: option.value(params[option.name])
         for option in OPTION_INPUTS
-        if params.get(option.name) not in (None, "", [])
+        if params.get(option.name) not in (None, "", []) and any(option.applies(kind, params) for kind in kinds)
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fiftyone as fo
 import fiftyone.operators as foo
+import numpy as np
 import pytest
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -31,7 +32,7 @@ def test_attribute_mode_is_offered_when_one_field_is_chosen(compute, make_datase
     dataset.add_sample_field("raters", fo.ListField, subfield=fo.StringField)
     assert "annotator_attribute" not in form(compute, dataset, fields=ANNOTATORS, run_key="agreement")
     inputs = form(compute, dataset, fields=["alice"], run_key="agreement")
-    assert inputs["annotator_attribute"]["type"]["values"] == ["rater"]
+    assert [choice["value"] for choice in inputs["annotator_attribute"]["view"]["choices"]] == ["rater"]
     assert inputs["assigned_field"]["type"]["values"] == ["raters"]
     assert inputs["problem"]["invalid"]
     filled = form(compute, dataset, fields=["alice"], run_key="agreement", annotator_attribute="rater")
@@ -41,7 +42,7 @@ def test_attribute_mode_is_offered_when_one_field_is_chosen(compute, make_datase
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"fields": []}, "needs at least 2 annotators"),
+        ({"fields": []}, "Choose the label fields of at least 2 annotators"),
         ({"fields": ["alice"]}, "Choose a second field, or the attribute"),
         ({"run_key": "label"}, "`label` is a field of Detection"),
         ({"run_key": "Not a key"}, "must be lower-case letters"),
@@ -123,6 +124,86 @@ def test_an_error_of_the_input_reaches_the_user(compute, make_dataset):
     dataset = make_dataset()
     with pytest.raises(Exception, match="Choose a second field, or the attribute"):
         foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": ["alice"]}})
+
+
+def _label(ending):
+    triangle = [(0.1, 0.1), (0.9, 0.1), (0.1, 0.9)]
+    mask = np.zeros((20, 40), np.uint8)
+    mask[5:10, 10:30] = 3
+    return {
+        "boxes": fo.Detections(detections=[fo.Detection(label="a", bounding_box=[0.1, 0.1, 0.5, 0.5])]),
+        "masks": fo.Detections(
+            detections=[fo.Detection(label="a", bounding_box=[0.1, 0.1, 0.5, 0.5], mask=np.ones((8, 9), bool))]
+        ),
+        "polygons": fo.Polylines(polylines=[fo.Polyline(label="a", points=[triangle], closed=True, filled=True)]),
+        "keypoints": fo.Keypoints(keypoints=[fo.Keypoint(label="a", points=triangle)]),
+        "scene": fo.Classification(label="a"),
+        "tags": fo.Classifications(classifications=[fo.Classification(label="a")]),
+        "grade": fo.Regression(value=2.5),
+        "rating": 3,
+        "word": "a",
+        "blurred": True,
+        "segmentation": fo.Segmentation(mask=mask),
+    }[ending]
+
+
+@pytest.fixture
+def make_labelled(make_dataset):
+    def make(ending):
+        dataset = make_dataset({})
+        metadata = fo.ImageMetadata(width=40, height=20)
+        labels = {f"{name}_{ending}": _label(ending) for name in ("alice", "bob")}
+        dataset.add_sample(fo.Sample(filepath="/images/0.jpg", metadata=metadata, **labels))
+        return dataset, list(labels)
+
+    return make
+
+
+#: label type -> what the result says is disputed in the worst samples; a rating is one a sample
+DISPUTED = {
+    **dict.fromkeys(("boxes", "masks", "polygons", "keypoints"), "| Score | Disputed objects |"),
+    **dict.fromkeys(("scene", "grade", "rating", "word", "blurred"), "| Score | Sample |"),
+    "tags": "| Score | Disputed tags |",
+    "segmentation": "| Score | Disputed classes |",
+}
+
+
+@pytest.mark.parametrize("ending", DISPUTED)
+def test_every_label_type_is_computed_by_uri(compute, make_labelled, ending):
+    dataset, fields = make_labelled(ending)
+    other = dataset.first().copy()
+    other.filepath = "/images/1.jpg"
+    if ending in ("grade", "rating", "word", "scene", "blurred"):
+        other[fields[1]] = {"grade": fo.Regression(value=9.0), "rating": 5, "word": "b", "blurred": False}.get(
+            ending, fo.Classification(label="b")
+        )
+    elif ending == "segmentation":
+        other[fields[1]] = fo.Segmentation(mask=np.zeros((20, 40), np.uint8))
+    else:
+        other[fields[1]] = type(other[fields[1]])()
+    dataset.add_sample(other)
+    result = foo.execute_operator(compute.uri, {"dataset": dataset, "params": {"fields": fields}}).result
+    assert result["score"] == 0.5
+    assert result["worst_samples"] == [other.id]
+    assert DISPUTED[ending] in result["summary"]
+    dataset.reload()
+    assert dataset.values("agreement_score") == [1.0, 0.0]
+
+
+def test_semantic_masks_are_computed_delegated(compute, make_labelled):
+    from fiftyone.operators.delegated import DelegatedOperationService
+
+    dataset, fields = make_labelled("segmentation")
+    request = {"dataset": dataset, "params": {"fields": fields, "run_key": "later", "disagreement_map": True}}
+    foo.execute_operator(compute.uri, request, request_delegation=True)
+    service = DelegatedOperationService()
+    document = next(entry for entry in service.list_operations(operator=compute.uri) if entry.run_state == "queued")
+    service.execute_operation(document)
+    assert service.get(document.id).run_state == "completed"
+    dataset.reload()
+    sample = dataset.first()
+    assert sample.later_score == 1.0
+    assert sample.later_map.map.max() == 0
 
 
 def test_a_delegated_run_reports_its_progress(compute, make_dataset, monkeypatch):

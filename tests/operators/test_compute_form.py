@@ -33,6 +33,10 @@ def compute_form(operator, form, dataset):
     return lambda **params: form(operator("compute_agreement"), dataset, **params)
 
 
+def _attributes(inputs):
+    return [choice["value"] for choice in inputs["annotator_attribute"]["view"]["choices"]]
+
+
 def _offered(inputs):
     return {choice["value"] for choice in inputs["fields"]["view"]["choices"]}
 
@@ -54,7 +58,7 @@ def test_only_fields_that_can_be_compared_with_the_chosen_ones_are_offered(compu
     [
         ("boxes", {*OPTIONS_OF_OBJECTS, "geometry", "crowd_attribute"}, {"sigmas", "level", "background", "rasterize"}),
         ("polygons", {*OPTIONS_OF_OBJECTS, "rasterize", "line_tolerance"}, {"sigmas", "level", "background"}),
-        ("keypoints", {*OPTIONS_OF_OBJECTS, "sigmas"}, {"geometry", "crowd_attribute", "level"}),
+        ("keypoints", {*OPTIONS_OF_OBJECTS, "sigmas", "crowd_attribute"}, {"geometry", "level"}),
         ("scene", {"level", "categories"}, {*OPTIONS_OF_OBJECTS, "tolerance", "set_distance", "boundaries"}),
         ("rating", {"level", "categories", "tolerance"}, {*OPTIONS_OF_OBJECTS, "set_distance"}),
         ("tags", {"set_distance"}, {*OPTIONS_OF_OBJECTS, "level"}),
@@ -89,24 +93,26 @@ def test_every_choice_is_explained(compute_form):
 def test_attributes_of_any_list_can_name_the_annotator(dataset, compute_form):
     dataset.add_sample_field("alice_polygons.polylines.rater", fo.StringField)
     inputs = compute_form(fields=["alice_polygons"], run_key="agreement")
-    assert inputs["annotator_attribute"]["type"]["values"] == ["rater"]
+    assert _attributes(inputs) == ["rater"]
     assert "annotator_attribute" not in compute_form(fields=["alice_scene"], run_key="agreement")
 
 
 def test_texts_of_the_form_become_the_options_they_stand_for():
+    from annotator_agreement.dataset_io.kinds import KINDS
     from annotator_agreement.operators.option_inputs import given_options
 
     params = {
         "rasterize": "exact",
         "sigmas": "default",
-        "background": "none",
-        "ignore_values": ["255", "#ff0000"],
+        "background": " None",
+        "ignore_values": [" 255", "#ff0000"],
         "categories": ["bad", "1"],
         "crowd_attribute": "None",
         "map_folder": "",
         "boundaries": False,
     }
-    assert given_options(params) == {
+    kinds = [kind for kind in KINDS if kind.title in ("Polylines", "Keypoints", "Classification", "Segmentation")]
+    assert given_options(params, kinds) == {
         "rasterize": None,
         "sigmas": None,
         "background": None,
@@ -115,3 +121,63 @@ def test_texts_of_the_form_become_the_options_they_stand_for():
         "crowd_attribute": None,
         "boundaries": False,
     }
+
+
+def test_plain_fields_are_not_chosen_where_there_are_labels(make_dataset, operator, form):
+    dataset = make_dataset({})
+    dataset.add_sample(fo.Sample(filepath="/images/0.jpg", uniqueness=0.5, mistakenness=0.25))
+    compute = operator("compute_agreement")
+    assert set(form(compute, dataset)["fields"]["default"]) == {"uniqueness", "mistakenness"}
+    for name in ("scene", "ground_truth", "predictions"):
+        label_type = fo.Classification if name == "scene" else fo.Detections
+        dataset.add_sample_field(name, fo.EmbeddedDocumentField, embedded_doc_type=label_type)
+    assert form(compute, dataset)["fields"]["default"] == ["ground_truth", "predictions"]
+
+
+def test_what_a_run_wrote_is_not_offered_as_annotators(compute_form, dataset):
+    info = {"annotator_agreement": "first"}
+    dataset.add_sample_field("alice_polygons.polylines.first", fo.StringField, info=info)
+    dataset.add_sample_field("first_majority", fo.StringField, info=info)
+    inputs = compute_form(fields=["alice_polygons"], run_key="agreement")
+    assert _attributes(inputs) == []
+    assert "assigned_field" not in inputs
+
+
+def test_an_attribute_that_is_not_declared_can_be_typed(make_dataset, operator):
+    import fiftyone.operators as foo
+
+    dataset = make_dataset({})
+    labels = [fo.Polyline(label="a", points=[[(0, 0), (0.5, 0), (0.5, 1)]], filled=True, rater=name) for name in "ab"]
+    metadata = fo.ImageMetadata(width=10, height=20)
+    dataset.add_sample(fo.Sample(filepath="/0.jpg", metadata=metadata, labels=fo.Polylines(polylines=labels)))
+    assert not dataset.has_sample_field("labels.polylines.rater")
+    params = {"fields": ["labels"], "annotator_attribute": "rater"}
+    uri = operator("compute_agreement").uri
+    assert foo.execute_operator(uri, {"dataset": dataset, "params": params}).result["score"] == 1.0
+
+
+def test_what_was_entered_for_other_fields_does_not_stand_in_the_way(compute_form, dataset):
+    left = {"background": "sky", "line_tolerance": -1, "iou": 7, "run_key": "agreement"}
+    assert "problem" in compute_form(fields=["alice_segmentation", "bob_segmentation"], **left)
+    assert "problem" not in compute_form(fields=["alice_scene", "bob_scene"], **left)
+
+
+def test_a_folder_is_forgotten_with_the_map_for_which_it_was_entered(dataset):
+    from annotator_agreement.operators.compute_form import options_of
+
+    given = {"fields": ["alice_segmentation", "bob_segmentation"], "map_folder": "/maps"}
+    assert "map_folder" not in options_of({**given, "disagreement_map": False}, dataset)
+    assert options_of(given, dataset)["map_folder"] == "/maps"
+
+
+def test_options_of_any_chosen_field_are_shown(compute_form):
+    assert "line_tolerance" in compute_form(fields=["alice_boxes", "bob_polygons"], run_key="agreement")
+
+
+def test_levels_that_need_numbers_are_offered_for_numbers(compute_form):
+    levels = {
+        ending: compute_form(fields=[f"alice_{ending}", f"bob_{ending}"])["level"]["type"]["values"]
+        for ending in ("scene", "rating")
+    }
+    assert levels["scene"] == ["auto", "nominal", "ordinal"]
+    assert levels["rating"] == ["auto", "nominal", "ordinal", "interval", "ratio"]
