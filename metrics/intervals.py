@@ -48,11 +48,13 @@ def interval_length(first: IntArray, last: IntArray) -> FloatArray:
 
 
 def _length(start: IntArray, end: IntArray) -> FloatArray:
-    return (end - start + 1).astype(np.float64)
+    # unsigned, in which the difference of any two numbers has room
+    return (end.astype(np.uint64) - start.astype(np.uint64)).astype(np.float64) + 1.0
 
 
 def _shared(start_a: IntArray, end_a: IntArray, start_b: IntArray, end_b: IntArray) -> FloatArray:
-    return np.maximum(_length(np.maximum(start_a, start_b), np.minimum(end_a, end_b)), 0.0)
+    start, end = np.maximum(start_a, start_b), np.minimum(end_a, end_b)
+    return np.where(start <= end, _length(start, end), 0.0)
 
 
 def _check_pairs(

@@ -70,14 +70,16 @@ def _sides(points: FloatArray) -> FloatArray:
     present = _labelled(points)[..., None]
     low = np.where(present, points, np.inf).min(axis=1, initial=np.inf)
     high = np.where(present, points, -np.inf).max(axis=1, initial=-np.inf)
-    sides: FloatArray = np.maximum(high - low, 0.0)
+    with np.errstate(over="ignore"):  # coordinates at the end of all numbers
+        sides: FloatArray = np.maximum(high - low, 0.0)
     return sides
 
 
 def _area(points: FloatArray) -> FloatArray:
     sides = _sides(points)
     longer = sides.max(axis=1)
-    area: FloatArray = longer * np.maximum(sides.min(axis=1), _LEAST_ASPECT * longer)
+    with np.errstate(over="ignore"):
+        area: FloatArray = longer * np.maximum(sides.min(axis=1), _LEAST_ASPECT * longer)
     return area
 
 
@@ -89,8 +91,9 @@ def _mean_where(kept: BoolArray, values: FloatArray) -> FloatArray:
 
 
 def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
-    x, y = a[..., 0] - b[..., 0], a[..., 1] - b[..., 1]
-    squared: FloatArray = x * x + y * y
+    with np.errstate(over="ignore"):
+        x, y = a[..., 0] - b[..., 0], a[..., 1] - b[..., 1]
+        squared: FloatArray = x * x + y * y
     return squared
 
 
@@ -147,7 +150,7 @@ def oks(points_a: FloatArray, points_b: FloatArray, sigmas: FloatArray | float =
         shape ``(P,)``, in [0, 1]
 
     Undefined:
-        nan where no point is labelled by both
+        nan where no point is labelled by both, and where distances and scale are both too large for a number
 
     Raises:
         ValueError: if an array has the wrong shape or an infinite value, or a σ is not > 0
@@ -162,7 +165,7 @@ def oks(points_a: FloatArray, points_b: FloatArray, sigmas: FloatArray | float =
         2017; symmetric in place of a ground truth's segment area
     """
     a, b = _check_pairs(points_a, points_b)
-    return _similarity(a, b, (_area(a) + _area(b)) / 2.0, _check_sigmas(sigmas, a.shape[1]))
+    return _similarity(a, b, _area(a) / 2.0 + _area(b) / 2.0, _check_sigmas(sigmas, a.shape[1]))
 
 
 def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArray:
@@ -240,7 +243,7 @@ def pck(points_a: FloatArray, points_b: FloatArray, alpha: float = 0.1) -> Float
         raise ValueError(f"`alpha` must be finite and > 0, got {alpha!r}")
     a, b = _check_pairs(points_a, points_b)
     squared = _squared_distances(a, b)
-    size = (_sides(a).max(axis=1) + _sides(b).max(axis=1)) / 2.0
+    size = _sides(a).max(axis=1) / 2.0 + _sides(b).max(axis=1) / 2.0
     near = np.sqrt(squared) <= alpha * size[:, None]
     return _mean_where(~np.isnan(squared), near.astype(np.float64))
 
@@ -308,7 +311,7 @@ class Keypoints:
             similarity = np.empty(len(i))
             for start in range(0, len(i), step):
                 a, b = i[start : start + step], j[start : start + step]
-                similarity[start : start + step] = _similarity(points[a], points[b], (area[a] + area[b]) / 2.0, sigmas)
+                similarity[start : start + step] = _similarity(points[a], points[b], area[a] / 2.0 + area[b] / 2.0, sigmas)
             return np.where(similarity >= _LEAST_SIMILARITY, dice_from_iou(similarity), 0.0)
 
         return find_overlaps(objects, np.ones(len(self)), shared_area)

@@ -99,6 +99,17 @@ def test_scale_is_the_area_of_the_box_round_the_labelled_points(case: tuple) -> 
     assert_allclose(keypoints.object_scale(_rows(points)), [expected], rtol=0, atol=1e-12)
 
 
+def test_points_at_the_end_of_all_numbers_have_a_value_or_none() -> None:
+    far = _rows([(0, 0), (1e200, 1e200), (-1e308, 1e308)])
+    assert_array_equal(oks(far, far), [1.0])
+    assert_array_equal(keypoints.object_scale(far), [np.inf])
+    assert_array_equal(keypoints.mean_pixel_distance(far, far), [0.0])
+    assert_array_equal(keypoints.pck(far, far), [1.0])
+    assert_array_equal(oks(far, far / 2), [NAN])
+    objects = Objects(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
+    assert not len(keypoints.Keypoints(np.concatenate([far, far / 2])).overlaps(objects).i)
+
+
 def test_share_of_correct_points_has_its_limit_at_alpha_times_the_mean_longer_side() -> None:
     a, b = _rows([(0, 0), (40, 10)]), _rows([(0, 0), (40, 16)])  # distances 0 and 6, longer sides 40
     assert_array_equal(keypoints.pck(a, b, 0.15), [1.0])
