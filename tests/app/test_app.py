@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import expect
 
 from dev.browser import find_chromium, open_page, running_app
 
@@ -60,9 +61,30 @@ def _submit(form, name):
     form.get_by_role("button", name=name, exact=True).click()
 
 
-def test_pressing_the_button_and_compute_gives_scores_verdicts_and_a_result(page, dataset):
-    from playwright.sync_api import expect
+def _choose(page, form, label_type):
+    """Remove the fields that are chosen, one by one, and choose those of another label type."""
+    chosen = form.locator(".MuiChip-root")
+    field = form.get_by_role("combobox").first
+    while count := chosen.count():
+        field.press("Backspace")
+        expect(chosen).to_have_count(count - 1)
+    for number, name in enumerate(("alice", "bob", "carol")):
+        field.fill(f"{name}_{label_type}")
+        page.get_by_role("option", name=f"{name}_{label_type}").click()
+        expect(chosen).to_have_count(number + 1)
 
+
+def _still_picture(page):
+    """The first sample of the grid, once it does not change any more."""
+    sample = page.locator("[data-cy='fo-grid'] [data-cy='looker']").first
+    before, picture = None, sample.screenshot()
+    while picture != before:
+        page.wait_for_timeout(500)
+        before, picture = picture, sample.screenshot()
+    return picture
+
+
+def test_pressing_the_button_and_compute_gives_scores_verdicts_and_a_result(page, dataset):
     page.locator(COMPUTE).first.click()
     form = page.locator(FORM)
     for name in ("alice", "bob", "carol"):
@@ -83,8 +105,6 @@ def test_pressing_the_button_and_compute_gives_scores_verdicts_and_a_result(page
 
 
 def test_invalid_input_is_shown_in_the_form_before_execution(page, dataset):
-    from playwright.sync_api import expect
-
     page.locator(COMPUTE).first.click()
     form = page.locator(FORM)
     key = form.locator("input[value='agreement']").first
@@ -97,8 +117,6 @@ def test_invalid_input_is_shown_in_the_form_before_execution(page, dataset):
 
 
 def test_show_rename_and_delete_from_the_operator_browser(page, dataset):
-    from playwright.sync_api import expect
-
     from annotator_agreement import compute_agreement
 
     report = compute_agreement(dataset, ["alice", "bob"])
@@ -114,3 +132,50 @@ def test_show_rename_and_delete_from_the_operator_browser(page, dataset):
     expect(page.locator("[data-cy='sidebar-field-agreement_score']")).to_have_count(0)
     dataset.reload()
     assert dataset.list_runs() == []
+
+
+def test_other_label_types_are_chosen_by_removing_the_fields(page, dataset):
+    page.locator(COMPUTE).first.click()
+    form = page.locator(FORM)
+    expect(form).to_contain_text("Matching method")
+    _choose(page, form, "polygons")
+    expect(form).to_contain_text("Area of polygons")
+    expect(form).to_contain_text("Tolerance of open lines (pixels)")
+    _submit(form, "Compute")
+    result = page.locator(RESULT)
+    expect(result).to_contain_text("alice_polygons – bob_polygons")
+    result.get_by_role("button", name="Close").last.click()
+    expect(page.locator("[data-cy='sidebar-field-agreement_score']")).to_be_visible()
+    dataset.reload()
+    assert set(dataset.distinct("carol_polygons.polylines.agreement")) >= {"agreed", "class_conflict", "missed"}
+    assert not dataset.has_sample_field("carol.detections.agreement")
+
+
+def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(page, dataset):
+    page.locator(COMPUTE).first.click()
+    form = page.locator(FORM)
+    expect(form).to_contain_text("Matching method")
+    _choose(page, form, "segmentation")
+    expect(form).to_contain_text("Compare boundaries")
+    expect(form).not_to_contain_text("Matching method")
+    background = form.locator("input[value='auto']")
+    background.fill("sky")
+    expect(form).to_contain_text("must be a mask value")
+    expect(form.get_by_role("button", name="Compute", exact=True)).to_be_disabled()
+    background.fill("auto")
+    expect(form).not_to_contain_text("must be a mask value")
+    form.locator("input[type='checkbox']").last.click()
+    expect(form).to_contain_text("Folder for the maps")
+    _submit(form, "Compute")
+    result = page.locator(RESULT)
+    expect(result).to_contain_text("How far do classes overlap?")
+    expect(result).to_contain_text("Disputed classes")
+    result.get_by_role("button", name="Close").last.click()
+    for name in ("alice", "bob", "carol"):
+        page.locator(f"[data-cy='checkbox-{name}']").click()
+    without = _still_picture(page)
+    page.locator("[data-cy='checkbox-agreement_map']").click()
+    for _ in range(20):
+        if _still_picture(page) != without:
+            return
+    pytest.fail("the map of disagreement does not show")
