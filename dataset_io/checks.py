@@ -8,6 +8,7 @@ from typing import Any
 
 from bson import ObjectId
 
+from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
 from ..agreement.option_checks import value_name
 from .kinds import LabelKind
@@ -39,17 +40,20 @@ def check_labels(source: Source) -> None:
                 f"without (label ids {shown(unnamed)})"
             )
     if config.invalid == "error":
-        chosen = set(config.annotators) if attribute is not None else set()
         unusable = [
             (sample, kind.geometry.requirement)
             for label, sample, kind in found
-            if kind.geometry is not None
-            and not kind.geometry.is_usable(label, config)
-            and (not chosen or value_name(label.get(attribute)) in chosen)
+            if kind.geometry is not None and not kind.geometry.is_usable(label, config) and _is_compared(label, config)
         ]
         if unusable:
             samples, requirements = zip(*unusable, strict=True)
             raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
+
+
+def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
+    """Whether the annotator of a label is one of those that were asked for."""
+    name = config.annotator_attribute
+    return name is None or not config.annotators or value_name(label.get(name)) in config.annotators
 
 
 def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKind]]:
@@ -99,12 +103,16 @@ def check_sizes(source: Source) -> None:
     else:
         found = source.aggregate([{"$match": {"$or": labelled, **unknown}}, {"$project": {"_id": True}}])
         without = [document["_id"] for document in found]
-    ids = list(map(str, without))
-    if ids:
-        raise AgreementInputError(
-            f"Samples must have an image size to compare these labels, got {len(ids)} without (ids {shown(ids)}); run "
-            "dataset.compute_metadata() first"
-        )
+    if without:
+        raise unknown_sizes_error(list(map(str, without)))
+
+
+def unknown_sizes_error(ids: list[str]) -> AgreementInputError:
+    """The error for samples without the size of their image."""
+    return AgreementInputError(
+        f"Samples must have an image size to compare these labels, got {len(ids)} without (ids {shown(ids)}); run "
+        "dataset.compute_metadata() first"
+    )
 
 
 def check_files(source: Source) -> None:
@@ -114,17 +122,24 @@ def check_files(source: Source) -> None:
         AgreementInputError: naming the first samples and files
     """
     missing: list[tuple[str, str]] = []
+    annotator = source.config.annotator_attribute
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
         for attribute in kind.geometry.files:
             stored = attribute.removesuffix("_path")  # FiftyOne does not look at the file where this is set
             named = {path: {"$elemMatch": {attribute: {"$ne": None}, stored: None}}}
-            without = {"$eq": [{"$ifNull": [f"$$this.{stored}", None]}, None]}
-            files = {"$map": {"input": f"${path}", "in": {"$cond": [without, f"$$this.{attribute}", None]}}}
+            label = {attribute: f"$$this.{attribute}", stored: {"$gt": [f"$$this.{stored}", None]}}
+            if annotator is not None:
+                label[annotator] = f"$$this.{annotator}"
+            labels = {"$map": {"input": f"${path}", "in": label}}
             for document in source.aggregate(
-                [{"$match": named}, {"$project": {"files": files, **dict.fromkeys(NAMING, True)}}]
+                [{"$match": named}, {"$project": {"labels": labels, **dict.fromkeys(NAMING, True)}}]
             ):
-                names = sorted({name for name in document["files"] if name is not None})
-                missing += [(document_title(document), name) for name in names if not os.path.isfile(name)]
+                files = {
+                    label[attribute]
+                    for label in document["labels"]
+                    if label.get(attribute) is not None and not label[stored] and _is_compared(label, source.config)
+                }
+                missing += [(document_title(document), file) for file in sorted(files) if not os.path.isfile(file)]
     if missing:
         samples, files = zip(*missing, strict=True)
         raise AgreementInputError(

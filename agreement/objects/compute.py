@@ -213,12 +213,11 @@ def _explained_by_crowd(batch: Batch, single: BoolArray, overlaps: Overlaps, uni
         unit: shape ``(M,)``, units of those that are no crowd
     """
     objects = batch.objects
-    sample, annotator, category = objects.sample[single], objects.annotator[single], objects.category[single]
+    annotator, category = objects.annotator[single], objects.category[single]
     n_units, n_annotators = int(unit.max(initial=-1)) + 1, batch.assigned.shape[1]
     first = np.zeros(n_units, np.int64)
     first[unit] = np.arange(len(unit))
     one_class = np.bincount(unit, weights=category != category[first[unit]], minlength=n_units) == 0
-    incomplete = np.bincount(unit, minlength=n_units) < batch.assigned.sum(axis=1)[sample[first]]
 
     member = unit * n_annotators + annotator
     number = np.cumsum(single) - 1
@@ -229,7 +228,7 @@ def _explained_by_crowd(batch: Batch, single: BoolArray, overlaps: Overlaps, uni
         of_unit = unit[number[own[inside]]]
         draws_it = np.isin(of_unit * n_annotators + objects.annotator[other[inside]], member)
         explained[of_unit[~draws_it]] = True
-    of_objects: BoolArray = (explained & one_class & incomplete)[unit]
+    of_objects: BoolArray = (explained & one_class)[unit]
     return of_objects
 
 

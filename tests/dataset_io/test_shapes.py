@@ -327,6 +327,15 @@ def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_data
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
 
 
+def test_files_of_annotators_who_were_not_chosen_do_not_matter(make_dataset):
+    labels = [box(1, 1, 4, 4, rater="ann"), box(1, 1, 4, 4, rater="bea")]
+    labels.append(box(1, 1, 4, 4, rater="zoe", mask_path="/nowhere/gone.png"))
+    dataset = shapes_dataset(make_dataset, {"labels": labels})
+    options = {"annotator_attribute": "rater"}
+    assert compute_agreement(dataset, "labels", annotators=["ann", "bea"], **options).score.mean == 1.0
+    _refused(dataset, "Files of masks must exist, got 1", "labels", run_key="all_of_them", **options)
+
+
 UNREADABLE = {
     "no array": b"no array",
     "three dimensions": serialize_numpy_array(np.ones((4, 4, 3), np.uint8)),
