@@ -69,7 +69,7 @@ def _agreement(report: RatingReport) -> list[str]:
 
 def _coefficients(report: RatingReport) -> list[str]:
     if not report.coefficients:
-        return ["Coefficients of categories: none, because these are too many different numbers"]
+        return ["Coefficients of categories: none, because these are too many different numbers, or too far apart"]
     weights = [kind for kind in _WEIGHTS if kind in report.coefficients["krippendorff_alpha"]]
     rows = []
     for name, values in report.coefficients.items():

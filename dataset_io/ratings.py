@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -25,7 +24,9 @@ from .kinds import LabelKind, titles
 from .source import Source
 from .stored import StoredSample
 
-_REQUIREMENT = "Ratings must be finite numbers"
+#: integers beyond are not told apart by the numbers that are computed with; the squares of others must not overflow
+_LARGEST_INTEGER, _LARGEST = 2**53, 1e100
+_REQUIREMENT = "Ratings must be finite numbers (integers up to 2**53, others up to 1e100)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +86,11 @@ class RatingFamily:
             value = _value_path(kind, path)
             no_number = {value: {"$not": {"$type": ["double", "int", "long"]}}}
             there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
-            conditions += [{"$and": [there, no_number]}, {value: {"$in": [math.nan, math.inf, -math.inf]}}]
+            conditions += [
+                {"$and": [there, no_number]},
+                {value: {"$type": "double", "$not": {"$gte": -_LARGEST, "$lte": _LARGEST}}},  # nan too
+                {value: {"$type": ["int", "long"], "$not": {"$gte": -_LARGEST_INTEGER, "$lte": _LARGEST_INTEGER}}},
+            ]
             if self._level == "ratio":
                 conditions.append({value: {"$lt": 0}})
         wanted = dict.fromkeys((*self.source.label_paths, *NAMING), True)
@@ -244,7 +249,9 @@ def _name_of(value: object) -> str:
 
 
 def _is_usable(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= (_LARGEST_INTEGER if isinstance(value, int) else _LARGEST)  # not so for nan
 
 
 def _negative_error(n: int, sample_ids: list[str]) -> AgreementInputError:

@@ -178,11 +178,10 @@ def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
     """
     seen = _observe(ratings, weights, categories)
     table = check_ratings(ratings)
-    rated = ~np.isnan(table)
-    position, k = category_positions(table[rated], categories)
-    annotator = np.nonzero(rated)[1]
-    by_annotator = np.bincount(annotator * k + position, minlength=table.shape[1] * k).reshape(table.shape[1], k)
-    by_annotator = by_annotator[rated.any(axis=0)]
+    listed = np.unique(table[~np.isnan(table)]) if categories is None else categories
+    columns = (category_positions(column[~np.isnan(column)], listed) for column in table.T)
+    counted = (np.bincount(position, minlength=k) for position, k in columns if len(position))
+    by_annotator = np.array(list(counted))
     if len(by_annotator) < 2:
         return math.nan
     share = by_annotator / by_annotator.sum(axis=1, keepdims=True)

@@ -32,7 +32,7 @@ def alpha_from_disagreement(observed: float, expected: float, n: int) -> float:
 
 
 def pairable(ratings: FloatArray) -> FloatArray:
-    """The rows of a table of ratings that at least two annotators rated."""
+    """The rows of a table of ratings that at least two annotators rated, as a copy."""
     table = check_ratings(ratings)
     kept: FloatArray = table[(~np.isnan(table)).sum(axis=1) >= 2]
     return kept
@@ -46,11 +46,11 @@ def interval_alpha(ratings: FloatArray) -> float:
     Undefined:
         nan without two ratings of one unit, and where all ratings are equal
     """
-    table = pairable(ratings)
-    if not len(table):
+    shifted = pairable(ratings)
+    if not len(shifted):
         return math.nan
     # from the smallest value, as a share of the range: neither a large mean nor large numbers cost digits
-    shifted = table - np.nanmin(table)
+    shifted -= np.nanmin(shifted)
     widest = float(np.nanmax(shifted))
     if widest == 0:
         return math.nan

@@ -12,6 +12,9 @@ from .arrays import FloatArray, IntArray, group_ends, pairs_between, sums_by
 #: pairs of values of one unit that are compared at once (about 100 bytes each)
 MAX_PAIRS_AT_ONCE = 200_000
 
+#: ratings that are counted at once (about 60 bytes each)
+_RATINGS_AT_ONCE = 100_000
+
 #: distances of the categories (or sets) of two index columns, shape ``(P,)``
 Distance = Callable[[IntArray, IntArray], FloatArray]
 
@@ -126,9 +129,15 @@ def count_ratings(ratings: FloatArray, categories: Sequence[float] | FloatArray 
         ValueError: as :func:`check_ratings` and :func:`category_positions`
     """
     table = check_ratings(ratings)
-    unit, annotator = np.nonzero(~np.isnan(table))
-    category, n_categories = category_positions(table[unit, annotator], categories)
-    keys, count = np.unique(unit * max(n_categories, 1) + category, return_counts=True)
+    listed = np.unique(table[~np.isnan(table)]) if categories is None else categories
+    rows = max(1, _RATINGS_AT_ONCE // max(table.shape[1], 1))
+    parts = []
+    for start in range(0, max(len(table), 1), rows):
+        block = table[start : start + rows]
+        unit, annotator = np.nonzero(~np.isnan(block))
+        category, n_categories = category_positions(block[unit, annotator], listed)
+        parts.append(np.unique((unit + start) * max(n_categories, 1) + category, return_counts=True))
+    keys, count = (np.concatenate(column) for column in zip(*parts, strict=True))
     return RatingCounts(
         keys // max(n_categories, 1), keys % max(n_categories, 1), count.astype(np.int64), len(table), n_categories
     )

@@ -121,6 +121,7 @@ def build_rating_report(
         scaled = scale_numbers(ratings, level, config)
     else:
         scaled = scale_classes(ratings, class_names, level, config)
+        ratings = scaled.positions  # the codes take memory, and tell no more
     table = _Table(statistics, config, level, annotators, ratings, scaled, numbers=class_names is None)
     rated = ~np.isnan(score)
     summary = ScoreSummary(*mean_defined(score))

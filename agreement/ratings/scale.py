@@ -67,7 +67,7 @@ def scale_classes(
 
 
 def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) -> ScaledRatings | None:
-    """Numbers as positions, None where there are too many different ones for categories.
+    """Numbers as positions, None where there would be too many categories.
 
     Args:
         numbers: shape ``(S, R)``, nan where one did not rate
@@ -100,6 +100,7 @@ def _placed(
     place = {name: position for position, name in enumerate(categories)}
     of_used = np.array([place[name] for name in names], np.float64)
     positions = np.full(table.shape, np.nan)
-    given = ~np.isnan(table)
-    positions[given] = of_used[np.searchsorted(used, table[given])]
+    for column, of_column in zip(table.T, positions.T, strict=True):  # one at a time, to take less memory
+        given = ~np.isnan(column)
+        of_column[given] = of_used[np.searchsorted(used, column[given])]
     return ScaledRatings(positions, categories, ordered)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections import Counter
 from itertools import combinations
 from typing import Any
@@ -27,6 +28,9 @@ from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.ratings import report as report_module
 from annotator_agreement.agreement.ratings import scale
 from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
+from annotator_agreement.agreement.ratings.report import build_rating_report
+from annotator_agreement.agreement.ratings.statistics import summarise_ratings
+from annotator_agreement.agreement.report import RunFacts
 from annotator_agreement.agreement.reports import report_from_dict
 
 NAMES = ("alice", "bob", "carol", "dave")
@@ -271,6 +275,29 @@ def test_long_lists_of_ordered_classes_have_no_weights(monkeypatch: pytest.Monke
         for name in ("krippendorff_alpha", "fleiss_kappa", "conger_kappa", "brennan_prediger", "gwet_ac1")
     }
     assert report.alpha.pooled is not None
+
+
+def test_the_report_on_many_classes_takes_little_memory() -> None:
+    rng = np.random.default_rng(3)
+    n_samples, n_annotators = 30_000, 10
+    truth, noise = rng.integers(1, 11, (n_samples, 1)), rng.integers(1, 11, (n_samples, n_annotators))
+    ratings = np.where(rng.random(noise.shape) < 0.7, truth, noise).astype(float)
+    total = summarise_ratings(compute_ratings(ratings), numbers=False)
+    config = make_config([f"annotator_{k}" for k in range(n_annotators)])
+    classes = ["(missing)", *(f"class {k}" for k in range(10))]
+    tracemalloc.start()
+    build_rating_report(total, config, "nominal", config.annotators, classes, ["labels"], [], RunFacts())
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak / n_samples < 450
+
+
+def test_whole_numbers_too_far_apart_have_no_categories() -> None:
+    far, near = [[0, 250], [500, 500]], [[0, 0], [199, 199]]
+    config = make_config(NAMES[:2])
+    assert report_of(far, config, numbers=True).categories == []
+    assert len(report_of(near, config, numbers=True).categories) == 200
+    assert report_of(far, make_config(NAMES[:2], level="nominal"), numbers=True).categories == ["0", "250", "500"]
 
 
 UNIFORM = [["cat", "cat", None, "cat"], ["cat", None, "cat", None], [None, None, "cat", None]]

@@ -345,13 +345,42 @@ def test_numbers_that_are_none_are_refused_or_left_out(make_dataset, kind, path,
     dataset = rated_dataset(make_dataset, numbers, kind)
     sample_id = dataset.values("_id")[1]
     dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {path: value}})
-    _refused(dataset, f"Ratings must be finite numbers, got 1 that are not, on samples {sample_id}; correct", NAMES)
+    _refused(dataset, rf"finite numbers \(.*\), got 1 that are not, on samples {sample_id}; correct", NAMES)
     report = compute_agreement(dataset, NAMES, invalid="skip")
     assert report.run.n_invalid == 1
     assert dataset.values("agreement_n_annotators") == [3, 2, 3]
     assert dataset.values("agreement_score") == [1.0, 1.0, 1.0]
     document = dataset._sample_collection.find_one({"_id": sample_id})
     assert "agreement" not in (document["bob"] if isinstance(document["bob"], dict) else {})
+
+
+@pytest.mark.parametrize(
+    ("kind", "alike", "value"),
+    [
+        ("IntField", 2**53, 2**53 + 1),
+        ("IntField", -(2**53), -(2**53) - 1),
+        ("FloatField", 1.0, 1e308),
+        ("Regression", 1.0, -1e200),
+    ],
+)
+def test_numbers_too_large_to_be_told_apart_or_squared_are_refused_or_left_out(make_dataset, kind, alike, value):
+    dataset = rated_dataset(make_dataset, {"alice": [1, alike, 2], "bob": [1, value, 2], "carol": [1, alike, 2]}, kind)
+    sample_id = dataset.values("_id")[1]
+    _refused(dataset, rf"finite numbers \(integers up to 2\*\*53.*got 1 that are not, on samples {sample_id};", NAMES)
+    report = compute_agreement(dataset, NAMES, invalid="skip")
+    assert report.run.n_invalid == 1
+    assert dataset.values("agreement_n_annotators") == [3, 2, 3]
+    assert dataset.values("agreement_std") == [0.0, 0.0, 0.0]
+
+
+def test_the_largest_numbers_that_are_compared_have_finite_results(make_dataset):
+    dataset = rated_dataset(make_dataset, {"alice": [1e100, 2.0], "bob": [-1e100, 2.0]}, "FloatField")
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert report.alpha.pooled == pytest.approx(-0.5, abs=1e-12)
+    assert dataset.values("agreement_std") == [pytest.approx(1e100), 0.0]
+    integers = rated_dataset(make_dataset, {"alice": [2**53, 5], "bob": [2**53 - 1, 5]}, "IntField")
+    compute_agreement(integers, ["alice", "bob"])
+    assert integers.values("agreement_score") == [0.0, 1.0]
 
 
 def test_negative_numbers_have_no_ratios(make_dataset):

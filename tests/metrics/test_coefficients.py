@@ -16,6 +16,7 @@ from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, rando
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import cohen_kappa, krippendorff_alpha, scott_pi
+from annotator_agreement.metrics import ratings as ratings_module
 
 WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
 CODES = [1.0, 2.0, 3.0, 5.0]
@@ -318,6 +319,15 @@ def test_neither_order_nor_names_of_categories_matter(name: str, weights: str, t
 def test_weights_are_those_of_their_formula(weights: str, n: int) -> None:
     expected = [[_agreement(c, k, n, weights) for k in range(n)] for c in range(n)]
     assert_allclose(metrics.category_weights(weights, n), np.reshape(expected, (n, n)), rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("name", WEIGHTED)
+def test_counting_in_blocks_changes_nothing(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    table = random_ratings(5)
+    expected = [WEIGHTED[name](table), WEIGHTED[name](table, categories=sorted({*table[~np.isnan(table)], 99.0}))]
+    monkeypatch.setattr(ratings_module, "_RATINGS_AT_ONCE", 2 * table.shape[1] + 1)
+    found = [WEIGHTED[name](table), WEIGHTED[name](table, categories=sorted({*table[~np.isnan(table)], 99.0}))]
+    assert found == expected
 
 
 TABLE = np.array([[1, 2], [3, 3.0]])
