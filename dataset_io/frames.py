@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
@@ -21,60 +21,82 @@ from .stored import StoredSample, label_ids
 _WRITE_BATCH = 1_000
 
 
-@dataclass(frozen=True, slots=True)
 class Videos:
-    """The videos of a source, and what their frames do not say themselves; columns over ``V`` videos.
+    """The videos of a source, and what their frames do not say themselves; about 250 bytes a video.
 
     Attributes:
-        number: position of every video, by sample id
-        size: width and height of the frames in pixels, None where not known
-        listed: the value of the field with the assigned annotators
-        labelled: shape ``(V, F)``, whether any frame of the video has a label list in a field
+        number: position of every video, by sample id, in the order in which they were found
     """
 
-    number: dict[ObjectId, int]
-    size: list[tuple[Any, Any]]
-    listed: list[Any] | None
-    labelled: BoolArray
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.number: dict[ObjectId, int] = {}
+        self._size: list[tuple[Any, Any]] = []
+        self._listed: list[Any] = []
+        self._same: dict[tuple[Any, Any], tuple[Any, Any]] = {}
+        self._gone: set[ObjectId] = set()
+        self._adding = threading.Lock()  # a thread reads ahead, another reads again what somebody edited
+        self._add([])
+        self._labelled = np.zeros((len(self.number), len(source.kinds)), np.bool_)
+        for video_id, labelled in self._labelled_fields([]):
+            if video_id in self.number:
+                self._labelled[self.number[video_id]] = labelled
+        self._labelled_later: dict[int, BoolArray] = {}
 
-    def complete(self, row: dict[str, Any]) -> None:
-        """Add to a query result on a frame what its video says: ``video``, ``size``, ``assigned`` and ``labelled``."""
-        number = self.number.get(row["_sample_id"])
-        if number is None:  # a video that was added during the run
-            number = self.number[row["_sample_id"]] = len(self.size)
-            self.size.append((None, None))
+    def complete(self, row: dict[str, Any]) -> bool:
+        """Add to a query result on a frame what its video says: ``video``, ``size``, ``assigned`` and ``labelled``.
+
+        Returns:
+            False if there is no such video (any more)
+        """
+        video_id = row["_sample_id"]
+        if video_id not in self.number:
+            with self._adding:
+                self._add_later(video_id)
+        number = self.number.get(video_id)
+        if number is None:
+            return False
         row["video"] = number
-        row["size"] = self.size[number]
-        if self.listed is not None:
-            row["assigned"] = self.listed[number] if number < len(self.listed) else None
-        row["labelled"] = self.labelled[number] if number < len(self.labelled) else None
+        row["size"] = self._size[number]
+        if self._source.config.assigned_field is not None:
+            row["assigned"] = self._listed[number]
+        known = number < len(self._labelled)
+        row["labelled"] = self._labelled[number] if known else self._labelled_later[number]
+        return True
 
+    def _add(self, stages: list[dict[str, Any]]) -> None:
+        """Read size and assigned annotators of the videos that some stages leave."""
+        wanted: dict[str, Any] = {"size": ["$metadata.frame_width", "$metadata.frame_height"]}
+        if self._source.config.assigned_field is not None:
+            wanted["listed"] = f"${self._source.config.assigned_field}"
+        for row in self._source.aggregate_samples([*stages, {"$project": wanted}]):
+            if row["_id"] not in self.number:
+                size = tuple(row["size"])
+                self._size.append(self._same.setdefault(size, size))
+                self._listed.append(row.get("listed"))
+                self.number[row["_id"]] = len(self.number)
 
-def videos_of(source: Source) -> Videos:
-    """Read what frames do not say themselves, about 250 bytes a video."""
-    wanted: dict[str, Any] = {"size": ["$metadata.frame_width", "$metadata.frame_height"]}
-    if source.config.assigned_field is not None:
-        wanted["listed"] = f"${source.config.assigned_field}"
-    number: dict[ObjectId, int] = {}
-    sizes: list[tuple[Any, Any]] = []
-    listed: list[Any] = []
-    same: dict[tuple[Any, Any], tuple[Any, Any]] = {}
-    for row in source.aggregate_samples([{"$project": wanted}]):
-        if row["_id"] not in number:
-            number[row["_id"]] = len(number)
-            size = tuple(row["size"])
-            sizes.append(same.setdefault(size, size))
-            listed.append(row.get("listed"))
-    labelled = np.zeros((len(number), len(source.kinds)), np.bool_)
-    has_list = {
-        f"field{field}": {"$max": {"$ne": [label_ids(kind, path), None]}}
-        for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True))
-    }
-    # of the dataset, not of a view: a filter takes labels away, not assignments
-    for row in source.collection.aggregate([{"$group": {"_id": "$_sample_id", **has_list}}], allowDiskUse=True):
-        if row["_id"] in number:
-            labelled[number[row["_id"]]] = [row[name] for name in has_list]
-    return Videos(number, sizes, listed if source.config.assigned_field is not None else None, labelled)
+    def _add_later(self, video_id: ObjectId) -> None:
+        """Read what a video says that was added during the run."""
+        if video_id in self.number or video_id in self._gone:
+            return
+        of_video = list(self._labelled_fields([{"$match": {"_sample_id": video_id}}]))
+        n_fields = len(self._source.kinds)
+        self._labelled_later[len(self.number)] = of_video[0][1] if of_video else np.zeros(n_fields, np.bool_)
+        self._add([{"$match": {"_id": video_id}}])
+        if video_id not in self.number:
+            self._gone.add(video_id)
+
+    def _labelled_fields(self, stages: list[dict[str, Any]]) -> Iterator[tuple[ObjectId, BoolArray]]:
+        """Of the videos of the frames that some stages leave, which fields have a label list on any frame ``(F,)``."""
+        has_list = {
+            f"field{field}": {"$max": {"$ne": [label_ids(kind, path), None]}}
+            for field, (kind, path) in enumerate(zip(self._source.kinds, self._source.label_paths, strict=True))
+        }
+        # of the dataset, not of a view: a filter takes labels away, not assignments
+        by_video = {"$group": {"_id": "$_sample_id", **has_list}}
+        for row in self._source.collection.aggregate([*stages, by_video], allowDiskUse=True):
+            yield row["_id"], np.array([row[name] for name in has_list], np.bool_)
 
 
 class VideoScores:

@@ -23,7 +23,7 @@ from ..agreement.report import RunFacts
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from ..metrics.objects import Objects
 from .assignment import assigned_annotators
-from .checks import check_files, check_labels, check_sizes, unusable_labels_error
+from .checks import check_files, check_labels, check_sizes, unknown_sizes_error, unusable_labels_error
 from .family import LabelsRead, SampleScores
 from .geometry_readers import is_usable_box
 from .kinds import titles
@@ -179,7 +179,7 @@ class ObjectFamily:
             return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
 
         sample = np.repeat(np.arange(len(rows)), counts)
-        size_px = self._sizes(rows)[sample] if self._in_pixels else None
+        size_px = self._sizes(rows, samples, counts)[sample] if self._in_pixels else None
         columns = {name: values(name) for name in reader.columns}
         geometry, usable = reader.read(columns, self.source.config, size_px)
         if self.source.config.attribute_mode:
@@ -212,10 +212,20 @@ class ObjectFamily:
             origin=np.arange(n),
         )
 
-    def _sizes(self, rows: list[dict[str, Any]]) -> FloatArray:
-        """Width and height of every image in pixels, ``(S, 2)``; of images without a label any."""
-        sizes = [row["size"] for row in rows]
-        return np.array([[width or 1, height or 1] for width, height in sizes], np.float64).reshape(-1, 2)
+    def _sizes(self, rows: list[dict[str, Any]], samples: list[StoredSample], n_labels: IntArray) -> FloatArray:
+        """Width and height of every image in pixels, ``(S, 2)``; of images without a label any.
+
+        Raises:
+            AgreementInputError: if an image was labelled, or added, during the run, and its size is not known
+        """
+        sizes = np.array([[width or 0, height or 0] for width, height in (row["size"] for row in rows)], np.float64)
+        unknown = ~(sizes.reshape(-1, 2) > 0).all(axis=1)
+        without = {
+            samples[k].video_id or samples[k].sample_id for k in np.flatnonzero(unknown & (n_labels > 0)).tolist()
+        }
+        if without:
+            raise unknown_sizes_error(sorted(map(str, without)))
+        return np.where(unknown[:, None], 1.0, sizes.reshape(-1, 2))
 
     def _refuse_unless_skipped(self, columns: ObjectColumns, samples: list[StoredSample]) -> None:
         if self.source.config.invalid == "error":

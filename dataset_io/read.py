@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from ..metrics.arrays import IntArray
 from .family import Family, Labels
-from .frames import videos_of
+from .frames import Videos
 from .source import Source
 from .stored import StoredSample, label_ids
 
@@ -58,7 +58,7 @@ class Reader(Generic[Labels]):
         of_frames = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
         self._marks = {"last_modified_at": True, **of_frames, **marks}
         self._projection = {**self._marks, **family.projection()}
-        self.videos = videos_of(self.source) if self.source.on_frames else None
+        self.videos = Videos(self.source) if self.source.on_frames else None
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Query results for all samples, in batches of bounded size; of a repeated sample the first counts."""
@@ -75,8 +75,8 @@ class Reader(Generic[Labels]):
                         self.n_repeated += 1
                         continue
                     seen.add(row["_id"])
-                if self.videos is not None:
-                    self.videos.complete(row)
+                if self.videos is not None and not self.videos.complete(row):
+                    continue
                 batch.append(row)
                 n_labels += self.family.load(row)
                 if len(batch) >= most_samples or n_labels >= BATCH_LABELS:
@@ -91,9 +91,8 @@ class Reader(Generic[Labels]):
         rows = self.source.aggregate([wanted, {"$project": self._projection}])
         first: dict[ObjectId, dict[str, Any]] = {}
         for row in rows:
-            if self.videos is not None:
-                self.videos.complete(row)
-            first.setdefault(row["_id"], row)
+            if self.videos is None or self.videos.complete(row):
+                first.setdefault(row["_id"], row)
         return list(first.values())
 
     def columns(self, rows: list[dict[str, Any]]) -> ReadBatch[Labels]:

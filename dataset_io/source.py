@@ -114,7 +114,7 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
         AgreementInputError: if the samples, a field or its type cannot be used
     """
     check_samples(samples)
-    samples = flattened(samples)
+    samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
     source = unchecked_source(samples, config)
     # nothing is written on plain fields, which hold no labels
     with_labels = [pair for kind, *pair in zip(source.kinds, source.schema_paths, config.fields, strict=True)
@@ -165,13 +165,19 @@ def check_samples(samples: object) -> None:
             f"Agreement must be computed on samples, got a view of {samples._dataset.name!r} grouped by a field; pass "
             "the view that it was made from, or use group_by(…, flat=True)"
         )
-    if not samples.limit(1).count():
+    # FiftyOne counts the samples of the active slice
+    of_slices = samples.select_group_slices(_allow_mixed=True) if samples.media_type == fom.GROUP else samples
+    if not of_slices.limit(1).count():
         empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"
         raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {samples._dataset.name!r}")
 
 
-def flattened(samples: SampleCollection) -> SampleCollection:
+def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCollection:
     """The samples of all slices of a grouped dataset or view; other samples as they are.
+
+    Args:
+        samples: a dataset or view
+        on_frames: whether the fields are those of frames, which only videos have
 
     Raises:
         AgreementInputError: if the slices have different media types
@@ -181,10 +187,10 @@ def flattened(samples: SampleCollection) -> SampleCollection:
     media_types = samples.group_media_types
     if len(set(media_types.values())) > 1:
         slices = shown(f"{name} ({media})" for name, media in sorted(media_types.items()))
-        first = media_types[samples._dataset.group_slice]
+        media_type = fom.VIDEO if on_frames else media_types[samples._dataset.group_slice]
         raise AgreementInputError(
             f"Agreement must be computed on group slices of one media type, got {slices} of {samples._dataset.name!r}; "
-            f"choose slices first: dataset.select_group_slices(media_type={first!r})"
+            f"choose slices first: dataset.select_group_slices(media_type={media_type!r})"
         )
     return samples.select_group_slices(_allow_mixed=True)
 

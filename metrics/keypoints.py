@@ -311,7 +311,9 @@ class Keypoints:
             similarity = np.empty(len(i))
             for start in range(0, len(i), step):
                 a, b = i[start : start + step], j[start : start + step]
-                similarity[start : start + step] = _similarity(points[a], points[b], area[a] / 2.0 + area[b] / 2.0, sigmas)
+                similarity[start : start + step] = _similarity(
+                    points[a], points[b], area[a] / 2.0 + area[b] / 2.0, sigmas
+                )
             return np.where(similarity >= _LEAST_SIMILARITY, dice_from_iou(similarity), 0.0)
 
         return find_overlaps(objects, np.ones(len(self)), shared_area)

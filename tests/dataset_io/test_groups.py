@@ -59,6 +59,13 @@ def test_whichever_slice_is_active_the_result_is_the_same(grouped):
     assert left.pairs == right.pairs
 
 
+def test_an_active_slice_without_samples_hides_nothing(grouped):
+    for sample in grouped.select_group_slices("left"):
+        grouped.delete_samples(sample.id)
+    assert (grouped.group_slice, len(grouped)) == ("left", 0)
+    assert compute_agreement(grouped, ANNOTATORS).n_samples == 3
+
+
 def test_slices_can_be_chosen(grouped):
     report = compute_agreement(grouped.select_group_slices("right"), ANNOTATORS)
     assert report.n_samples == 3
@@ -92,6 +99,15 @@ def test_slices_of_different_media_are_refused(grouped):
         compute_agreement(grouped, ANNOTATORS)
     assert stored(grouped) == before
     assert compute_agreement(grouped.select_group_slices(media_type="image"), ANNOTATORS).n_samples == 6
+
+
+def test_the_slices_to_choose_are_those_that_have_the_fields(grouped):
+    group = fo.Group()
+    sample = fo.Sample(filepath="/videos/top.mp4", group=group.element("top"))
+    sample.frames[1] = fo.Frame(alice=detections([]), bob=detections([]))
+    grouped.add_sample(sample)
+    with pytest.raises(AgreementInputError, match=r"choose slices first: .*\(media_type='video'\)"):
+        compute_agreement(grouped, ["frames.alice", "frames.bob"])
 
 
 def test_groups_made_by_a_field_are_refused(make_dataset):

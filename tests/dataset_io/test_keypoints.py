@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
+from annotator_agreement.dataset_io import read
 from annotator_agreement.dataset_io.point_readers import are_usable_keypoints, read_keypoints
 
 WIDTH, HEIGHT = 400, 100
@@ -192,6 +193,21 @@ def test_images_without_a_size_are_named(make_dataset):
     dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)}, size=None)
     with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
         compute_agreement(dataset, ["alice", "bob"])
+
+
+def test_an_image_that_is_added_meanwhile_needs_a_size_too(make_dataset, monkeypatch):
+    dataset = _dataset(make_dataset, {"alice": _keypoints(POINTS), "bob": _keypoints(POINTS)})
+    original = read.Reader.batches
+
+    def batches(self):
+        new = fo.Sample(filepath="/images/new.jpg", alice=_keypoints(POINTS), bob=_keypoints(MOVED))
+        fo.load_dataset(dataset.name).add_sample(new)
+        return original(self)
+
+    monkeypatch.setattr(read.Reader, "batches", batches)
+    with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without .*compute_metadata"):
+        compute_agreement(dataset, ["alice", "bob"])
+    delete_agreement(dataset)
 
 
 def test_keypoints_are_not_compared_with_boxes(make_dataset):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fiftyone as fo
 import numpy as np
 import pytest
+from bson import ObjectId
 from fiftyone import ViewField as F
 
 from tests.datasets import detections, random_annotators, stored
@@ -432,21 +433,85 @@ def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkey
     assert dataset.values("agreement_score") == [1.0, 1.0]
 
 
-def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, monkeypatch):
+@pytest.fixture
+def while_it_begins(monkeypatch):
+    """Do something just after a run has looked at the videos."""
+
+    def install(action):
+        class Videos(frames_module.Videos):
+            def __init__(self, source):
+                super().__init__(source)
+                action(fo.load_dataset(source.dataset.name))
+
+        monkeypatch.setattr(read, "Videos", Videos)
+
+    return install
+
+
+def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_begins):
     dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
-    original = read.videos_of
 
-    def videos_of(source):
-        videos = original(source)
+    def add(other):
         sample = fo.Sample(filepath="/videos/new.mp4")
-        sample.frames[1] = fo.Frame(alice=detections([CAT]), bob=detections([]))
-        fo.load_dataset(dataset.name).add_sample(sample)
-        return videos
+        sample.frames[1] = fo.Frame(alice=detections([CAT]), bob=detections([CAT]))
+        sample.frames[2] = fo.Frame(alice=detections([CAT]))
+        other.add_sample(sample)
 
-    monkeypatch.setattr(read, "videos_of", videos_of)
+    while_it_begins(add)
+    report = compute_agreement(dataset, FIELDS[:2])
+    assert (report.n_samples, report.run.n_videos) == (3, 2)
+    # bob has a label list on the first frame, so that he is assigned to the second as well
+    assert dataset.values("frames.agreement_n_annotators") == [[2], [2, 2]]
+    assert dataset.values("agreement_score") == [1.0, 0.5]
+
+
+def test_a_video_that_is_added_meanwhile_has_its_own_annotators(make_videos, while_it_begins):
+    dataset = make_videos([{"labels": [_rated("ann", "bea")]}])
+    dataset.set_values("raters", [["ann", "bea"]])
+
+    def add(other):
+        sample = fo.Sample(filepath="/videos/new.mp4", raters=["ann", "bea"])
+        sample.frames[1] = fo.Frame(labels=_rated("ann"))
+        other.add_sample(sample)
+
+    while_it_begins(add)
+    compute_agreement(dataset, "frames.labels", annotator_attribute="rater", assigned_field="raters")
+    assert dataset.values("agreement_n_annotators") == [2, 2]
+    assert dataset.values("agreement_score") == [1.0, 0.0]
+
+
+@pytest.mark.parametrize("size", [(200, 100), None])
+def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_begins, size):
+    points = [[0.1, 0.2], [0.2, 0.6]]
+    moved = [[0.11, 0.2], [0.21, 0.6]]  # 2 pixels; the box around the points has 20 x 40
+
+    def objects(points):
+        return fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=points)])
+
+    def add(other):
+        metadata = None if size is None else fo.VideoMetadata(frame_width=size[0], frame_height=size[1])
+        sample = fo.Sample(filepath="/videos/new.mp4", metadata=metadata)
+        sample.frames[1] = fo.Frame(alice=objects(points), bob=objects(moved))
+        other.add_sample(sample)
+
+    dataset = make_videos([{"alice": [objects(points)], "bob": [objects(points)]}])
+    while_it_begins(add)
+    if size is None:
+        with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
+            compute_agreement(dataset, FIELDS[:2], iou=0.1)
+    else:
+        compute_agreement(dataset, FIELDS[:2], iou=0.1)
+        assert dataset.values("agreement_iou")[1] == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
+
+
+def test_frames_whose_video_is_gone_are_left_out(make_videos):
+    videos = [{"alice": _frames([CAT]), "bob": _frames([CAT])} for _ in range(2)]
+    dataset = make_videos(videos)
+    orphan = {**dataset._frame_collection.find_one(), "_id": ObjectId(), "_sample_id": ObjectId()}
+    dataset._frame_collection.insert_one(orphan)
     report = compute_agreement(dataset, FIELDS[:2])
     assert (report.n_samples, report.run.n_videos) == (2, 2)
-    assert dataset.values("agreement_score") == [1.0, 0.0]
+    assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
 
 
 def test_videos_get_a_new_time_stamp(make_videos):
