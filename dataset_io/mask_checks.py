@@ -11,13 +11,14 @@ from .mask_reading import (
     MaskShape,
     MissingMaskError,
     MixedColoursError,
+    PhotographError,
     StoredMask,
     UnusableMaskError,
     mask_shape,
 )
 
 #: what is reported first, of several things that are wrong
-_ORDER = (MissingMaskError, UnusableMaskError, MixedColoursError, DifferentSizesError)
+_ORDER = (MissingMaskError, UnusableMaskError, MixedColoursError, DifferentSizesError, PhotographError)
 
 
 def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config: AgreementConfig) -> bool | None:

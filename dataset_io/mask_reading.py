@@ -14,6 +14,7 @@ import numpy as np
 from fiftyone.core.utils import deserialize_numpy_array
 from fiftyone.utils.image import read as read_image
 
+from ..agreement.pixels.compute import MAX_VALUES
 from ..metrics.pixel_classes import ClassMask
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
@@ -45,6 +46,15 @@ class MixedColoursError(UnusableMaskError):
     """Some masks are in colour and some are not."""
 
     rule = "Masks must be all in colour (RGB, palettes) or all not"
+
+
+class PhotographError(UnusableMaskError):
+    """The masks of a sample have more values than there are classes."""
+
+    rule = (
+        f"Masks must hold at most {MAX_VALUES} values on a sample (they are no photographs, and must not be stored "
+        "with loss, as in JPEG files)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,7 +159,7 @@ def _integers(pixels: Any) -> ClassMask:
         return pixels  # type: ignore[no-any-return]
     if pixels.dtype.kind in "uf":
         integers: ClassMask = np.zeros(pixels.shape, np.int64)
-        if np.isfinite(pixels).all() and np.abs(pixels).max() < 2**62:
+        if np.isfinite(pixels).all() and float(np.abs(pixels).max()) < 2**62:
             integers = pixels.astype(np.int64)
         if (integers == pixels).all():
             return integers
@@ -158,13 +168,16 @@ def _integers(pixels: Any) -> ClassMask:
 
 def _shape_of_png(path: str) -> MaskShape | None:
     """What the first and the last bytes of a complete PNG file tell; None of anything else."""
-    with open(path, "rb") as file:
-        start = file.read(26)
-        if len(start) < 26 or not start.startswith(_PNG_SIGNATURE):
-            return None
-        file.seek(-len(_PNG_END), os.SEEK_END)
-        if file.read() != _PNG_END:
-            return None
+    try:
+        with open(path, "rb") as file:
+            start = file.read(26)
+            if len(start) < 26 or not start.startswith(_PNG_SIGNATURE):
+                return None
+            file.seek(-len(_PNG_END), os.SEEK_END)
+            if file.read() != _PNG_END:
+                return None
+    except OSError:  # reading all of it tells what is wrong
+        return None
     width, height, depth, color_type = struct.unpack(">IIBB", start[16:26])
     is_rgb = color_type != _PNG_GRAYSCALE  # OpenCV gives colours for palettes, and for gray with transparency
     return None if is_rgb and depth > 8 else MaskShape(height, width, is_rgb)

@@ -20,6 +20,7 @@ from ..agreement.pixels.compute import (
     PixelAgreement,
     PixelBatch,
     SampleMasks,
+    TooManyValuesError,
     collect_pixels,
     compare_masks,
 )
@@ -33,7 +34,15 @@ from .family import LabelsRead, SampleScores
 from .kinds import titles
 from .map_files import check_map_folder, encoded_map, map_path, write_map
 from .mask_checks import check_masks, check_same_shape, masks_error
-from .mask_reading import MaskShape, ReadMask, StoredMask, UnusableMaskError, mask_shape, read_mask
+from .mask_reading import (
+    MaskShape,
+    PhotographError,
+    ReadMask,
+    StoredMask,
+    UnusableMaskError,
+    mask_shape,
+    read_mask,
+)
 from .source import Source
 from .stored import StoredSample
 
@@ -43,8 +52,6 @@ LABELS_OF_A_MASK = 200
 BYTES_OF_A_LABEL = 500
 #: samples that are decoded at the same time; OpenCV and zlib let other threads work
 MAX_WORKERS = 4
-#: different values in the masks of a sample beyond which these hold no classes
-MAX_VALUES = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,9 +191,10 @@ class PixelFamily:
         values = [mask.values for annotator in annotators if isinstance(mask := read[annotator], ReadMask)]
         if len(values) < 2:
             return _Compared(annotators, n_invalid=n_invalid, error=error)
-        found = compare_masks(values, annotators, self.meaning, config)
-        if len(found.values) > MAX_VALUES:
-            raise _too_many_values(row, len(found.values))
+        try:
+            found = compare_masks(values, annotators, self.meaning, config)
+        except TooManyValuesError as problem:
+            return _Compared(n_invalid=len(fields), error=PhotographError(str(problem)))
         heatmap = self._heatmap(values) if config.disagreement_map else None
         return _Compared(annotators, found, heatmap, n_invalid, error)
 
@@ -293,10 +301,3 @@ def _check_options(config: AgreementConfig) -> None:
         raise AgreementInputError(f"`boundary_width` must be a whole number of pixels, at least 1, got {width!r}")
     if config.map_folder is not None:
         check_map_folder(config.map_folder)
-
-
-def _too_many_values(row: dict[str, Any], n: int) -> AgreementInputError:
-    return AgreementInputError(
-        f"Masks must hold classes, at most {MAX_VALUES} on a sample, got {n} different values on the sample "
-        f"{row['_id']}; masks are no photographs, and must not be stored with loss (JPEG)"
-    )

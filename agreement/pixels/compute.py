@@ -38,8 +38,15 @@ NUMBERS = (
 SCORE, IOU = NUMBERS.index("score"), NUMBERS.index("iou")
 BOUNDARY_NUMBERS = slice(NUMBERS.index("boundary_iou"), len(NUMBERS))
 
+#: different values in the masks of a sample beyond which these hold no classes
+MAX_VALUES = 4_096
+
 #: why the alpha of a sample is undefined; entry 0 where it is defined
 ALPHA_REASONS = ("", "one_annotator", "no_pixels", "single_category")
+
+
+class TooManyValuesError(ValueError):
+    """The masks of a sample have more than ``MAX_VALUES`` different values; the message is how many."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +94,14 @@ def compare_masks(
         annotators: whose masks these are, ascending
         meaning: background and ignored values
         config: the options
+
+    Raises:
+        TooManyValuesError: before anything is computed of every value
     """
     joint = joint_counts(masks, meaning.ignored)
     values = np.unique(joint.values)
+    if len(values) > MAX_VALUES:
+        raise TooManyValuesError(str(len(values)))
     is_class = values != meaning.background if meaning.background is not None else np.ones(len(values), np.bool_)
     is_empty = bool(joint.n_pixels) and not is_class.any()
     pairs = list(combinations(range(len(masks)), 2))

@@ -274,7 +274,7 @@ def test_masks_are_read_as_fiftyone_reads_them(make_dataset, tmp_path):
         assert report.is_rgb == (name == "palette")
 
 
-@pytest.mark.parametrize("kind", [bool, np.int64, np.uint64, np.float32, np.int16])
+@pytest.mark.parametrize("kind", [bool, np.int64, np.uint64, np.float16, np.float32, np.int16])
 def test_the_type_of_the_numbers_does_not_matter(make_dataset, kind):
     first, second = (_square(left) > 0 for left in (1, 2))
     dataset = masked_dataset(make_dataset, {"alice": [first.astype(kind)], "bob": [np.asfortranarray(second)]})

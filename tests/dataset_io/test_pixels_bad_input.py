@@ -14,6 +14,9 @@ from tests.dataset_io.masked import masked_dataset, segmentation
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement.agreement.pixels import compute
+from annotator_agreement.dataset_io import mask_reading
+from annotator_agreement.metrics import boundaries
 
 FIELDS = ["alice", "bob"]
 GOOD = np.array([[0, 1, 1, 2], [0, 0, 2, 2], [3, 3, 0, 0]], np.uint8)
@@ -57,6 +60,17 @@ def test_files_that_are_no_images_are_refused(make_dataset, tmp_path, how):
     assert dataset.values("agreement_n_annotators") == [2, 1, 2]
     assert dataset.values("bob.agreement_of") == [2, 1, 2]
     assert (report.run.n_invalid, report.n_rated) == (1, 2)
+
+
+def test_a_file_that_must_not_be_read_is_refused(make_dataset, tmp_path, monkeypatch):
+    dataset, sample_id = _with(make_dataset, segmentation(GOOD, tmp_path, "locked"))
+
+    def locked(path, *_, **options):
+        raise PermissionError(13, "Permission denied", path)
+
+    monkeypatch.setattr(mask_reading, "open", locked, raising=False)
+    monkeypatch.setattr(mask_reading, "read_image", locked)
+    _refused(dataset, rf"got 1 that do not \(first: '.*locked.png' cannot be read .* {sample_id};")
 
 
 def test_missing_files_are_named_with_their_samples(make_dataset, tmp_path):
@@ -140,8 +154,26 @@ def test_photographs_are_no_masks(make_dataset, tmp_path):
     label = fo.Segmentation(mask_path=str(tmp_path / "photo.jpg"))
     dataset = make_dataset({})
     dataset.add_sample(fo.Sample("1.jpg", alice=label, bob=label.copy()))
-    with pytest.raises(AgreementInputError, match=r"Masks must hold classes, at most 4096 on a sample, got \d+"):
+    message = r"Masks must hold at most 4096 values on a sample .* got 1 that do not \(first: \d+\), on samples .*skip"
+    with pytest.raises(AgreementInputError, match=message):
         compute_agreement(dataset, FIELDS)
+
+
+def test_photographs_are_left_out_before_their_boundaries_are_compared(make_dataset, monkeypatch):
+    noise = np.random.default_rng(1).integers(0, 256, (80, 90, 3)).astype(np.uint8)
+    regions = np.repeat(GOOD[:, :, None], 3, axis=2)
+    dataset = masked_dataset(make_dataset, {"alice": [noise, regions], "bob": [noise, regions]})
+    compared = []
+
+    def boundary_agreement(a, b, values, **options):
+        compared.append(len(values))
+        return boundaries.boundary_agreement(a, b, values, **options)
+
+    monkeypatch.setattr(compute, "boundary_agreement", boundary_agreement)
+    report = compute_agreement(dataset, FIELDS, invalid="skip", boundaries=True)
+    assert compared == [3]
+    assert dataset.values("agreement_n_annotators") == [0, 2]
+    assert (report.run.n_invalid, report.n_rated) == (2, 1)
 
 
 def test_mask_targets_that_contradict_each_other_are_refused(make_dataset):
