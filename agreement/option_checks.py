@@ -9,6 +9,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from .errors import AgreementInputError, shown
 
 #: name of an attribute or field that MongoDB can hold
@@ -67,6 +69,8 @@ def _folder_or_none(option: str, value: Any) -> str | None:
 
 
 def _sigmas(option: str, value: Any) -> str | float | tuple[float, ...] | None:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
     if value is None or value == "coco":
         return None if value is None else "coco"
     if _is_number(value) and value > 0:

@@ -12,7 +12,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError, make_config
 from ..dataset_io.kinds import LabelKind, titles
-from ..dataset_io.paths import all_fields
+from ..dataset_io.paths import all_fields, is_of_frames
 from ..dataset_io.run_keys import check_key_is_free
 from ..dataset_io.runs import list_agreements
 from ..dataset_io.source import check_samples, comparable_fields, unchecked_source
@@ -97,10 +97,10 @@ def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: d
     default = default_fields(candidates)
     chosen = ctx.params.get("fields", default)
     chosen = [chosen] if isinstance(chosen, str) else list(chosen or [])
-    first = next((candidates[name] for name in chosen if name in candidates), None)
+    first = next((name for name in chosen if name in candidates), None)
     choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
     for name, kind in candidates.items():
-        if first is None or kind.comparable == first.comparable:
+        if first is None or _comparable(name, kind) == _comparable(first, candidates[first]):
             choices.add_choice(name, label=name, description=kind.title)
     inputs.list(
         "fields",
@@ -115,16 +115,21 @@ def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: d
     return chosen
 
 
+def _comparable(name: str, kind: LabelKind) -> tuple[str, bool]:
+    """What is the same of fields that can be compared: fields of frames are not with those of samples."""
+    return kind.comparable, is_of_frames(name)
+
+
 def default_fields(candidates: dict[str, LabelKind]) -> list[str]:
     """The fields that are chosen as the form opens: comparable ones whose names end alike after the first underscore
     (``alice_boxes``, ``bob_boxes``), or have none; else all of the first kind that has several; none if they are many.
     Plain fields, which may hold anything, are chosen only where there are no labels."""
     labels = {name: kind for name, kind in candidates.items() if kind.is_label}
-    groups: dict[tuple[str, str], list[str]] = {}
-    kinds: dict[str, list[str]] = {}
+    groups: dict[tuple[str, str, bool], list[str]] = {}
+    kinds: dict[tuple[str, bool], list[str]] = {}
     for name, kind in (labels or candidates).items():
-        groups.setdefault((kind.title, name.partition("_")[2]), []).append(name)
-        kinds.setdefault(kind.comparable, []).append(name)
+        groups.setdefault((kind.title, name.partition("_")[2], is_of_frames(name)), []).append(name)
+        kinds.setdefault(_comparable(name, kind), []).append(name)
     several = (fields for fields in (*groups.values(), *kinds.values()) if len(fields) > 1)
     chosen = next(several, next(iter(kinds.values())))
     return chosen if len(chosen) <= _MOST_DEFAULT_FIELDS else []

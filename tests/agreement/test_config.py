@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 
 from annotator_agreement.agreement import AgreementConfig, AgreementInputError, make_config
@@ -94,6 +95,13 @@ OPTION_ERRORS = [
 def test_an_option_of_a_label_type_must_be_usable(options: dict, message: str) -> None:
     with pytest.raises(AgreementInputError, match=message):
         make_config(TWO, **options)
+
+
+def test_sigmas_may_be_an_array() -> None:
+    assert make_config(TWO, sigmas=np.array([0.1, 0.2])).sigmas == (0.1, 0.2)
+    assert make_config(TWO, sigmas=np.array(0.5)).sigmas == 0.5
+    with pytest.raises(AgreementInputError, match="`sigmas` must be"):
+        make_config(TWO, sigmas=np.array([[0.1, 0.2]]))
 
 
 def test_options_are_kept_in_one_form() -> None:

@@ -53,6 +53,16 @@ def test_only_fields_that_can_be_compared_with_the_chosen_ones_are_offered(compu
     assert _offered(compute_form(fields=[])) == everything
 
 
+def test_fields_of_frames_are_not_offered_with_those_of_samples(make_videos, operator, form):
+    dataset = make_videos([{"alice": [fo.Detections()], "bob": [fo.Detections()]}])
+    dataset.add_sample_field("whole", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    opened = form(operator("compute_agreement"), dataset)
+    assert opened["fields"]["default"] == ["frames.alice", "frames.bob"]
+    assert _offered(opened) == {"frames.alice", "frames.bob"}
+    assert "problem" not in opened
+    assert _offered(form(operator("compute_agreement"), dataset, fields=["whole"])) == {"whole"}
+
+
 @pytest.mark.parametrize(
     ("ending", "shown", "hidden"),
     [
