@@ -99,7 +99,7 @@ def mask_value(value: Any) -> int | None:
     """A value of a semantic mask: an integer, or a colour ``#rrggbb`` as the integer it stands for; None if neither."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, numbers.Integral) and int(value) >= 0:
+    if isinstance(value, numbers.Integral) and 0 <= int(value) < 2**63:  # what masks and the database can hold
         return int(value)
     if isinstance(value, str) and _COLOR.fullmatch(value):
         return int(value[1:], 16)

@@ -189,6 +189,8 @@ def test_mask_targets_that_contradict_each_other_are_refused(make_dataset):
         ({"boundary_width": 0.5}, "`boundary_width` must be a whole number of pixels, at least 1, got 0.5"),
         ({"background": "sky"}, "`background` must be a mask value"),
         ({"ignore_values": ["sky"]}, "`ignore_values` must be mask values"),
+        ({"background": 2**63}, "`background` must be a mask value.* got 9223372036854775808"),
+        ({"ignore_values": [2**63]}, "`ignore_values` must be mask values.* got .9223372036854775808."),
         ({"annotator_attribute": "rater"}, "got 'alice' .Segmentation.; give every annotator a field"),
     ],
 )
