@@ -322,6 +322,7 @@ def test_files_of_masks_that_do_not_exist_are_named_with_their_samples(make_data
         {"alice": [box(1, 1, 4, 4, mask_path=there)], "bob": [box(1, 1, 4, 4, mask_path="")]},
     )
     second, third = dataset.values("id")[1:]
+    dataset._sample_collection.update_one({"_id": ObjectId(third)}, {"$set": {"bob.detections.0.mask": None}})
     _refused(dataset, f"Files of masks must exist, got 2 that do not .*gone.png.* on samples {second}, {third}", PAIR)
     report = compute_agreement(dataset, PAIR, invalid="skip")
     assert (report.run.n_invalid, report.n_objects, report.localisation.mean_iou) == (2, 4, 1.0)
