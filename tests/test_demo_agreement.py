@@ -1,0 +1,52 @@
+"""Agreement on the demo dataset, on all label types."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+CAREFUL = ("alice", "bob")
+LABEL_TYPES = ["boxes", "polygons", "masks", "segmentation", "keypoints", "class", "tags", "quality"]
+
+
+@pytest.fixture(scope="module")
+def demo(private_fiftyone, tmp_path_factory):
+    # without its samples in memory, which FiftyOne would read again after every run
+    from demo.dataset import build_demo_dataset
+
+    dataset = build_demo_dataset(tmp_path_factory.mktemp("demo"), f"demo-agreement-{os.getpid()}")
+    yield dataset
+    dataset.delete()
+
+
+@pytest.mark.parametrize("label_type", LABEL_TYPES)
+def test_everybody_agrees_with_a_copy_of_themselves_exactly(demo, label_type):
+    from demo.dataset import field_name
+
+    from annotator_agreement import compute_agreement, delete_agreement
+
+    field = field_name(label_type, "carol")
+    demo.clone_sample_field(field, "copy")
+    try:
+        report = compute_agreement(demo, [field, "copy"], run_key="itself", progress=False)
+        scores = [score for score in demo.values("itself_score") if score is not None]
+        assert len(scores) > 20
+        assert set(scores) == {1.0}
+        assert (report.score.mean, report.alpha.pooled) == (1.0, 1.0)
+        delete_agreement(demo, "itself")
+    finally:
+        demo.delete_sample_field("copy")
+
+
+@pytest.mark.parametrize("label_type", ["polygons", "masks", "segmentation", "keypoints"])
+def test_the_careful_annotators_agree_best_on_every_kind_of_shape(demo, label_type):
+    from demo.dataset import LABEL_TYPES
+
+    from annotator_agreement import compute_agreement, delete_agreement
+
+    report = compute_agreement(demo, run_key="of_type", progress=False, **LABEL_TYPES[label_type])
+    assert report.n_rated == 28
+    best = max(report.pairs, key=lambda pair: pair.score)
+    assert (best.a, best.b) == CAREFUL
+    delete_agreement(demo, "of_type")
