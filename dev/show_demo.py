@@ -57,7 +57,7 @@ def _print_summary(reports: dict[str, Any]) -> None:
     from annotator_agreement.charts.tables import shown_number, table
 
     title = "All label types (every number is explained in its report above)"
-    header = ["labels", "run key", "rated samples", "labels", "score", "alpha"]
+    header = ["label type", "run key", "rated samples", "labels", "score", "alpha"]
     rows = [
         [
             label_type,
