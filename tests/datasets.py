@@ -50,6 +50,11 @@ def detections(labels: Sequence[Label] | None, **attributes: Any) -> fo.Detectio
     )
 
 
+def frames_of(*labels: Sequence[Label] | None) -> list[fo.Detections | None]:
+    """A label list for every frame of a video."""
+    return [detections(entry) for entry in labels]
+
+
 def boxes_dataset(name: str, annotators: Mapping[str, Sequence[Sequence[Label] | None]] | None = None) -> fo.Dataset:
     """A dataset with one label field an annotator (the example by default)."""
     annotators = EXAMPLE if annotators is None else annotators

@@ -20,7 +20,6 @@ from annotator_agreement import (
     load_agreement,
 )
 from annotator_agreement.dataset_io import read, run
-from annotator_agreement.dataset_io import write as write_module
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -44,22 +43,6 @@ def _assert_consistent(dataset, run_key):
                 assert {label[run_key] for _, label in members} == {"class_conflict"}
             elif n_assigned >= 2 and len(members) == n_assigned:
                 assert {label[run_key] for _, label in members} == {"agreed"}
-
-
-@pytest.fixture
-def before_each_write(monkeypatch):
-    """Call a function just before every batch is written, after it was read and computed."""
-
-    def install(action):
-        original = write_module.Writer.write
-
-        def write(self, batch, agreement):
-            action(batch)
-            return original(self, batch, agreement)
-
-        monkeypatch.setattr(write_module.Writer, "write", write)
-
-    return install
 
 
 def _edit(dataset, sample_id, kind):

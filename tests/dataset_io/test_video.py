@@ -5,10 +5,9 @@ from __future__ import annotations
 import fiftyone as fo
 import numpy as np
 import pytest
-from bson import ObjectId
 from fiftyone import ViewField as F
 
-from tests.datasets import detections, random_annotators, stored
+from tests.datasets import detections, frames_of, random_annotators, stored
 
 from annotator_agreement import (
     AgreementInputError,
@@ -18,9 +17,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import frames as frames_module
 from annotator_agreement.dataset_io import read
-from annotator_agreement.dataset_io import write as write_module
 
 ANNOTATORS = ["alice", "bob", "carol"]
 FIELDS = [f"frames.{name}" for name in ANNOTATORS]
@@ -28,10 +25,6 @@ FLOATS, COUNTS = ("score", "alpha", "iou", "dice"), ("n_units", "n_disputed")
 NUMBERS = (*FLOATS, *COUNTS, "n_annotators")
 
 CAT, DOG = ("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))
-
-
-def _frames(*labels):
-    return [detections(entry) for entry in labels]
 
 
 def _tracks(*frames):
@@ -121,7 +114,7 @@ def test_videos_get_means_sums_and_the_most_annotators(make_videos):
 
 
 def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     before = {*dataset.get_field_schema(flat=True), *dataset.get_frame_field_schema(flat=True)}
     compute_agreement(dataset, FIELDS[:2])
     on_samples, on_frames = dataset.get_field_schema(flat=True), dataset.get_frame_field_schema(flat=True)
@@ -143,8 +136,8 @@ def test_fields_are_declared_on_frames_labels_and_videos(make_videos):
 def test_who_labelled_any_frame_of_a_video_is_assigned_to_all_frames_that_anybody_labelled(make_videos):
     dataset = make_videos(
         [
-            {"alice": _frames([CAT], [CAT], None), "bob": _frames([CAT], None, None)},
-            {"alice": _frames([CAT], [], None), "bob": _frames(None, None, None)},
+            {"alice": frames_of([CAT], [CAT], None), "bob": frames_of([CAT], None, None)},
+            {"alice": frames_of([CAT], [], None), "bob": frames_of(None, None, None)},
         ]
     )
     report = compute_agreement(dataset, FIELDS[:2])
@@ -161,9 +154,9 @@ def test_who_labelled_any_frame_of_a_video_is_assigned_to_all_frames_that_anybod
 def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys):
     dataset = make_videos(
         [
-            {"alice": _frames([CAT], [CAT]), "bob": _frames([CAT], [CAT])},
-            {"alice": _frames([CAT], [CAT], [CAT], [DOG]), "bob": _frames([CAT], [CAT, DOG], [], [])},
-            {"alice": _frames([CAT], [CAT, DOG]), "bob": _frames([CAT], [CAT])},
+            {"alice": frames_of([CAT], [CAT]), "bob": frames_of([CAT], [CAT])},
+            {"alice": frames_of([CAT], [CAT], [CAT], [DOG]), "bob": frames_of([CAT], [CAT, DOG], [], [])},
+            {"alice": frames_of([CAT], [CAT, DOG]), "bob": frames_of([CAT], [CAT])},
         ]
     )
     report = compute_agreement(dataset, FIELDS[:2])
@@ -284,7 +277,7 @@ def test_renaming_moves_the_fields_of_frames_and_videos(make_videos):
     assert stored(dataset) == before
 
 
-def test_overwriting_replaces_the_fields_of_frames(make_videos):
+def test_overwriting_replaces_the_fields_offrames_of(make_videos):
     dataset = make_videos(_random_videos())
     compute_agreement(dataset, FIELDS)
     report = compute_agreement(dataset, FIELDS[:2], overwrite=True)
@@ -294,7 +287,7 @@ def test_overwriting_replaces_the_fields_of_frames(make_videos):
 
 
 def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     for name in ("alice", "bob"):
         dataset.add_sample_field(f"{name}_spans", fo.EmbeddedDocumentField, embedded_doc_type=fo.TemporalDetections)
     sample = dataset.first()
@@ -309,7 +302,7 @@ def test_frames_and_samples_of_one_dataset_can_be_compared_side_by_side(make_vid
 
 
 def test_frames_in_memory_show_what_was_written(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     sample = dataset.first()
     frame = sample.frames[1]
     compute_agreement(dataset, FIELDS[:2])
@@ -320,7 +313,7 @@ def test_frames_in_memory_show_what_was_written(make_videos):
 
 
 def test_a_view_of_some_frames_leaves_the_others_alone(make_videos):
-    labels = {"alice": _frames([CAT], [CAT], [CAT]), "bob": _frames([CAT], [], [CAT])}
+    labels = {"alice": frames_of([CAT], [CAT], [CAT]), "bob": frames_of([CAT], [], [CAT])}
     dataset = make_videos([labels, labels])
     report = compute_agreement(dataset.limit(1).match_frames(F("frame_number") > 1), FIELDS[:2])
     assert (report.n_samples, report.run.n_videos) == (2, 1)
@@ -330,7 +323,7 @@ def test_a_view_of_some_frames_leaves_the_others_alone(make_videos):
 
 
 def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_the_dataset(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT, DOG], [CAT]), "bob": _frames([DOG], None)}])
+    dataset = make_videos([{"alice": frames_of([CAT, DOG], [CAT]), "bob": frames_of([DOG], None)}])
     view = dataset
     for field in FIELDS[:2]:
         view = view.filter_labels(field, F("label") == "dog", only_matches=False)
@@ -341,14 +334,14 @@ def test_a_filtered_view_is_about_the_labels_it_contains_and_the_assignments_of_
 
 
 def test_a_repeated_video_counts_once(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT], [CAT]), "bob": _frames([CAT], [])}])
+    dataset = make_videos([{"alice": frames_of([CAT], [CAT]), "bob": frames_of([CAT], [])}])
     report = compute_agreement(dataset.concat(dataset), FIELDS[:2])
     assert (report.n_samples, report.run.n_repeated, report.run.n_videos) == (2, 2, 1)
     assert dataset.values("agreement_score") == [0.5]
 
 
 def test_a_view_without_frames_is_refused(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     view = dataset.match_frames(F("frame_number") > 5, omit_empty=False)
     with pytest.raises(AgreementInputError, match="Agreement needs frames, got videos without any"):
         compute_agreement(view, FIELDS[:2])
@@ -381,148 +374,6 @@ def test_without_a_list_everybody_is_assigned_to_frames_with_labels(make_videos)
     assert report.run.coverage == "assumed"
 
 
-# ---- somebody works at the same time ----
-
-
-@pytest.fixture
-def before_each_write(monkeypatch):
-    def install(action):
-        original = write_module.Writer.write
-
-        def write(self, batch, updates):
-            action(batch)
-            return original(self, batch, updates)
-
-        monkeypatch.setattr(write_module.Writer, "write", write)
-
-    return install
-
-
-def test_an_edit_of_a_frame_between_reading_and_writing_is_seen(make_videos, before_each_write):
-    dataset = make_videos([{"alice": _frames([CAT, DOG], [CAT]), "bob": _frames([CAT, DOG], [CAT])}])
-    edits = []
-
-    def edit_once(batch):
-        if not edits:
-            edits.append(True)
-            sample = fo.load_dataset(dataset.name).first()
-            frame = sample.frames[1]
-            del frame.alice.detections[0]
-            sample.save()
-
-    before_each_write(edit_once)
-    report = compute_agreement(dataset, FIELDS[:2])
-    assert (report.run.n_changed, report.n_samples) == (0, 2)
-    assert dataset.values("frames.bob.detections.agreement") == [[["lone", "agreed"], ["agreed"]]]
-    assert dataset.values("frames.agreement_score") == [[pytest.approx(2 / 3), 1.0]]
-    assert dataset.values("agreement_score") == [pytest.approx(5 / 6)]
-
-
-def test_a_video_that_is_deleted_meanwhile_is_not_made_again(make_videos, monkeypatch):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])} for _ in range(3)])
-    gone = dataset.skip(1).first().id
-    original = frames_module.VideoScores.write
-
-    def write(self):
-        fo.load_dataset(dataset.name).delete_samples([gone])
-        return original(self)
-
-    monkeypatch.setattr(frames_module.VideoScores, "write", write)
-    compute_agreement(dataset, FIELDS[:2])
-    assert dataset._sample_collection.count_documents({}) == 2
-    assert dataset.values("agreement_score") == [1.0, 1.0]
-
-
-@pytest.fixture
-def while_it_begins(monkeypatch):
-    """Do something just after a run has looked at the videos."""
-
-    def install(action):
-        class Videos(frames_module.Videos):
-            def __init__(self, source):
-                super().__init__(source)
-                action(fo.load_dataset(source.dataset.name))
-
-        monkeypatch.setattr(read, "Videos", Videos)
-
-    return install
-
-
-def test_a_video_that_is_added_meanwhile_is_compared_too(make_videos, while_it_begins):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
-
-    def add(other):
-        sample = fo.Sample(filepath="/videos/new.mp4")
-        sample.frames[1] = fo.Frame(alice=detections([CAT]), bob=detections([CAT]))
-        sample.frames[2] = fo.Frame(alice=detections([CAT]))
-        other.add_sample(sample)
-
-    while_it_begins(add)
-    report = compute_agreement(dataset, FIELDS[:2])
-    assert (report.n_samples, report.run.n_videos) == (3, 2)
-    # bob has a label list on the first frame, so that he is assigned to the second as well
-    assert dataset.values("frames.agreement_n_annotators") == [[2], [2, 2]]
-    assert dataset.values("agreement_score") == [1.0, 0.5]
-
-
-def test_a_video_that_is_added_meanwhile_has_its_own_annotators(make_videos, while_it_begins):
-    dataset = make_videos([{"labels": [_rated("ann", "bea")]}])
-    dataset.set_values("raters", [["ann", "bea"]])
-
-    def add(other):
-        sample = fo.Sample(filepath="/videos/new.mp4", raters=["ann", "bea"])
-        sample.frames[1] = fo.Frame(labels=_rated("ann"))
-        other.add_sample(sample)
-
-    while_it_begins(add)
-    compute_agreement(dataset, "frames.labels", annotator_attribute="rater", assigned_field="raters")
-    assert dataset.values("agreement_n_annotators") == [2, 2]
-    assert dataset.values("agreement_score") == [1.0, 0.0]
-
-
-@pytest.mark.parametrize("size", [(200, 100), None])
-def test_a_video_that_is_added_meanwhile_has_its_own_size(make_videos, while_it_begins, size):
-    points = [[0.1, 0.2], [0.2, 0.6]]
-    moved = [[0.11, 0.2], [0.21, 0.6]]  # 2 pixels; the box around the points has 20 x 40
-
-    def objects(points):
-        return fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=points)])
-
-    def add(other):
-        metadata = None if size is None else fo.VideoMetadata(frame_width=size[0], frame_height=size[1])
-        sample = fo.Sample(filepath="/videos/new.mp4", metadata=metadata)
-        sample.frames[1] = fo.Frame(alice=objects(points), bob=objects(moved))
-        other.add_sample(sample)
-
-    dataset = make_videos([{"alice": [objects(points)], "bob": [objects(points)]}])
-    while_it_begins(add)
-    if size is None:
-        with pytest.raises(AgreementInputError, match=r"must have an image size .*, got 1 without"):
-            compute_agreement(dataset, FIELDS[:2], iou=0.1)
-    else:
-        compute_agreement(dataset, FIELDS[:2], iou=0.1)
-        assert dataset.values("agreement_iou")[1] == pytest.approx(np.exp(-4 / (2 * 800 * 0.1**2)), abs=1e-9)
-
-
-def test_frames_whose_video_is_gone_are_left_out(make_videos):
-    videos = [{"alice": _frames([CAT]), "bob": _frames([CAT])} for _ in range(2)]
-    dataset = make_videos(videos)
-    orphan = {**dataset._frame_collection.find_one(), "_id": ObjectId(), "_sample_id": ObjectId()}
-    dataset._frame_collection.insert_one(orphan)
-    report = compute_agreement(dataset, FIELDS[:2])
-    assert (report.n_samples, report.run.n_videos) == (2, 2)
-    assert dataset._frame_collection.find_one({"_id": orphan["_id"]}) == orphan
-
-
-def test_videos_get_a_new_time_stamp(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
-    before = dataset.values("last_modified_at")[0], dataset.values("frames.last_modified_at")[0][0]
-    compute_agreement(dataset, FIELDS[:2])
-    after = dataset.values("last_modified_at")[0], dataset.values("frames.last_modified_at")[0][0]
-    assert after[0] > before[0]
-    assert after[1] > before[1]
-
-
 # ---- what cannot be compared ----
 
 
@@ -535,7 +386,7 @@ def test_videos_get_a_new_time_stamp(make_videos):
     ],
 )
 def test_fields_that_cannot_be_compared_are_refused(make_videos, fields, message):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     dataset.add_sample_field("alice", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
     with pytest.raises(AgreementInputError, match=message):
         compute_agreement(dataset, fields)
@@ -547,7 +398,7 @@ def test_frames_of_a_dataset_of_images_do_not_exist(make_dataset):
 
 
 def test_unusable_labels_are_refused_with_their_frame(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT], [CAT]), "bob": _frames([CAT], [CAT])}])
+    dataset = make_videos([{"alice": frames_of([CAT], [CAT]), "bob": frames_of([CAT], [CAT])}])
     video = dataset.first().id
     dataset._frame_collection.update_one(
         {"frame_number": 2}, {"$set": {"bob.detections.0.bounding_box": [0.1, 0.1, -1.0, 0.2]}}
@@ -561,7 +412,7 @@ def test_unusable_labels_are_refused_with_their_frame(make_videos):
     assert dataset.values("frames.alice.detections.agreement") == [[["agreed"], ["lone"]]]
 
 
-def test_pixels_need_the_size_of_the_frames(make_videos):
+def test_pixels_need_the_size_of_theframes_of(make_videos):
     points = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.1, 0.2], [0.2, 0.6]])])
     moved = fo.Keypoints(keypoints=[fo.Keypoint(label="person", points=[[0.11, 0.2], [0.21, 0.6]])])
     videos = [{"alice": [points], "bob": [moved]}, {"alice": [None], "bob": [None]}]
@@ -574,7 +425,7 @@ def test_pixels_need_the_size_of_the_frames(make_videos):
 
 
 def test_read_only_frame_fields_are_refused(make_videos):
-    dataset = make_videos([{"alice": _frames([CAT]), "bob": _frames([CAT])}])
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
     field = dataset.get_field("frames.bob")
     field.read_only = True
     field.save()

@@ -1,0 +1,193 @@
+"""Runs on shapes: what must not matter, memory, views, and what a run leaves behind."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from fiftyone import ViewField as F
+
+from tests.dataset_io.shape_checks import assert_refused, image_with
+from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
+from tests.datasets import stored
+
+from annotator_agreement import (
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+)
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.dataset_io import read
+from annotator_agreement.dataset_io.families import FAMILIES
+from annotator_agreement.dataset_io.source import open_source
+
+WIDTH, HEIGHT = SIZE
+PAIR = ["alice", "bob"]
+TRIO = ["alice", "bob", "carol"]
+
+
+# ---- what must not matter ----
+
+
+def _random_labels(rng, kind):
+    labels = []
+    for _ in range(int(rng.integers(0, 5))):
+        x, y = rng.integers(0, (WIDTH - 12, HEIGHT - 8)).tolist()
+        width, height = rng.integers(4, (12, 8)).tolist()
+        label = str(rng.choice(["cat", "dog"]))
+        if kind == "polygon":
+            ring = np.array(rectangle(x, y, width, height)) + rng.normal(0, 0.7, (4, 2))
+            labels.append(polygon(ring.tolist(), label=label))
+        elif rng.random() < 0.5:
+            labels.append(box(x, y, width, height, label, mask=rng.random((5, 6)) < 0.8))
+        else:
+            labels.append(box(x, y, width, height, label, iscrowd=int(rng.random() < 0.2)))
+    return labels
+
+
+def _random_samples(seed, n=12):
+    rng = np.random.default_rng(seed)
+    kinds = {"alice": "polygon", "bob": "mask", "carol": "mask"}
+    return [
+        {name: None if rng.random() < 0.1 else _random_labels(rng, kind) for name, kind in kinds.items()}
+        for _ in range(n)
+    ]
+
+
+EACH_OPTION = pytest.mark.parametrize(
+    "options",
+    [{}, {"rasterize": "pillow"}, {"geometry": "box", "classes": "ignore"}, {"method": "mutual_best"}],
+    ids=str,
+)
+
+
+def _values(report):
+    values = report.to_dict()
+    for name in ("run", "worst_samples", "config"):
+        values.pop(name)
+    values["label_types"].sort()  # in the order of the fields
+    return values
+
+
+def _assert_same(found, expected, path=""):
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys(), path
+        for key, value in expected.items():
+            _assert_same(found[key], value, f"{path}.{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), path
+        for k, value in enumerate(expected):
+            _assert_same(found[k], value, f"{path}[{k}]")
+    elif isinstance(expected, float):
+        assert found == pytest.approx(expected, rel=0, abs=1e-12), path
+    else:
+        assert found == expected, path
+
+
+@EACH_OPTION
+@pytest.mark.parametrize(("n_samples", "n_labels"), [(1, 10**6), (5, 10**6), (10**6, 1), (10**6, 7)])
+def test_batches_of_any_size_give_the_same_report(make_dataset, monkeypatch, options, n_samples, n_labels):
+    dataset = shapes_dataset(make_dataset, *_random_samples(3))
+    expected = compute_agreement(dataset, TRIO, **options)
+    monkeypatch.setattr(read, "BATCH_SAMPLES", n_samples)
+    monkeypatch.setattr(read, "BATCH_LABELS", n_labels)
+    _assert_same(_values(compute_agreement(dataset, TRIO, overwrite=True, **options)), _values(expected))
+
+
+@EACH_OPTION
+def test_the_order_of_samples_labels_and_fields_does_not_matter(make_dataset, options):
+    samples = _random_samples(4)
+    dataset = shapes_dataset(make_dataset, *samples)
+    expected = compute_agreement(dataset, TRIO, **options)
+    written = {s.filepath: s["agreement_score"] for s in dataset}
+    order = np.random.default_rng(4).permutation(len(samples)).tolist()
+    turned = [{f: labels and list(reversed(labels)) for f, labels in samples[k].items()} for k in order]
+    other = shapes_dataset(make_dataset, *turned)
+    found = compute_agreement(other, ["carol", "alice", "bob"], **options)
+    _assert_same(_values(found), _values(expected))
+    _assert_same(other.values("agreement_score"), [written[f"/images/{k}.jpg"] for k in order])
+
+
+def test_other_names_of_the_annotators_change_nothing_but_the_names(make_dataset):
+    samples = _random_samples(5)
+    renamed = [{{"alice": "z", "bob": "y", "carol": "x"}[f]: labels for f, labels in s.items()} for s in samples]
+    first, second = shapes_dataset(make_dataset, *samples), shapes_dataset(make_dataset, *renamed)
+    reports = compute_agreement(first, TRIO), compute_agreement(second, ["x", "y", "z"])
+    for name in ("alpha", "score", "existence", "localisation", "class_given_match", "n_units", "n_repaired"):
+        _assert_same(reports[1].to_dict()[name], reports[0].to_dict()[name], name)
+    for name in ("agreement_score", "agreement_alpha", "agreement_iou", "agreement_n_disputed"):
+        _assert_same(second.values(name), first.values(name), name)
+    assert second.values("z.polylines.agreement") == first.values("alice.polylines.agreement")
+
+
+# ---- batches in memory ----
+
+
+def _n_batches(dataset, fields, **options):
+    family = FAMILIES["objects"](open_source(dataset, make_config(fields, **options)))
+    return [len(rows) for rows in read.Reader(family).batches()]
+
+
+def test_batches_of_large_masks_and_large_painted_polygons_are_cut(make_dataset, monkeypatch):
+    monkeypatch.setattr(read, "BATCH_LABELS", 1000)
+    size = (1000, 500)
+    large = box(0, 0, 1000, 500, size=size, mask=np.ones((4, 4), bool))
+    ring = polygon(rectangle(0, 0, 1000, 500), size=size)
+    samples = [{"alice": [large.copy()], "bob": [ring.copy()], "carol": [ring.copy()]} for _ in range(12)]
+    dataset = shapes_dataset(make_dataset, *samples, size=size)
+    # 500,000 pixels count as 200 labels more
+    assert _n_batches(dataset, PAIR) == [5, 5, 2]
+    assert _n_batches(dataset, ["bob", "carol"]) == [12]
+    assert _n_batches(dataset, ["bob", "carol"], rasterize="pillow") == [3, 3, 3, 3]
+    assert _n_batches(dataset, PAIR, geometry="box") == [12]
+
+
+# ---- life of a run, views, attribute mode ----
+
+
+def test_runs_on_shapes_are_replaced_renamed_and_deleted_without_a_trace(make_dataset):
+    dataset = shapes_dataset(make_dataset, *_random_samples(7))
+    before = stored(dataset)
+    compute_agreement(dataset, TRIO)
+    written = stored(dataset)["samples"]
+    compute_agreement(dataset, TRIO, iou=0.9, overwrite=True)
+    compute_agreement(dataset, TRIO, overwrite=True)
+    assert stored(dataset)["samples"] == written
+    rename_agreement(dataset, "agreement", "shapes")
+    assert load_agreement(dataset, "shapes").n_samples == 12
+    assert "shapes_votes" in dataset.get_field_schema(flat=True)["alice.polylines"].field.get_field_schema()
+    delete_agreement(dataset, "shapes")
+    assert stored(dataset) == before
+
+
+def test_views_of_polylines_are_about_the_labels_that_they_show(make_dataset):
+    square = rectangle(2, 2, 8, 8)
+    dataset = shapes_dataset(
+        make_dataset,
+        {"alice": [polygon(square, label="dog"), polygon(square)], "bob": [box(2, 2, 8, 8, "cow"), box(2, 2, 8, 8)]},
+    )
+    view = dataset
+    for field in PAIR:
+        view = view.filter_labels(field, F("label") == "cat", only_matches=False)
+    report = compute_agreement(view, PAIR)
+    assert (report.n_objects, report.score.mean) == (2, 1.0)
+    assert dataset.values("alice.polylines.agreement") == [[None, "agreed"]]
+    assert dataset.values("bob.detections.agreement") == [[None, "agreed"]]
+
+
+def test_masks_of_annotators_named_by_an_attribute_are_compared(make_dataset):
+    first, second = image_with(2, 2, 10, 8), image_with(2, 2, 10, 6)
+    labels = [cut_out(first, rater="ann"), cut_out(second, rater="bea"), box(20, 2, 6, 6, rater="ann")]
+    dataset = shapes_dataset(make_dataset, {"labels": labels})
+    report = compute_agreement(dataset, "labels", annotator_attribute="rater")
+    assert dataset.values("labels.detections.agreement") == [["agreed", "agreed", "lone"]]
+    assert report.localisation.mean_iou == 60 / 80
+
+
+def test_shapes_are_not_compared_with_other_labels(make_dataset):
+    dataset = shapes_dataset(make_dataset, {"alice": [polygon(rectangle(0, 0, 4, 4))]})
+    dataset.add_sample_field("scene", fo.EmbeddedDocumentField, embedded_doc_type=fo.Classification)
+    dataset.add_sample_field("pose", fo.EmbeddedDocumentField, embedded_doc_type=fo.Keypoints)
+    for other in ("scene", "pose"):
+        assert_refused(dataset, f"compared with each other, got alice .Polylines., {other}", ["alice", other])
