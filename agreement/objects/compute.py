@@ -10,11 +10,11 @@ from ...metrics.alpha import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.detection import panoptic_quality
 from ...metrics.matching import Matching, match_objects, without_units_of
-from ...metrics.objects import Overlaps
+from ...metrics.objects import Objects, Overlaps
 from ...metrics.overlaps import dice_from_iou
 from ...metrics.partition import TIE
 from ..classes import MISSING
-from ..config import AgreementConfig
+from ..config import AgreementConfig, Empty, Missing
 from .columns import Batch, SamplePairs
 
 VERDICTS = ("agreed", "class_conflict", "missed", "lone")
@@ -150,7 +150,9 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     pair_score, score = _scores(batch, pairs, sample_pairs, n_objects, config)
     pair_sample = objects.sample[pairs.i]
     n_pairs = np.bincount(pair_sample, minlength=n_samples)
-    ratings = _ratings(batch, matching, units, n_assigned, n_objects, config)
+    ratings = ratings_of(
+        objects, matching.unit, units, n_assigned, n_objects, missing=config.missing, empty=config.empty
+    )
     alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
     return Agreement(
         batch=batch,
@@ -288,32 +290,44 @@ def _scores(
     return pair_score, _mean(total, count)
 
 
-def _ratings(
-    batch: Batch,
-    matching: Matching,
+def ratings_of(
+    objects: Objects,
+    unit: IntArray,
     units: Units,
     n_assigned: IntArray,
     n_objects: IntArray,
-    config: AgreementConfig,
+    *,
+    missing: Missing,
+    empty: Empty,
 ) -> Ratings:
-    objects = batch.objects
+    """What alpha counts.
+
+    Args:
+        objects: ``N`` objects
+        unit: shape ``(N,)``, unit of every object
+        units: columns over these units
+        n_assigned: shape ``(S,)``
+        n_objects: shape ``(S,)``
+        missing: whether a missed object is a category
+        empty: whether an image that everybody left empty is a unit
+    """
     rated = n_assigned[objects.sample] >= 2
     n_categories = int(objects.category.max(initial=0)) + 1
-    keys, count = np.unique(matching.unit[rated] * n_categories + objects.category[rated], return_counts=True)
-    unit, category = keys // n_categories, keys % n_categories
-    if config.missing == "ignore":
-        return Ratings(unit, category, count, units.sample)
+    keys, count = np.unique(unit[rated] * n_categories + objects.category[rated], return_counts=True)
+    of_unit, category = keys // n_categories, keys % n_categories
+    if missing == "ignore":
+        return Ratings(of_unit, category, count, units.sample)
     incomplete = np.flatnonzero((units.verdict != NO_VERDICT) & (units.votes < units.assigned))
     absent = units.assigned[incomplete] - units.votes[incomplete]
-    empty = np.empty(0, np.int64)
-    if config.empty == "agree":
-        empty = np.flatnonzero((n_assigned >= 2) & (n_objects == 0))
-    n_missing = len(incomplete) + len(empty)
+    all_empty = np.empty(0, np.int64)
+    if empty == "agree":
+        all_empty = np.flatnonzero((n_assigned >= 2) & (n_objects == 0))
+    n_missing = len(incomplete) + len(all_empty)
     return Ratings(
-        np.concatenate([unit, incomplete, len(units.sample) + np.arange(len(empty))]),
+        np.concatenate([of_unit, incomplete, len(units.sample) + np.arange(len(all_empty))]),
         np.concatenate([category, np.full(n_missing, MISSING)]),
-        np.concatenate([count, absent, n_assigned[empty]]),
-        np.concatenate([units.sample, empty]),
+        np.concatenate([count, absent, n_assigned[all_empty]]),
+        np.concatenate([units.sample, all_empty]),
     )
 
 
