@@ -18,6 +18,13 @@ R = TypeVar("R", bound="AgreementReport")
 
 
 @dataclass(frozen=True, slots=True)
+class Each:
+    """In ``parts``: a dictionary whose values are of a class."""
+
+    part: type
+
+
+@dataclass(frozen=True, slots=True)
 class AlphaSummary:
     """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason.
 
@@ -30,6 +37,39 @@ class AlphaSummary:
     undefined: dict[str, int]
     percent_agreement: float | None
     n_units: int
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A confidence interval of a number, by resampling samples (of videos and groups: those), matching fixed.
+
+    ``low`` and ``high`` are percentiles of the resampled values, ``bca_low`` and ``bca_high`` the bias-corrected and
+    accelerated ones; ``error`` is their standard deviation, ``jackknife_error`` the standard error from leaving out
+    one sample at a time, a check beside it. ``n`` counts the samples that were resampled. None where undefined.
+    """
+
+    low: float | None
+    high: float | None
+    bca_low: float | None
+    bca_high: float | None
+    error: float | None
+    jackknife_error: float | None
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Agreement on categories beyond chance, by several definitions of chance; None where undefined.
+
+    AC1 and Brennan-Prediger do not fall when one category prevails, as alpha and Fleiss' kappa do.
+    """
+
+    n_units: int
+    percent_agreement: float | None
+    alpha: float | None
+    ac1: float | None
+    brennan_prediger: float | None
+    fleiss_kappa: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +106,13 @@ class AgreementReport:
     """
 
     family: ClassVar[str]
-    #: classes of the entries that are not plain values, by name: one each, or a list of them
-    parts: ClassVar[dict[str, type]] = {"score": ScoreSummary, "alpha": AlphaSummary, "run": RunFacts}
+    #: classes of the entries that are not plain values, by name: one each, a list of them, or ``Each``
+    parts: ClassVar[dict[str, Any]] = {
+        "score": ScoreSummary,
+        "alpha": AlphaSummary,
+        "run": RunFacts,
+        "intervals": Each(Interval),
+    }
 
     run_key: str
     config: dict[str, Any]
@@ -80,6 +125,8 @@ class AgreementReport:
     alpha: AlphaSummary
     worst_samples: list[dict[str, Any]]
     run: RunFacts
+    #: of the headline numbers, by their path: ``alpha.pooled``, ``score.mean`` and so on
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     schema_version: int = names.SCHEMA_VERSION
 
     def to_dict(self) -> dict[str, Any]:
@@ -89,11 +136,8 @@ class AgreementReport:
     @classmethod
     def from_dict(cls: type[R], values: Mapping[str, Any]) -> R:
         """The report that :meth:`to_dict` wrote."""
-        entries = {name: value for name, value in values.items() if name != "family"}
-        for name, part in cls.parts.items():
-            value = entries[name]
-            entries[name] = [read(part, entry) for entry in value] if isinstance(value, list) else read(part, value)
-        return cls(**entries)
+        report: R = read(cls, {name: value for name, value in values.items() if name != "family"})
+        return report
 
     def print_report(self, file: TextIO | None = None) -> None:
         """Print the report as aligned text.
@@ -106,10 +150,16 @@ class AgreementReport:
         (file or sys.stdout).write(report_text(self) + "\n")
 
 
-def read(part: type, values: Mapping[str, Any]) -> Any:
-    """A part of a report from its values; a part with parts of its own reads itself."""
-    from_dict = getattr(part, "from_dict", None)
-    return from_dict(values) if from_dict is not None else part(**values)
+def read(part: Any, value: Any) -> Any:
+    """A part of a report from its values, its own parts included."""
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return [read(part, entry) for entry in value]
+    if isinstance(part, Each):
+        return {name: read(part.part, entry) for name, entry in value.items()}
+    nested = getattr(part, "parts", {})
+    return part(**{name: read(nested[name], entry) if name in nested else entry for name, entry in value.items()})
 
 
 def number(value: float | np.floating[Any]) -> float | None:

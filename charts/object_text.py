@@ -9,7 +9,8 @@ from .pairs import best_and_worst
 from .tables import INDENT, documents, percent, shown_number, table, wrapped
 
 if TYPE_CHECKING:
-    from ..agreement.objects.report import ObjectReport, PairSummary
+    from ..agreement.objects.report import ObjectReport
+    from ..agreement.objects.summaries import PairSummary
 
 _MISSING = {"category": "a category of its own", "ignore": "left out"}
 _EMPTY = {"skip": "left out", "agree": "count as agreement"}

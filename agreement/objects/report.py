@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -14,105 +14,26 @@ from ...metrics.alpha import NominalTally
 from ...metrics.detection import f1_score, panoptic_quality, segmentation_quality
 from ...metrics.mutual_best import Alignment
 from ..config import AgreementConfig
-from ..report import AgreementReport, AlphaSummary, RunFacts, ScoreSummary, mean_defined, number
+from ..report import AgreementReport, AlphaSummary, Coefficients, RunFacts, ScoreSummary, mean_defined, number
 from .compute import ALPHA_REASONS, VERDICTS
 from .statistics import AgreementStatistics, Moments, PairStatistics, pair_names, pair_tally
-
-
-@dataclass(frozen=True, slots=True)
-class Existence:
-    """Do the annotators see the same objects? ``votes`` lists ``{assigned, votes, units}``; F1 is over all pairs."""
-
-    f1: float | None
-    votes: list[dict[str, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class ClassGivenMatch:
-    """Do they name an object alike that two or more of them drew?"""
-
-    alpha: float | None
-    percent_agreement: float | None
-    n_units: int
-
-
-@dataclass(frozen=True, slots=True)
-class Localisation:
-    """Do they draw an object alike that two or more of them drew? Means over all pairs of matched labels.
-
-    ``measure`` is what ``iou`` stands for, everywhere in the report: of keypoints it is OKS, and ``visibility`` the
-    share of points that both labelled, of those that either did; other labels have none.
-    """
-
-    mean_iou: float | None
-    mean_dice: float | None
-    n_pairs: int
-    measure: str = "IoU"
-    visibility: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SampleMean:
-    """Mean and population standard deviation over the ``n`` samples in which a number is defined."""
-
-    mean: float | None
-    std: float | None
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class PairSummary:
-    """Agreement of two annotators on the samples that both were assigned to.
-
-    ``score`` is the mean over samples of the panoptic quality, ``pq`` the pooled one (``sq`` times ``rq``); ``f1``
-    counts matched objects whatever their class, ``rq`` those of one class. ``visibility`` is that of keypoints,
-    ``track_consistency`` the share of frames in which a track keeps its partner.
-    """
-
-    a: str
-    b: str
-    n_samples: int
-    n_a: int
-    n_b: int
-    n_matched: int
-    score: float | None
-    alpha: float | None
-    percent_agreement: float | None
-    f1: float | None
-    class_agreement: float | None
-    mean_iou: float | None
-    mean_dice: float | None
-    pq: float | None
-    sq: float | None
-    rq: float | None
-    mean_max_iou: dict[str, SampleMean]
-    alignment: dict[str, float | int | None] | None
-    visibility: float | None = None
-    track_consistency: float | None = None
-
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> PairSummary:
-        """The summary from its values."""
-        overlaps = {key: SampleMean(**value) for key, value in values["mean_max_iou"].items()}
-        return cls(**{**values, "mean_max_iou": overlaps})
-
-
-@dataclass(frozen=True, slots=True)
-class AnnotatorSummary:
-    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that two others drew.
-
-    ``n_crowd`` labels are crowd regions, or in those of others; they are counted nowhere else.
-    """
-
-    name: str
-    n_assigned: int
-    n_drew_nothing: int
-    n_not_assigned: int
-    n_objects: int
-    n_missed: int
-    n_crowd: int
-    verdicts: dict[str, int]
-    classes: dict[str, int]
+from .summaries import (
+    AnnotatorSummary,
+    AttributeSummary,
+    ClassGivenMatch,
+    ClassSummary,
+    Cluster,
+    DataThreshold,
+    Existence,
+    Localisation,
+    Merge,
+    PairSummary,
+    RuleAlpha,
+    SampleMean,
+    Sessions,
+    SizeSummary,
+    ThresholdPoint,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,13 +41,23 @@ class ObjectReport(AgreementReport):
     """How far annotators agree on objects that were matched across annotators."""
 
     family: ClassVar[str] = "objects"
-    parts: ClassVar[dict[str, type]] = {
+    parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "existence": Existence,
         "class_given_match": ClassGivenMatch,
         "localisation": Localisation,
+        "coefficients": Coefficients,
+        "attributes": AttributeSummary,
+        "sizes": SizeSummary,
         "pairs": PairSummary,
         "annotators": AnnotatorSummary,
+        "sessions": Sessions,
+        "clusters": Cluster,
+        "classes": ClassSummary,
+        "merges": Merge,
+        "thresholds": ThresholdPoint,
+        "data_threshold": DataThreshold,
+        "rules": RuleAlpha,
     }
 
     n_empty: int
@@ -142,6 +73,24 @@ class ObjectReport(AgreementReport):
     localisation: Localisation
     pairs: list[PairSummary]
     annotators: list[AnnotatorSummary]
+    #: beside alpha, over the same units
+    coefficients: Coefficients | None = None
+    attributes: list[AttributeSummary] = dataclasses.field(default_factory=list)
+    sizes: list[SizeSummary] = dataclasses.field(default_factory=list)
+    #: only where a person labelled several times
+    sessions: Sessions | None = None
+    #: who sides with whom: the joins of a clustering by pair score, the closest first
+    clusters: list[Cluster] = dataclasses.field(default_factory=list)
+    #: the most frequent first
+    classes: list[ClassSummary] = dataclasses.field(default_factory=list)
+    n_classes_unlisted: int = 0
+    #: of the most confused pairs of classes, the largest effect first
+    merges: list[Merge] = dataclasses.field(default_factory=list)
+    #: groups of class names that differ in case, spaces, separators or one letter
+    similar_names: list[list[str]] = dataclasses.field(default_factory=list)
+    thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
+    data_threshold: DataThreshold | None = None
+    rules: list[RuleAlpha] = dataclasses.field(default_factory=list)
 
 
 def build_object_report(

@@ -57,10 +57,7 @@ class MaskPairSummary:
     kappa: float | None
     mean: PixelNumbers
 
-    @classmethod
-    def from_dict(cls, values: dict[str, Any]) -> MaskPairSummary:
-        """The summary from its values."""
-        return cls(**{**values, "mean": PixelNumbers(**values["mean"])})
+    parts: ClassVar[dict[str, Any]] = {"mean": PixelNumbers}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +101,7 @@ class PixelReport(AgreementReport):
     """
 
     family: ClassVar[str] = "pixels"
-    parts: ClassVar[dict[str, type]] = {
+    parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "mean": PixelNumbers,
         "pairs": MaskPairSummary,

@@ -77,7 +77,7 @@ class RatingReport(AgreementReport):
     """
 
     family: ClassVar[str] = "ratings"
-    parts: ClassVar[dict[str, type]] = {
+    parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "pairs": RatingPairSummary,
         "annotators": RaterSummary,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -76,7 +76,7 @@ class TagReport(AgreementReport):
     """
 
     family: ClassVar[str] = "tags"
-    parts: ClassVar[dict[str, type]] = {
+    parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "tags": TagSummary,
         "pairs": TagPairSummary,
