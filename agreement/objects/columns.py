@@ -73,18 +73,18 @@ class SamplePairs:
     _n_assigned: IntArray
 
     @classmethod
-    def of(cls, batch: Batch) -> SamplePairs:
-        """All pairs of a batch, ordered by (sample, a, b)."""
-        n_samples, n_annotators = batch.assigned.shape
-        sample, annotator = np.nonzero(batch.assigned)
+    def of(cls, objects: Objects, assigned: BoolArray) -> SamplePairs:
+        """All pairs of assigned annotators, ordered by (sample, a, b)."""
+        n_samples, n_annotators = assigned.shape
+        sample, annotator = np.nonzero(assigned)
         first, second = pairs_within(sample)
         a, b, of = annotator[first], annotator[second], sample[first]
         n_objects = np.bincount(
-            batch.objects.sample * n_annotators + batch.objects.annotator, minlength=n_samples * n_annotators
+            objects.sample * n_annotators + objects.annotator, minlength=n_samples * n_annotators
         ).reshape(n_samples, n_annotators)
-        n_assigned = batch.assigned.sum(axis=1)
+        n_assigned = assigned.sum(axis=1)
         start = np.concatenate([[0], np.cumsum(n_assigned * (n_assigned - 1) // 2)])[:-1]
-        rank = np.cumsum(batch.assigned, axis=1) - 1
+        rank = np.cumsum(assigned, axis=1) - 1
         return cls(of, a, b, n_objects[of, a], n_objects[of, b], start, rank, n_assigned)
 
     def rank(self, sample: IntArray, annotator: IntArray) -> IntArray:

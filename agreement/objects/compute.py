@@ -145,9 +145,9 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     n_assigned = batch.assigned.sum(axis=1)
     units = _units(batch, matching, n_assigned)
     pairs = _matched_pairs(batch, overlaps, matching)
-    sample_pairs = SamplePairs.of(batch)
+    sample_pairs = SamplePairs.of(objects, batch.assigned)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
-    pair_score, score = _scores(batch, pairs, sample_pairs, n_objects, config)
+    pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
     pair_sample = objects.sample[pairs.i]
     n_pairs = np.bincount(pair_sample, minlength=n_samples)
     ratings = ratings_of(
@@ -169,7 +169,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
         n_objects=n_objects,
         n_units=np.bincount(units.sample, minlength=n_samples),
         n_disputed=np.bincount(units.sample[units.verdict > AGREED], minlength=n_samples),
-        score=score,
+        score=sample_scores(pair_score, sample_pairs, n_samples),
         alpha=alpha,
         alpha_reason=alpha_reason,
         iou=_mean(sums_by(pair_sample, pairs.iou, n_samples), n_pairs),
@@ -271,23 +271,33 @@ def _mean_iou_of_objects(pairs: MatchedPairs, n: int) -> FloatArray:
     return _mean(total, np.bincount(ends, minlength=n))
 
 
-def _scores(
-    batch: Batch, pairs: MatchedPairs, sample_pairs: SamplePairs, n_objects: IntArray, config: AgreementConfig
-) -> tuple[FloatArray, FloatArray]:
-    """Panoptic quality of every sample pair, and of every sample the mean over its pairs."""
+def pair_scores(
+    objects: Objects, pairs: MatchedPairs, sample_pairs: SamplePairs, n_objects: IntArray, *, empty: Empty
+) -> FloatArray:
+    """Panoptic quality of every sample pair, shape ``(Q,)``; nan where not scored.
+
+    Args:
+        objects: ``N`` objects
+        pairs: pairs of them of one unit
+        sample_pairs: ``Q`` pairs of annotators on samples
+        n_objects: shape ``(S,)``
+        empty: whether an image that everybody left empty counts as agreement
+    """
     i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
-    annotator = batch.objects.annotator
-    rows = sample_pairs.row(batch.objects.sample[i], annotator[i], annotator[j])
-    n_rows = len(sample_pairs.sample)
-    pair_iou = sums_by(rows, pairs.iou[pairs.same_class], n_rows)
-    pair_score = panoptic_quality(pair_iou, sample_pairs.n_a, sample_pairs.n_b)
+    rows = sample_pairs.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
+    pair_iou = sums_by(rows, pairs.iou[pairs.same_class], len(sample_pairs.sample))
+    score = panoptic_quality(pair_iou, sample_pairs.n_a, sample_pairs.n_b)
     both_empty = sample_pairs.n_a + sample_pairs.n_b == 0
     somebody_drew = n_objects[sample_pairs.sample] > 0
-    pair_score[both_empty & (somebody_drew | (config.empty == "agree"))] = 1.0
+    score[both_empty & (somebody_drew | (empty == "agree"))] = 1.0
+    return score
+
+
+def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: int) -> FloatArray:
+    """Of every sample the mean over its pairs that are scored, shape ``(S,)``; nan without any."""
     scored = ~np.isnan(pair_score)
-    total = sums_by(sample_pairs.sample[scored], pair_score[scored], batch.n_samples)
-    count = np.bincount(sample_pairs.sample[scored], minlength=batch.n_samples)
-    return pair_score, _mean(total, count)
+    of_sample = sample_pairs.sample[scored]
+    return _mean(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
 
 
 def ratings_of(
