@@ -5,16 +5,20 @@ from __future__ import annotations
 import dataclasses
 import math
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TextIO, TypeVar
 
 import numpy as np
 
 from .. import names
-from ..metrics.arrays import FloatArray
+from ..metrics.arrays import FloatArray, IntArray
+from .config import AgreementConfig
 
 R = TypeVar("R", bound="AgreementReport")
+
+#: describes samples, by their rows in the records, for readers: ``id``, ``filepath``
+Describe = Callable[[Sequence[int]], list[dict[str, Any]]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,35 @@ class RunFacts:
     seconds: float | None = None
     n_videos: int | None = None
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportContext:
+    """What a report needs beside the records of its samples.
+
+    Attributes:
+        config: the options of the run
+        annotators: name of every annotator, in the order of the records
+        class_names: name of every category code
+        label_types: what the fields hold, for readers
+        run: what happened during the run
+        measure: what the similarity of two objects is called
+        worst_samples: the samples with the lowest scores
+        attribute_values: for every compared attribute the value of every code
+        clusters: shape ``(S,)``, video or group of every sample, which are resampled as a whole; None without these
+        describe: describes samples
+    """
+
+    config: AgreementConfig
+    annotators: Sequence[str]
+    class_names: Sequence[str]
+    label_types: Sequence[str]
+    run: RunFacts
+    measure: str = "IoU"
+    worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    attribute_values: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    clusters: IntArray | None = None
+    describe: Describe = lambda rows: [{"row": row} for row in rows]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

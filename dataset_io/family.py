@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ..agreement.report import AgreementReport, RunFacts
+from ..agreement.report import AgreementReport, ReportContext, RunFacts
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from .source import Source
 from .stored import StoredSample
 
 Labels = TypeVar("Labels")
 Result = TypeVar("Result")
-Statistics = TypeVar("Statistics")
+Records = TypeVar("Records")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +54,8 @@ class SampleScores:
     n_disputed: IntArray
 
 
-class Family(Protocol[Labels, Result, Statistics]):
-    """A family of label types; statistics of batches are added with ``+``."""
+class Family(Protocol[Labels, Result, Records]):
+    """A family of label types; records of batches are added with ``+``."""
 
     source: Source
 
@@ -84,8 +83,11 @@ class Family(Protocol[Labels, Result, Statistics]):
     def scores(self, result: Result) -> SampleScores:
         """What is known of every sample."""
 
-    def summarise(self, result: Result) -> Statistics:
-        """The statistics of a batch."""
+    def record(self, result: Result) -> Records:
+        """What is kept of a batch."""
 
-    def report(self, statistics: Statistics, worst_samples: Sequence[dict[str, Any]], run: RunFacts) -> AgreementReport:
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+
+    def report(self, records: Records, context: ReportContext) -> AgreementReport:
         """The report on all batches."""

@@ -13,13 +13,14 @@ from bson import ObjectId
 
 from .. import names
 from ..agreement.classes import ClassCodes
+from ..agreement.objects.build import build_object_report
 from ..agreement.objects.columns import Batch
 from ..agreement.objects.compute import CROWD, NO_VERDICT, VERDICTS, Agreement, compute_agreement_of
-from ..agreement.objects.report import ObjectReport, build_object_report
-from ..agreement.objects.statistics import AgreementStatistics, summarise
+from ..agreement.objects.records import ObjectRecords, record
+from ..agreement.objects.report import ObjectReport
 from ..agreement.objects.tracks import NO_TRACK, Tracks
 from ..agreement.option_checks import value_name
-from ..agreement.report import RunFacts
+from ..agreement.report import ReportContext, RunFacts
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from ..metrics.objects import Objects
 from .assignment import assigned_annotators
@@ -246,23 +247,24 @@ class ObjectFamily:
         """Score, units and disputed units of every sample."""
         return SampleScores(result.score, result.n_units, result.n_disputed)
 
-    def summarise(self, result: Agreement) -> AgreementStatistics:
-        """The statistics of a batch."""
-        return summarise(result, self.source.config)
+    def record(self, result: Agreement) -> ObjectRecords:
+        """What is kept of a batch."""
+        return record(result, self.source.config)
 
-    def report(
-        self, statistics: AgreementStatistics, worst_samples: Sequence[dict[str, Any]], run: RunFacts
-    ) -> ObjectReport:
+    def report(self, records: ObjectRecords, context: ReportContext) -> ObjectReport:
         """The report on all batches."""
-        return build_object_report(
-            statistics,
-            self.source.config,
-            self.source.annotators,
-            self.codes.names(),
-            titles(self.source.kinds),
-            list(worst_samples),
-            run,
-            self.source.kinds[0].measure,
+        return build_object_report(records, context)
+
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        source = self.source
+        return ReportContext(
+            config=source.config,
+            annotators=source.annotators,
+            class_names=self.codes.names(),
+            label_types=titles(source.kinds),
+            run=run,
+            measure=source.kinds[0].measure,
         )
 
     # ---- writing ----

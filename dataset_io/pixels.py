@@ -27,7 +27,7 @@ from ..agreement.pixels.compute import (
 from ..agreement.pixels.mask_values import mask_values
 from ..agreement.pixels.report import PixelReport, build_pixel_report
 from ..agreement.pixels.statistics import PixelStatistics, summarise_pixels
-from ..agreement.report import RunFacts
+from ..agreement.report import ReportContext, RunFacts
 from ..metrics.arrays import BoolArray
 from ..metrics.pixel_classes import ClassMask, disagreement_map
 from .family import LabelsRead, SampleScores
@@ -224,22 +224,30 @@ class PixelFamily:
         """Score, classes and disputed classes of every sample."""
         return SampleScores(result.score, result.n_units, result.n_disputed)
 
-    def summarise(self, result: PixelAgreement) -> PixelStatistics:
-        """The statistics of a batch."""
+    def record(self, result: PixelAgreement) -> PixelStatistics:
+        """What is kept of a batch."""
         return summarise_pixels(result)
 
-    def report(
-        self, statistics: PixelStatistics, worst_samples: Sequence[dict[str, Any]], run: RunFacts
-    ) -> PixelReport:
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        return ReportContext(
+            config=self.source.config,
+            annotators=self.source.annotators,
+            class_names=(),
+            label_types=titles(self.source.kinds),
+            run=run,
+        )
+
+    def report(self, records: PixelStatistics, context: ReportContext) -> PixelReport:
         """The report on all batches."""
         return build_pixel_report(
-            statistics,
+            records,
             self.source.config,
             self.source.annotators,
             self.meaning,
             titles(self.source.kinds),
-            list(worst_samples),
-            run,
+            context.worst_samples,
+            context.run,
             is_rgb=bool(self._is_rgb),
         )
 

@@ -16,7 +16,7 @@ from ..agreement.ratings.compute import VERDICTS, RatingAgreement, compute_ratin
 from ..agreement.ratings.levels import NO_LABEL, check_categories, level_of
 from ..agreement.ratings.report import RatingReport, build_rating_report
 from ..agreement.ratings.statistics import RatingStatistics, summarise_ratings
-from ..agreement.report import RunFacts
+from ..agreement.report import ReportContext, RunFacts
 from ..metrics.arrays import BoolArray, FloatArray
 from .checks import NAMING, document_title, unusable_labels_error
 from .family import LabelsRead, SampleScores
@@ -175,23 +175,31 @@ class RatingFamily:
         """Score of every sample, which is one unit."""
         return SampleScores(result.score, result.rated.astype(np.int64), result.disputed.astype(np.int64))
 
-    def summarise(self, result: RatingAgreement) -> RatingStatistics:
-        """The statistics of a batch."""
+    def record(self, result: RatingAgreement) -> RatingStatistics:
+        """What is kept of a batch."""
         return summarise_ratings(result, numbers=self._numbers)
 
-    def report(
-        self, statistics: RatingStatistics, worst_samples: Sequence[dict[str, Any]], run: RunFacts
-    ) -> RatingReport:
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        return ReportContext(
+            config=self.source.config,
+            annotators=self.source.annotators,
+            class_names=self._codes.names(),
+            label_types=titles(self.source.kinds),
+            run=run,
+        )
+
+    def report(self, records: RatingStatistics, context: ReportContext) -> RatingReport:
         """The report on all batches."""
         return build_rating_report(
-            statistics,
+            records,
             self.source.config,
             self._level,
             self.source.annotators,
             None if self._numbers else self._codes.names(),
             titles(self.source.kinds),
-            list(worst_samples),
-            run,
+            context.worst_samples,
+            context.run,
         )
 
     # ---- writing ----

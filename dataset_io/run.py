@@ -250,7 +250,7 @@ class _Computed:
 
 
 class _Run:
-    """One run: batches are read ahead, computed and written at the same time; their statistics are added up."""
+    """One run: batches are read ahead, computed and written at the same time; their records are added up."""
 
     def __init__(self, family: Family[Any, Any, Any], run_id: str) -> None:
         self._family = family
@@ -258,7 +258,7 @@ class _Run:
         self._run_id = run_id
         self._reader = Reader(family)
         self._writer = Writer(source, source.config.run_key)
-        self._statistics: Any = None
+        self._records: Any = None
         self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
         self._worst = WorstSamples()
         self._n_changed = 0
@@ -273,7 +273,7 @@ class _Run:
                 bar.update(n_done)
         if self._videos is not None:
             self._write_videos(self._videos)
-        if self._statistics is None:
+        if self._records is None:
             raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
         facts = RunFacts(
             n_changed=self._n_changed,
@@ -289,7 +289,8 @@ class _Run:
         worst = self._worst.described(self._source.dataset)
         if self._videos is not None:
             worst = [{**entry, "frame_number": self._videos.lowest_frame(ObjectId(entry["id"]))} for entry in worst]
-        return self._family.report(self._statistics, worst, facts)
+        context = replace(self._family.context(facts), worst_samples=worst)
+        return self._family.report(self._records, context)
 
     def _write_videos(self, videos: VideoScores) -> None:
         """Write the means over frames, and find the videos with the lowest."""
@@ -351,8 +352,8 @@ class _Run:
             read = self._reader.without(read, refused_ids)
             result = self._family.compute(read.labels)
             of_videos = None if of_videos is None else of_videos[kept]
-        statistics = self._family.summarise(result)
-        self._statistics = statistics if self._statistics is None else self._statistics + statistics
+        records = self._family.record(result)
+        self._records = records if self._records is None else self._records + records
         scores = self._family.scores(result)
         if self._videos is None or of_videos is None:
             self._worst.add([sample.sample_id for sample in read.samples], scores)

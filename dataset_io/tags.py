@@ -14,7 +14,7 @@ from .. import names
 from ..agreement.classes import ClassCodes
 from ..agreement.option_checks import value_name
 from ..agreement.ratings.levels import NO_LABEL
-from ..agreement.report import RunFacts
+from ..agreement.report import ReportContext, RunFacts
 from ..agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
 from ..agreement.tags.report import TagReport, build_tag_report
 from ..agreement.tags.statistics import TagStatistics, summarise_tags
@@ -131,20 +131,30 @@ class TagFamily:
         """Score, tags and disputed tags of every sample."""
         return SampleScores(result.score, result.n_tags, result.n_disputed)
 
-    def summarise(self, result: TagAgreement) -> TagStatistics:
-        """The statistics of a batch."""
+    def record(self, result: TagAgreement) -> TagStatistics:
+        """What is kept of a batch."""
         return summarise_tags(result, len(self.source.annotators), self.source.config.set_distance)
 
-    def report(self, statistics: TagStatistics, worst_samples: Sequence[dict[str, Any]], run: RunFacts) -> TagReport:
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        return ReportContext(
+            config=self.source.config,
+            annotators=self.source.annotators,
+            class_names=self._codes.names(),
+            label_types=titles(self.source.kinds),
+            run=run,
+        )
+
+    def report(self, records: TagStatistics, context: ReportContext) -> TagReport:
         """The report on all batches."""
         return build_tag_report(
-            statistics,
+            records,
             self.source.config,
             self.source.annotators,
             self._codes.names(),
             titles(self.source.kinds),
-            list(worst_samples),
-            run,
+            context.worst_samples,
+            context.run,
         )
 
     # ---- writing ----

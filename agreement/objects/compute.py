@@ -89,7 +89,7 @@ class Agreement:
     Attributes:
         batch: the objects that count
         counted: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd
-        n_crowd: shape ``(R,)``, objects of every annotator that are crowd
+        n_crowd: shape ``(S, R)``, objects of every annotator that are crowd
         matching: unit of every object
         overlaps: overlapping pairs of objects
         pairs: pairs of objects of one unit
@@ -138,9 +138,10 @@ class Agreement:
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     """Match the objects of a batch and score its samples."""
-    annotator = batch.objects.annotator
+    read = batch.objects
     batch, overlaps, matching, counted = _matched(batch, config)
-    n_crowd = np.bincount(annotator[~counted], minlength=batch.assigned.shape[1])
+    crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
+    n_crowd = np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape)
     objects, n_samples = batch.objects, batch.n_samples
     n_assigned = batch.assigned.sum(axis=1)
     units = _units(batch, matching, n_assigned)

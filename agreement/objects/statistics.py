@@ -10,15 +10,12 @@ from typing import Any
 import numpy as np
 
 from ...metrics.alpha import NominalTally
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ...metrics.geometry import Geometry
-from ...metrics.keypoints import Keypoints, object_scale, visibility_agreement
+from ...metrics.arrays import FloatArray, IntArray, ranges, sums_by
 from ...metrics.overlaps import dice_from_iou
-from ...metrics.regions import Regions
 from ..classes import MISSING
 from ..config import AgreementConfig
-from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Agreement, MatchedPairs, Ratings
-from .tracks import TrackCounts, count_tracks
+from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Ratings
+from .findings import Findings, pair_rows
 
 _SHIFT = 1 << 31  # category codes stay below
 
@@ -153,15 +150,10 @@ class AgreementStatistics:
         n_empty: rated samples in which nobody drew anything
         n_units: units of rated samples
         n_objects: objects of rated samples
-        n_hard: components of objects that needed a decision
-        n_inexact: those too large for an exact solution
-        n_repaired: polygons that had to be repaired
         n_crowd: shape ``(R,)``, labels of every annotator that are crowd, or explained by one of somebody else
         iou: sum of IoU over all pairs of matched objects
         dice: sum of Dice
         n_matched_pairs: number of those pairs
-        n_points: keypoints without an extent, which have a single labelled point, or several in one place
-        tracks: how often the tracks of annotators met on frames
     """
 
     joint: NominalTally
@@ -181,15 +173,10 @@ class AgreementStatistics:
     n_empty: int
     n_units: int
     n_objects: int
-    n_hard: int
-    n_inexact: int
-    n_repaired: int
     n_crowd: IntArray
     iou: float
     dice: float
     n_matched_pairs: int
-    n_points: int
-    tracks: TrackCounts
 
     def __add__(self, other: AgreementStatistics) -> AgreementStatistics:
         per_sample = {"score", "alpha"}
@@ -200,24 +187,11 @@ class AgreementStatistics:
         return AgreementStatistics(**total)
 
 
-def pair_names(n_annotators: int) -> tuple[IntArray, IntArray]:
-    """Annotators ``(a, b)`` of every pair, in the order of :class:`PairStatistics`."""
-    a, b = np.triu_indices(n_annotators, 1)
-    return a, b
-
-
-def _pair_number(a: IntArray, b: IntArray, n_annotators: int) -> IntArray:
-    number: IntArray = a * n_annotators - a * (a + 1) // 2 + (b - a - 1)
-    return number
-
-
-def summarise(agreement: Agreement, config: AgreementConfig) -> AgreementStatistics:
-    """The statistics of a batch."""
-    batch, units = agreement.batch, agreement.units
-    objects = batch.objects
-    n_annotators = batch.assigned.shape[1]
-    rated, n_objects = agreement.rated, agreement.n_objects
-    verdict = units.verdict[agreement.matching.unit]
+def summarise(findings: Findings) -> AgreementStatistics:
+    """The statistics of some samples."""
+    objects, units, verdict = findings.objects, findings.units, findings.object_verdict
+    n_annotators, n_objects = findings.n_annotators, findings.n_objects
+    rated = findings.rated
     has_verdict = verdict != NO_VERDICT
     votes = np.zeros((n_annotators + 1, n_annotators + 1), np.int64)
     counted = units.verdict != NO_VERDICT
@@ -226,59 +200,32 @@ def summarise(agreement: Agreement, config: AgreementConfig) -> AgreementStatist
         objects.annotator[has_verdict] * len(VERDICTS) + verdict[has_verdict],
         minlength=n_annotators * len(VERDICTS),
     ).reshape(n_annotators, len(VERDICTS))
-    drew = np.zeros(batch.assigned.shape, np.bool_)
+    drew = np.zeros(findings.assigned.shape, np.bool_)
     drew[objects.sample, objects.annotator] = True
-    ratings = agreement.ratings
+    ratings = findings.ratings()
     return AgreementStatistics(
         joint=_tally(ratings),
         given_match=_tally(_without_missing(ratings)),
         votes=votes,
         verdicts=verdicts,
-        pairs=_pair_statistics(agreement, config),
-        pair_classes=_pair_classes(agreement, config),
+        pairs=_pair_statistics(findings),
+        pair_classes=_pair_classes(findings),
         annotator_classes=SparseCounts.of(objects.annotator, objects.category),
-        n_assigned=batch.assigned.sum(axis=0),
-        n_drew_nothing=(batch.assigned & ~drew).sum(axis=0),
-        n_missed=_missed(agreement),
-        alpha_reasons=np.bincount(agreement.alpha_reason, minlength=len(ALPHA_REASONS)),
-        score=agreement.score,
-        alpha=agreement.alpha,
+        n_assigned=findings.assigned.sum(axis=0),
+        n_drew_nothing=(findings.assigned & ~drew).sum(axis=0),
+        n_missed=_missed(findings),
+        alpha_reasons=np.bincount(findings.alpha_reason, minlength=len(ALPHA_REASONS)),
+        score=findings.score,
+        alpha=findings.alpha,
         n_rated=int(rated.sum()),
         n_empty=int((rated & (n_objects == 0)).sum()),
-        n_units=int(agreement.n_units[rated].sum()),
+        n_units=int(findings.n_units[rated].sum()),
         n_objects=int(n_objects[rated].sum()),
-        n_hard=agreement.matching.n_hard,
-        n_inexact=agreement.matching.n_inexact,
-        n_repaired=batch.geometry.n_repaired if isinstance(batch.geometry, Regions) else 0,
-        n_crowd=agreement.n_crowd,
-        iou=float(agreement.pairs.iou.sum()),
-        dice=float(dice_from_iou(agreement.pairs.iou).sum()),
-        n_matched_pairs=len(agreement.pairs.i),
-        n_points=_without_extent(batch.geometry),
-        tracks=_track_counts(agreement),
+        n_crowd=findings.n_crowd.sum(axis=0),
+        iou=float(findings.pairs.iou.sum()),
+        dice=float(dice_from_iou(findings.pairs.iou).sum()),
+        n_matched_pairs=len(findings.pairs.i),
     )
-
-
-def _without_extent(geometry: Geometry) -> int:
-    if not isinstance(geometry, Keypoints):
-        return 0
-    return int((object_scale(geometry.points_xy) == 0.0).sum())
-
-
-def _track_counts(agreement: Agreement) -> TrackCounts:
-    batch, pairs = agreement.batch, agreement.pairs
-    if batch.tracks is None:
-        return TrackCounts()
-    objects = batch.objects
-    return count_tracks(batch.tracks, objects.sample, objects.annotator, batch.assigned, (pairs.i, pairs.j))
-
-
-def _visibility(geometry: Geometry, pairs: MatchedPairs) -> FloatArray:
-    """Share of points that both labelled, of every pair of matched keypoints; 0 of other labels."""
-    if not isinstance(geometry, Keypoints):
-        return np.zeros(len(pairs.i))
-    points = geometry.points_xy
-    return visibility_agreement(points[pairs.i], points[pairs.j])
 
 
 def _tally(ratings: Ratings) -> NominalTally:
@@ -292,35 +239,36 @@ def _without_missing(ratings: Ratings) -> Ratings:
     )
 
 
-def _missed(agreement: Agreement) -> IntArray:
+def _missed(findings: Findings) -> IntArray:
     """Units of two or more members that an annotator assigned to the sample did not draw, shape ``(R,)``."""
-    batch, units = agreement.batch, agreement.units
+    units, objects = findings.units, findings.objects
     shared = (units.verdict != NO_VERDICT) & (units.votes >= 2)
-    of_sample = np.bincount(units.sample[shared], minlength=batch.n_samples)
-    could_draw = of_sample @ batch.assigned
-    drew = np.bincount(batch.objects.annotator[shared[agreement.matching.unit]], minlength=batch.assigned.shape[1])
+    of_sample = np.bincount(units.sample[shared], minlength=findings.n_samples)
+    could_draw = of_sample @ findings.assigned
+    drew = np.bincount(objects.annotator[shared[findings.unit]], minlength=findings.n_annotators)
     missed: IntArray = could_draw - drew
     return missed
 
 
-def _pair_statistics(agreement: Agreement, config: AgreementConfig) -> PairStatistics:
-    batch, pairs, shared = agreement.batch, agreement.pairs, agreement.sample_pairs
-    objects = batch.objects
-    n_annotators = batch.assigned.shape[1]
+def _pair_statistics(findings: Findings) -> PairStatistics:
+    objects, pairs, shared = findings.objects, findings.pairs, findings.sample_pairs
+    n_annotators = findings.n_annotators
     n_pairs = n_annotators * (n_annotators - 1) // 2
-    of_sample = _pair_number(shared.a, shared.b, n_annotators)
-    of_match = _pair_number(objects.annotator[pairs.i], objects.annotator[pairs.j], n_annotators)
+    of_sample = pair_rows(shared.a, shared.b, n_annotators)
+    of_match = pair_rows(objects.annotator[pairs.i], objects.annotator[pairs.j], n_annotators)
     count = functools.partial(np.bincount, minlength=n_pairs)
     add = functools.partial(sums_by, n=n_pairs)
 
-    scored = ~np.isnan(agreement.pair_score)
+    pair_score = findings.pair_score()
+    scored = ~np.isnan(pair_score)
     all_empty = np.zeros(len(of_sample), np.bool_)
-    if config.empty == "agree":
-        all_empty = agreement.n_objects[shared.sample] == 0
+    if findings.config.empty == "agree":
+        all_empty = findings.n_objects[shared.sample] == 0
+    visibility = np.zeros(len(pairs.i)) if findings.visibility is None else findings.visibility
     return PairStatistics(
         n_samples=count(of_sample),
         n_scored=count(of_sample[scored]),
-        score=add(of_sample[scored], agreement.pair_score[scored]),
+        score=add(of_sample[scored], pair_score[scored]),
         n_a=add(of_sample, shared.n_a).astype(np.int64),
         n_b=add(of_sample, shared.n_b).astype(np.int64),
         n_matched=count(of_match),
@@ -329,71 +277,42 @@ def _pair_statistics(agreement: Agreement, config: AgreementConfig) -> PairStati
         dice=add(of_match, dice_from_iou(pairs.iou)),
         iou_same_class=add(of_match[pairs.same_class], pairs.iou[pairs.same_class]),
         n_empty=count(of_sample[all_empty]),
-        visibility=add(of_match, _visibility(batch.geometry, pairs)),
-        **_best_overlaps(agreement, of_sample, n_pairs),
-        **_alignment_sums(agreement, objects.annotator, n_annotators, n_pairs),
+        visibility=add(of_match, visibility),
+        **_best_overlaps(findings, of_sample, n_pairs),
+        **_alignment_sums(findings, of_sample, n_pairs),
     )
 
 
-def _best_overlaps(agreement: Agreement, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
-    """Sums and sums of squares over samples of the mean of the best IoU, for every pair in both directions."""
-    batch, shared, overlaps = agreement.batch, agreement.sample_pairs, agreement.overlaps
-    objects = batch.objects
-    iou = overlaps.similarity("iou")
-    width = int(agreement.n_assigned.max(initial=0))
-    best = np.zeros(len(objects) * width)  # of every object with each annotator assigned to its sample
-    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
-    n_annotators = batch.assigned.shape[1]
-    block = objects.sample * n_annotators + objects.annotator
-    starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
-    sums = np.zeros((batch.n_samples * width, width))
-    if len(starts):
-        rank = shared.rank(objects.sample[starts], objects.annotator[starts])
-        sums[objects.sample[starts] * width + rank] = np.add.reduceat(best.reshape(-1, width), starts, axis=0)
-    rank_a, rank_b = shared.rank(shared.sample, shared.a), shared.rank(shared.sample, shared.b)
-    a_to_b = sums[shared.sample * width + rank_a, rank_b] / np.maximum(shared.n_a, 1)
-    b_to_a = sums[shared.sample * width + rank_b, rank_a] / np.maximum(shared.n_b, 1)
-    drew_a, drew_b = shared.n_a > 0, shared.n_b > 0
+def _best_overlaps(findings: Findings, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
+    """Over samples, the mean of the best IoU, for every pair of annotators in both directions."""
+    a_to_b, b_to_a = findings.best_iou.T
 
-    def moments(values: FloatArray, defined: BoolArray) -> Moments:
+    def moments(values: FloatArray) -> Moments:
+        defined = ~np.isnan(values)
         return Moments.of(of_sample[defined], values[defined], n_pairs)
 
-    return {
-        "a_to_b": moments(a_to_b, drew_a),
-        "b_to_a": moments(b_to_a, drew_b),
-        "symmetric": moments((a_to_b + b_to_a) / 2.0, drew_a | drew_b),
-    }
+    one_drew = ~(np.isnan(a_to_b) & np.isnan(b_to_a))
+    both = np.where(one_drew, (np.nan_to_num(a_to_b) + np.nan_to_num(b_to_a)) / 2.0, np.nan)
+    return {"a_to_b": moments(a_to_b), "b_to_a": moments(b_to_a), "symmetric": moments(both)}
 
 
-def _alignment_sums(agreement: Agreement, annotator: IntArray, n_annotators: int, n_pairs: int) -> dict[str, Any]:
-    aligned = agreement.matching.aligned
-    if aligned is None:
-        return {"n_aligned": np.zeros(n_pairs, np.int64), "recall": np.zeros(n_pairs), "precision": np.zeros(n_pairs)}
-    i, j = aligned
-    overlaps = agreement.overlaps
-    shared_area = overlaps.values_at(overlaps.intersection, i, j)
-    rows = _pair_number(annotator[i], annotator[j], n_annotators)
-    return {
-        "n_aligned": np.bincount(rows, minlength=n_pairs),
-        "recall": sums_by(rows, shared_area / overlaps.area[i], n_pairs),
-        "precision": sums_by(rows, shared_area / overlaps.area[j], n_pairs),
-    }
+def _alignment_sums(findings: Findings, of_sample: IntArray, n_pairs: int) -> dict[str, Any]:
+    columns = np.zeros((len(of_sample), 3)) if findings.aligned is None else findings.aligned
+    n_aligned, recall, precision = (sums_by(of_sample, column, n_pairs) for column in columns.T)
+    return {"n_aligned": n_aligned.astype(np.int64), "recall": recall, "precision": precision}
 
 
-def _pair_classes(agreement: Agreement, config: AgreementConfig) -> SparseCounts:
+def _pair_classes(findings: Findings) -> SparseCounts:
     """Classes of both annotators' objects for every pair: all on shared samples, or the matched ones only."""
-    batch, pairs = agreement.batch, agreement.pairs
-    objects = batch.objects
-    n_annotators = batch.assigned.shape[1]
-    if config.missing == "ignore":
-        rows = _pair_number(objects.annotator[pairs.i], objects.annotator[pairs.j], n_annotators)
+    objects, pairs, n_annotators = findings.objects, findings.pairs, findings.n_annotators
+    if findings.config.missing == "ignore":
+        rows = pair_rows(objects.annotator[pairs.i], objects.annotator[pairs.j], n_annotators)
         return SparseCounts.of(np.r_[rows, rows], np.r_[objects.category[pairs.i], objects.category[pairs.j]])
-    shared = agreement.sample_pairs
+    shared = findings.sample_pairs
     parts = []
     # rows of the objects of one annotator on one sample stand together
     block = objects.sample * n_annotators + objects.annotator
-    of_pair = _pair_number(shared.a, shared.b, n_annotators)
+    of_pair = pair_rows(shared.a, shared.b, n_annotators)
     for annotator, n in ((shared.a, shared.n_a), (shared.b, shared.n_b)):
         first = np.searchsorted(block, shared.sample * n_annotators + annotator)
         rows = np.repeat(of_pair, n)

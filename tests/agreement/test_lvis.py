@@ -12,11 +12,12 @@ import pytest
 
 from annotator_agreement.agreement.classes import ClassCodes
 from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.report import ObjectReport, build_object_report
-from annotator_agreement.agreement.objects.statistics import summarise
-from annotator_agreement.agreement.report import RunFacts
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import Boxes
 
@@ -52,8 +53,8 @@ def lvis() -> tuple[list[str], list[str], Batch]:
 def _report(lvis: tuple[list[str], list[str], Batch], **options: Any) -> ObjectReport:
     annotators, class_names, batch = lvis
     config = make_config(annotators, **options)
-    statistics = summarise(compute_agreement_of(batch, config), config)
-    return build_object_report(statistics, config, annotators, class_names, ["Detections"], [], RunFacts())
+    records = record(compute_agreement_of(batch, config), config)
+    return build_object_report(records, ReportContext(config, annotators, class_names, ["Detections"], RunFacts()))
 
 
 CONVENTIONS = {"source": {"empty": "agree", "undefined": "one"}, "defaults": {}}

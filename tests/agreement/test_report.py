@@ -34,10 +34,11 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
 
+from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import VERDICTS, compute_agreement_of
-from annotator_agreement.agreement.objects.report import ObjectReport, build_object_report
-from annotator_agreement.agreement.objects.statistics import summarise
-from annotator_agreement.agreement.report import RunFacts
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
 SETTINGS = settings(max_examples=120, deadline=None, derandomize=True)
@@ -207,10 +208,13 @@ def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
 def _report(seed: int = 0, **options: Any) -> ObjectReport:
     samples = random_samples(seed, n_samples=15)
     config, batch = config_of(3, **options), batch_of(samples, 3)
-    statistics = summarise(compute_agreement_of(batch, config), config)
+    records = record(compute_agreement_of(batch, config), config)
     run = RunFacts(n_changed=2, coverage="assumed", seconds=1.5, versions={"numpy": "2"})
     worst = [{"id": "0" * 24, "filepath": "/a/b.jpg", "score": 0.25, "n_units": 3, "n_disputed": 2}]
-    return build_object_report(statistics, config, config.annotators, CLASS_NAMES, ["Detections"], worst, run)
+    return build_object_report(
+        records,
+        ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], run, worst_samples=worst),
+    )
 
 
 @pytest.mark.parametrize("method", ["optimal", "recursive", "mutual_best"])

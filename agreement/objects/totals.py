@@ -1,0 +1,62 @@
+"""What is only known of a run as a whole, and adds up over its batches."""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+
+from ...metrics.geometry import Geometry
+from ...metrics.keypoints import Keypoints, object_scale
+from ...metrics.regions import Regions
+from .compute import Agreement
+from .tracks import TrackCounts, count_tracks
+
+
+@dataclass(frozen=True, slots=True)
+class RunTotals:
+    """Totals of any number of batches.
+
+    Attributes:
+        n_hard: components of objects that needed a decision
+        n_inexact: those too large for an exact solution
+        n_repaired: polygons that had to be repaired
+        n_points: keypoints without an extent, which have a single labelled point, or several in one place
+        tracks: how often the tracks of annotators met on frames
+    """
+
+    n_hard: int = 0
+    n_inexact: int = 0
+    n_repaired: int = 0
+    n_points: int = 0
+    tracks: TrackCounts = dataclasses.field(default_factory=TrackCounts)
+
+    def __add__(self, other: RunTotals) -> RunTotals:
+        return RunTotals(
+            **{field.name: getattr(self, field.name) + getattr(other, field.name) for field in dataclasses.fields(self)}
+        )
+
+
+def totals_of(agreement: Agreement) -> RunTotals:
+    """The totals of a batch."""
+    geometry = agreement.batch.geometry
+    return RunTotals(
+        n_hard=agreement.matching.n_hard,
+        n_inexact=agreement.matching.n_inexact,
+        n_repaired=geometry.n_repaired if isinstance(geometry, Regions) else 0,
+        n_points=_without_extent(geometry),
+        tracks=_track_counts(agreement),
+    )
+
+
+def _without_extent(geometry: Geometry) -> int:
+    if not isinstance(geometry, Keypoints):
+        return 0
+    return int((object_scale(geometry.points_xy) == 0.0).sum())
+
+
+def _track_counts(agreement: Agreement) -> TrackCounts:
+    batch, pairs = agreement.batch, agreement.pairs
+    if batch.tracks is None:
+        return TrackCounts()
+    objects = batch.objects
+    return count_tracks(batch.tracks, objects.sample, objects.annotator, batch.assigned, (pairs.i, pairs.j))
