@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .alpha import NominalTally, alpha_by_group, krippendorff_alpha, percent_agreement
+from .alpha import NominalTally, alpha_by_group, krippendorff_alpha, nominal_alpha_of_sums, percent_agreement
 from .boundaries import BoundaryAgreement, boundary_agreement, boundary_iou, hd95, surface_dice
 from .boxes import box_dice, box_dice_rowwise, box_iom, box_iom_rowwise, box_iou, box_iou_rowwise
 from .category_weights import category_weights
@@ -16,6 +16,7 @@ from .coefficients import (
     scott_pi,
     weighted_alpha,
 )
+from .confidence import FEW_SAMPLES, ConfidenceIntervals
 from .confusion import confusion_matrix
 from .detection import f1_score, mean_max_iou, panoptic_quality, segmentation_quality
 from .intervals import Intervals, interval_iou
@@ -38,13 +39,16 @@ from .pixel_classes import (
 from .polygons import Polygons, boxes_as_polygons, polygon_intersection, polygons_from_rings
 from .rasterize import pillow_mask
 from .regions import Regions
+from .resampling import Resampling, bootstrap, paired_difference, resampled_sums, sums_of_clusters
 from .sets import TagSets, mean_jaccard, set_alpha, tag_alpha
 from .votes import Votes, unit_votes
 
 __all__ = [
     "COCO_SIGMAS",
+    "FEW_SAMPLES",
     "Alignment",
     "BoundaryAgreement",
+    "ConfidenceIntervals",
     "Intervals",
     "JointCounts",
     "Keypoints",
@@ -58,9 +62,11 @@ __all__ = [
     "PixelTally",
     "Polygons",
     "Regions",
+    "Resampling",
     "TagSets",
     "Votes",
     "alpha_by_group",
+    "bootstrap",
     "boundary_agreement",
     "boundary_iou",
     "box_dice",
@@ -95,16 +101,20 @@ __all__ = [
     "match_objects",
     "mean_jaccard",
     "mean_max_iou",
+    "nominal_alpha_of_sums",
     "oks",
     "pair_confusion",
+    "paired_difference",
     "panoptic_quality",
     "percent_agreement",
     "pillow_mask",
     "polygon_intersection",
     "polygons_from_rings",
+    "resampled_sums",
     "scott_pi",
     "segmentation_quality",
     "set_alpha",
+    "sums_of_clusters",
     "surface_dice",
     "tag_alpha",
     "unit_votes",

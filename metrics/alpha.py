@@ -12,7 +12,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from .arrays import FloatArray, IntArray
+from .arrays import FloatArray, IntArray, sums_by
 from .rating_alpha import interval_alpha, ordinal_alpha, ratio_alpha
 from .ratings import count_ratings
 
@@ -136,18 +136,48 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
     """
     ratings, differing = unit_disagreement(unit, count, len(group))
     pairable = ratings >= 2
-    observed = np.bincount(group[pairable], weights=differing[pairable] / (ratings[pairable] - 1), minlength=n_groups)
+    observed = sums_by(group[pairable], differing[pairable] / (ratings[pairable] - 1), n_groups)
     rows = pairable[unit]
     n_categories = int(category.max(initial=0)) + 1
     keys, inverse = np.unique(group[unit[rows]] * n_categories + category[rows], return_inverse=True)
-    of_category = np.bincount(inverse, weights=count[rows], minlength=len(keys))
+    of_category = sums_by(inverse, count[rows], len(keys))
     in_group = keys // n_categories
-    n = np.bincount(in_group, weights=of_category, minlength=n_groups)
-    expected = n * n - np.bincount(in_group, weights=of_category**2, minlength=n_groups)
+    n = sums_by(in_group, of_category, n_groups)
+    return _alpha(observed, n, sums_by(in_group, of_category**2, n_groups))
+
+
+def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray) -> FloatArray:
+    """Krippendorff's alpha, ``1 - D_o / D_e``, from sums over units; for many sets of units at once.
+
+    Both sums are over the units with at least two ratings and add up over any groups of units, such as samples.
+
+    Args:
+        observed: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m - 1)``, for ``m`` ratings of a unit,
+            ``n_uc`` of them of category ``c``
+        counts: shape ``(..., K)``, ratings of every category
+
+    Returns:
+        shape ``(...,)`` in (-∞, 1]
+
+    Undefined:
+        nan without two ratings of one unit, and where all ratings are of one category (no variation)
+
+    Example:
+        >>> nominal_alpha_of_sums(np.array([2.0, 0.0]), np.array([[3, 3], [0, 4.0]])).round(6)
+        array([0.444444,      nan])
+
+    References:
+        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+    """
+    ratings = np.asarray(counts, dtype=np.float64)
+    return _alpha(np.asarray(observed, dtype=np.float64), ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1))
+
+
+def _alpha(observed: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
+    """Alpha from the disagreement observed, the number of ratings and the sum of squares of those per category."""
+    expected = n * n - squares
     undefined = expected <= 0
-    alpha: FloatArray = 1.0 - (n - 1) * observed / np.where(undefined, 1.0, expected)
-    alpha[undefined] = np.nan
-    return alpha
+    return np.where(undefined, np.nan, 1.0 - (n - 1) * observed / np.where(undefined, 1.0, expected))
 
 
 def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:

@@ -13,7 +13,13 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.metrics.golden_cases import GOLDEN, fraction, rating_table
 
-from annotator_agreement.metrics import NominalTally, alpha_by_group, krippendorff_alpha, percent_agreement
+from annotator_agreement.metrics import (
+    NominalTally,
+    alpha_by_group,
+    krippendorff_alpha,
+    nominal_alpha_of_sums,
+    percent_agreement,
+)
 
 NAN = float("nan")
 
@@ -47,6 +53,41 @@ def test_alpha_is_what_the_krippendorff_package_says(seed: int) -> None:
     table = _random_table(seed)
     expected = krippendorff.alpha(reliability_data=table.T, level_of_measurement="nominal")
     assert_allclose(krippendorff_alpha(table), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
+def test_alpha_of_sums_is_alpha_of_all_units_together(missing: float) -> None:
+    tables = [_random_table(seed, missing) for seed in range(6)]
+    observed, counts = np.zeros(6), np.zeros((6, 8))
+    for k, table in enumerate(tables):
+        for row in table:
+            given = row[~np.isnan(row)].astype(int)
+            if len(given) >= 2:
+                observed[k] += sum(a != b for a in given for b in given) / (len(given) - 1)
+                counts[k] += np.bincount(given, minlength=8)
+    expected = [krippendorff_alpha(table) for table in tables]
+    assert_allclose(nominal_alpha_of_sums(observed, counts), expected, rtol=0, atol=1e-12)
+    both = nominal_alpha_of_sums((observed[:, None] + observed), counts[:, None] + counts)
+    table = np.full((len(tables[1]) + len(tables[4]), 5), NAN)
+    table[: len(tables[1]), : tables[1].shape[1]] = tables[1]
+    table[len(tables[1]) :, : tables[4].shape[1]] = tables[4]
+    assert both.shape == (6, 6)
+    assert_allclose(both[1, 4], krippendorff_alpha(table), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("observed", "counts", "expected"),
+    [
+        pytest.param(0.0, [], NAN, id="no category"),
+        pytest.param(0.0, [0, 0], NAN, id="no rating"),
+        pytest.param(0.0, [7, 0], NAN, id="one category"),
+        pytest.param(2.0, [1, 1], 0.0, id="one unit, two categories"),
+        pytest.param(0.0, [2, 2], 1.0, id="two units, both agreed"),
+        pytest.param(4.0, [2, 2], -0.5, id="two units, neither agreed"),
+    ],
+)
+def test_alpha_of_sums_is_undefined_without_variation(observed: float, counts: list, expected: float) -> None:
+    assert_allclose(nominal_alpha_of_sums(observed, np.array(counts, dtype=float)), expected, rtol=0, atol=1e-12)
 
 
 def _percent_by_pairs(table: np.ndarray) -> float:

@@ -21,6 +21,8 @@ NOT_METRICS = {
     "Alignment": "values of a metric, tested with mutual_best",
     "BoundaryAgreement": "result of boundary_agreement",
     "COCO_SIGMAS": "published numbers, tested with keypoints",
+    "ConfidenceIntervals": "result of bootstrap",
+    "FEW_SAMPLES": "a number for reports",
     "Intervals": "columns, tested with intervals",
     "JointCounts": "sufficient statistics, tested with pixel_classes",
     "Keypoints": "columns, tested with keypoints",
@@ -34,8 +36,10 @@ NOT_METRICS = {
     "PixelTally": "sufficient statistics, tested with pixel_classes",
     "Polygons": "columns, tested with polygons",
     "Regions": "columns, tested with regions",
+    "Resampling": "options of bootstrap",
     "TagSets": "columns, tested with sets",
     "Votes": "values of unit_votes",
+    "bootstrap": "intervals of any statistic, tested with resampling",
     "boundary_agreement": "three metrics of every class, tested with boundaries",
     "box_overlaps": "finds pairs, tested with objects",
     "boxes_as_polygons": "converts, tested with polygons",
@@ -51,9 +55,12 @@ NOT_METRICS = {
     "mask_polygon_intersection": "an area, tested with masks",
     "match_objects": "a method, tested with matching",
     "pair_confusion": "counts, tested with pixel_classes",
+    "paired_difference": "intervals of a difference, tested with resampling",
     "pillow_mask": "pixels, tested with rasterize",
     "polygon_intersection": "an area, tested with polygons",
     "polygons_from_rings": "columns, tested with polygons",
+    "resampled_sums": "sums, tested with resampling",
+    "sums_of_clusters": "sums, tested with resampling",
     "unit_votes": "four values of every unit, tested with votes",
 }
 
@@ -92,6 +99,10 @@ def _alpha_by_group(a: Labels, b: Labels) -> np.ndarray:
     return metrics.alpha_by_group(units, codes, counts, np.zeros(len(a), np.int64), 1)
 
 
+def _alpha_of_sums(a: Labels, b: Labels) -> np.ndarray:
+    return metrics.nominal_alpha_of_sums(2.0 * (a != b).sum(), np.bincount(np.r_[a, b]))
+
+
 def _table(a: Labels, b: Labels) -> np.ndarray:
     return np.column_stack([a, b]).astype(float)
 
@@ -126,6 +137,7 @@ METRICS = {
     ),
     "mean_jaccard": Metric(lambda a, b: metrics.mean_jaccard(_sets(a, b)), "codes", each="row"),
     "mean_max_iou": Metric(lambda a, b: metrics.mean_max_iou(box_iou(a, b))[2], "boxes"),
+    "nominal_alpha_of_sums": Metric(_alpha_of_sums, "codes", lowest=-np.inf),
     "oks": Metric(metrics.oks, "points", each="row"),
     "panoptic_quality": Metric(lambda a, b: metrics.panoptic_quality(_matched(a, b)[0], len(a), len(b)), "boxes"),
     "percent_agreement": Metric(lambda a, b: metrics.percent_agreement(np.column_stack([a, b]).astype(float)), "codes"),

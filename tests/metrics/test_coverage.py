@@ -1,0 +1,106 @@
+"""Intervals hold what they promise: 95 of 100 contain the truth, in simulations whose truth has a closed form."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from annotator_agreement.metrics import ConfidenceIntervals, Resampling, bootstrap, nominal_alpha_of_sums
+
+#: so many that the share covered is known to half a per cent
+DATA_SETS = 1500
+METHODS = ("percentile", "bca", "jackknife")
+OPTIONS = Resampling(resamples=400)
+N_SAMPLES = 150
+
+
+def _covered(found: list[ConfidenceIntervals], truth: float, method: str) -> float:
+    """Share of the intervals that contain the truth, in per cent."""
+    ends = [(getattr(f, f"{method}_low")[0], getattr(f, f"{method}_high")[0]) for f in found]
+    return 100 * float(np.mean([low <= truth <= high for low, high in ends]))
+
+
+@pytest.fixture(scope="module")
+def means() -> list[ConfidenceIntervals]:
+    """Ratios of two sums: skewed totals of 150 samples over their numbers of objects; the truth is 2."""
+    rng = np.random.default_rng(1)
+    found = []
+    for _ in range(DATA_SETS):
+        n_objects = rng.integers(1, 8, N_SAMPLES)
+        total = rng.gamma(2.0 * n_objects / 3, 3.0)  # skewness 2 / √shape: 1.6 at 3 objects
+        found.append(bootstrap(np.column_stack([n_objects, total]), lambda s: s[..., 1:] / s[..., :1], OPTIONS))
+    return found
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_of_a_skewed_mean_cover_it(means: list[ConfidenceIntervals], method: str) -> None:
+    assert 92 <= _covered(means, 2.0, method) <= 98
+
+
+#: share of the three categories, and of the errors of an annotator in easy and hard samples (30 in 100 are hard)
+CATEGORIES = np.array([0.6, 0.3, 0.1])
+ERROR_RATES, SHARES = np.array([0.03, 0.5]), np.array([0.7, 0.3])
+MOST_UNITS, N_ANNOTATORS = 8, 3
+
+
+def _true_alpha() -> float:
+    """Limit of pooled alpha for many samples: whoever errs takes one of the other two categories at random."""
+    disagree = 1 - (1 - ERROR_RATES) ** 2 - ERROR_RATES**2 / 2  # two annotators, one unit
+    error = SHARES @ ERROR_RATES
+    rated = CATEGORIES * (1 - error) + (1 - CATEGORIES) * error / 2
+    return float(1 - SHARES @ disagree / (1 - rated @ rated))
+
+
+def _units(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Columns of every unit (disagreement, ratings of three categories), zero where a sample has fewer units.
+
+    Returns:
+        shape ``(S, MOST_UNITS, 4)``, and which units there are ``(S, MOST_UNITS)``
+    """
+    shape = (N_SAMPLES, MOST_UNITS, N_ANNOTATORS)
+    error_rate = rng.choice(ERROR_RATES, (N_SAMPLES, 1, 1), p=SHARES)
+    truth = rng.choice(3, shape[:2], p=CATEGORIES)[..., None]
+    rating = np.where(rng.random(shape) < error_rate, (truth + rng.integers(1, 3, shape)) % 3, truth)
+    present = np.arange(MOST_UNITS) < rng.integers(3, MOST_UNITS + 1, (N_SAMPLES, 1))
+    counts = (rating[..., None] == np.arange(3)).sum(axis=2)
+    differing = N_ANNOTATORS**2 - (counts**2).sum(axis=-1)
+    units = np.concatenate([differing[..., None] / (N_ANNOTATORS - 1), counts], axis=-1)
+    return units * present[..., None], present
+
+
+def _alpha(sums: np.ndarray) -> np.ndarray:
+    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
+
+
+@pytest.fixture(scope="module")
+def alphas() -> dict[str, list[ConfidenceIntervals]]:
+    """Intervals of pooled alpha from resampling samples, and from resampling units."""
+    rng = np.random.default_rng(2)
+    found: dict[str, list[ConfidenceIntervals]] = {"samples": [], "units": []}
+    for k in range(DATA_SETS):
+        units, present = _units(rng)
+        found["samples"].append(bootstrap(units.sum(axis=1), _alpha, OPTIONS))
+        if k < 200:
+            found["units"].append(bootstrap(units[present], _alpha, OPTIONS))
+    return found
+
+
+def test_the_true_alpha_is_that_of_very_many_samples() -> None:
+    rng = np.random.default_rng(3)
+    sums = np.sum([_units(rng)[0].sum(axis=(0, 1)) for _ in range(1000)], axis=0)
+    assert abs(_alpha(sums)[0] - _true_alpha()) < 0.003
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_of_alpha_cover_it_where_samples_are_resampled(alphas: dict, method: str) -> None:
+    assert 92 <= _covered(alphas["samples"], _true_alpha(), method) <= 98
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_intervals_of_alpha_are_too_narrow_where_units_are_resampled(alphas: dict, method: str) -> None:
+    assert _covered(alphas["units"], _true_alpha(), method) < 85
+    widths = [
+        np.mean([getattr(f, f"{method}_high")[0] - getattr(f, f"{method}_low")[0] for f in alphas[of]])
+        for of in ("units", "samples")
+    ]
+    assert widths[0] < 0.75 * widths[1]

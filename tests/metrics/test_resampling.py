@@ -1,0 +1,414 @@
+"""Resampling of samples: explicit loops, scipy's bootstrap, a published table, closed forms, degenerate data."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from statistics import NormalDist
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose, assert_array_equal
+from scipy import sparse, stats
+
+from annotator_agreement.metrics import (
+    ConfidenceIntervals,
+    Resampling,
+    bootstrap,
+    krippendorff_alpha,
+    nominal_alpha_of_sums,
+    paired_difference,
+    resampled_sums,
+    resampling,
+    sums_of_clusters,
+)
+
+NORMAL = NormalDist()
+ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high", "jackknife_low", "jackknife_high")
+ERRORS = ("standard_error", "jackknife_error")
+
+
+def _means(sums: np.ndarray) -> np.ndarray:
+    """All columns but the first, over the first; nan over 0."""
+    weight = sums[..., :1]
+    return np.where(weight == 0, np.nan, sums[..., 1:] / np.where(weight == 0, 1, weight))
+
+
+def _alpha(sums: np.ndarray) -> np.ndarray:
+    return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
+
+
+def _drawn(n_samples: int, resamples: int, seed: int = 51) -> list[np.ndarray]:
+    """The samples of every resample, as documented by numpy."""
+    rng = np.random.Generator(np.random.PCG64(seed))
+    return [rng.integers(0, n_samples, n_samples) for _ in range(resamples)]
+
+
+def _columns(seed: int, n_samples: int = 23) -> np.ndarray:
+    """A weight and three skewed columns that depend on it; mostly zeros in the last."""
+    rng = np.random.default_rng(seed)
+    weight = rng.integers(1, 9, n_samples).astype(float)
+    skewed = weight[:, None] * rng.gamma(1.5, 1.0, (n_samples, 2))
+    return np.column_stack([weight, skewed, rng.integers(0, 9, n_samples) * (rng.random(n_samples) < 0.3)])
+
+
+def _by_hand(statistic: Callable[[list[int]], float], n: int, options: Resampling) -> dict[str, float]:
+    """Every interval of a statistic of a list of samples, in loops, by the formulas of Efron and Tibshirani (1993)."""
+    everything = list(range(n))
+    estimate = statistic(everything)
+    values = [statistic(list(rows)) for rows in _drawn(n, options.resamples, options.seed)]
+    values = [value for value in values if not np.isnan(value)]
+    left_out = [statistic(everything[:i] + everything[i + 1 :]) for i in everything]
+    mean = sum(left_out) / n
+    squares, cubes = (sum((mean - value) ** power for value in left_out) for power in (2, 3))
+    error = ((n - 1) / n * squares) ** 0.5
+    low, high = 0.5 - options.level / 2, 0.5 + options.level / 2
+    ties = [abs(value - estimate) < 1e-12 for value in values]
+    below = sum(value < estimate and not tie for value, tie in zip(values, ties, strict=True))
+    z0 = NORMAL.inv_cdf((below + sum(ties) / 2) / len(values))
+    a = cubes / (6 * squares**1.5)
+    shifted = [z0 + NORMAL.inv_cdf(tail) for tail in (low, high)]
+    tails = [NORMAL.cdf(z0 + z / (1 - a * z)) for z in shifted]
+    return {
+        "estimate": estimate,
+        "percentile_low": float(np.quantile(values, low)),
+        "percentile_high": float(np.quantile(values, high)),
+        "bca_low": float(np.quantile(values, tails[0])),
+        "bca_high": float(np.quantile(values, tails[1])),
+        "standard_error": float(np.std(values, ddof=1)),
+        "jackknife_error": error,
+        "jackknife_low": estimate - NORMAL.inv_cdf(high) * error,
+        "jackknife_high": estimate + NORMAL.inv_cdf(high) * error,
+    }
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array, sparse.csc_array, sparse.coo_array, sparse.csr_matrix])
+def test_every_resample_adds_up_the_samples_it_drew(form: Callable) -> None:
+    columns = _columns(0)
+    expected = [sum(columns[i] for i in rows) for rows in _drawn(23, 40, seed=7)]
+    sums = resampled_sums(form(columns), resamples=40, seed=7)
+    assert type(sums) is np.ndarray
+    assert_allclose(sums, expected, rtol=1e-13)
+
+
+def test_draws_are_as_frequent_as_those_of_a_multinomial() -> None:
+    weights = resampled_sums(np.eye(40), resamples=20_000)
+    assert (weights.sum(axis=1) == 40).all()
+    p = 1 / 40
+    assert_allclose(weights.mean(axis=0), 1, atol=5 * (1 / 20_000) ** 0.5)
+    assert_allclose(np.cov(weights.T), 40 * (np.diag(np.full(40, p)) - p * p), atol=0.06)
+    assert_allclose((weights == 0).mean(), (1 - p) ** 40, atol=0.002)
+
+
+def test_more_resamples_begin_with_the_fewer_ones() -> None:
+    columns = _columns(1)
+    assert_allclose(resampled_sums(columns, resamples=9), resampled_sums(columns, resamples=300)[:9], rtol=1e-13)
+
+
+def test_another_seed_draws_other_samples() -> None:
+    assert (resampled_sums(np.eye(30), resamples=2, seed=1) != resampled_sums(np.eye(30), resamples=2, seed=2)).any()
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("chunk_bytes", [1, 5_000, 20_000])
+def test_results_do_not_depend_on_the_size_of_chunks(
+    chunk_bytes: int, form: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    columns, options = form(_columns(2)), Resampling(resamples=200)
+    weights, whole = resampled_sums(np.eye(23), resamples=200), bootstrap(columns, _means, options)
+    monkeypatch.setattr(resampling, "CHUNK_BYTES", chunk_bytes)
+    assert_array_equal(resampled_sums(np.eye(23), resamples=200), weights)
+    chunked = bootstrap(columns, _means, options)
+    for name in ("estimate", *ENDS, *ERRORS, "n_undefined"):
+        assert_allclose(getattr(chunked, name), getattr(whole, name), rtol=1e-12, err_msg=name)
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("seed", range(5))
+def test_intervals_of_ratios_are_those_of_loops(seed: int, form: Callable) -> None:
+    columns, options = _columns(seed), Resampling(resamples=150, seed=seed, level=0.9)
+    found = bootstrap(form(columns), _means, options)
+    assert found.n_samples == 23
+    for k in range(3):
+        ratio = lambda rows, k=k: columns[rows, k + 1].sum() / columns[rows, 0].sum()  # noqa: E731
+        for name, value in _by_hand(ratio, 23, options).items():
+            assert_allclose(getattr(found, name)[k], value, rtol=1e-9, err_msg=name)
+
+
+def _rated_samples(seed: int) -> list[np.ndarray]:
+    """Tables of ratings of one to four units by three annotators, of 15 samples."""
+    rng = np.random.default_rng(seed)
+    tables = []
+    for n_units in rng.integers(1, 5, 15):
+        table = rng.integers(0, 3, (n_units, 1)) * np.ones(3)
+        table = np.where(rng.random(table.shape) < rng.choice([0.05, 0.5]), rng.integers(0, 3, table.shape), table)
+        table[rng.random(table.shape) < 0.15] = np.nan
+        tables.append(table)
+    return tables
+
+
+def _alpha_columns(tables: list[np.ndarray]) -> np.ndarray:
+    columns = np.zeros((len(tables), 4))
+    for column, table in zip(columns, tables, strict=True):
+        for row in table:
+            given = row[~np.isnan(row)]
+            if len(given) >= 2:
+                column[0] += sum(a != b for a in given for b in given) / (len(given) - 1)
+                column[1:] += [(given == k).sum() for k in range(3)]
+    return columns
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_intervals_of_alpha_are_those_of_the_drawn_tables(seed: int) -> None:
+    tables, options = _rated_samples(seed), Resampling(resamples=120)
+    expected = _by_hand(lambda rows: krippendorff_alpha(np.concatenate([tables[i] for i in rows])), 15, options)
+    found = bootstrap(_alpha_columns(tables), _alpha, options)
+    for name, value in expected.items():
+        assert_allclose(getattr(found, name)[0], value, rtol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("method", ["percentile", "BCa"])
+@pytest.mark.parametrize("seed", [3, 4])
+def test_intervals_are_those_of_scipy_within_their_noise(seed: int, method: str) -> None:
+    columns = _columns(seed, 40)
+    expected = stats.bootstrap(
+        (columns[:, 0], columns[:, 1]),
+        lambda weight, value, axis=-1: value.sum(axis=axis) / weight.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        n_resamples=20_000,
+        method=method,
+        random_state=np.random.default_rng(0),
+    )
+    found = bootstrap(columns[:, :2], _means, Resampling(resamples=20_000))
+    error = expected.standard_error
+    assert_allclose(found.standard_error[0], error, rtol=0.03)
+    ends = [getattr(found, f"{method.lower()}_{end}")[0] for end in ("low", "high")]
+    assert_allclose(ends, expected.confidence_interval, rtol=0, atol=0.12 * error)
+    other = {"percentile": "bca", "BCa": "percentile"}[method]
+    others = [getattr(found, f"{other}_{end}")[0] for end in ("low", "high")]
+    assert np.abs(np.subtract(others, expected.confidence_interval)).max() > 0.12 * error  # the data tell them apart
+
+
+def test_the_published_intervals_of_the_spatial_test_come_out() -> None:
+    """Variance of 26 children's scores (Efron, Tibshirani 1993, tables 14.1 and 14.2; theirs have 2,000 resamples)."""
+    scores = "48 36 20 29 42 42 20 42 22 41 45 14 6 0 33 28 34 4 32 24 47 41 24 26 30 41"
+    score = np.array(scores.split(), dtype=float)
+
+    def variance(sums: np.ndarray) -> np.ndarray:
+        n, first, second = np.moveaxis(sums, -1, 0)
+        return (second / n - (first / n) ** 2)[..., None]
+
+    columns = np.column_stack([np.ones(26), score, score**2])
+    found = bootstrap(columns, variance, Resampling(resamples=20_000, level=0.9))
+    assert_allclose(found.estimate, 171.5, atol=0.05)
+    noise = 5.0  # of a published end: a tenth of its standard error, from 2,000 resamples
+    assert_allclose([found.percentile_low[0], found.percentile_high[0]], [100.8, 233.9], rtol=0, atol=noise)
+    assert_allclose([found.bca_low[0], found.bca_high[0]], [115.8, 259.6], rtol=0, atol=noise)
+
+
+def test_the_jackknife_of_a_mean_is_its_textbook_standard_error() -> None:
+    values = np.random.default_rng(5).gamma(2.0, 3.0, (61, 3))
+    found = bootstrap(np.column_stack([np.ones(61), values]), _means, Resampling(level=0.8))
+    error = values.std(axis=0, ddof=1) / 61**0.5
+    assert_allclose(found.jackknife_error, error, rtol=1e-10)
+    assert_allclose(found.jackknife_low, values.mean(axis=0) - 1.2815515655446004 * error, rtol=1e-10)
+    assert_allclose(found.jackknife_high, values.mean(axis=0) + 1.2815515655446004 * error, rtol=1e-10)
+    assert_allclose(found.standard_error, error, rtol=0.1)  # the resamples say the same
+
+
+# ------------------------------------------------------------------------------------------------ clusters and pairs
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
+    columns = _columns(6, 60)
+    clusters = np.random.default_rng(6).choice([3, 8, 11, 40, 41, 77, 90, 91, 95], 60)
+    sums = np.array([sum(row for row, c in zip(columns, clusters, strict=True) if c == k) for k in sorted({*clusters})])
+    assert_allclose(np.asarray(form(sums_of_clusters(columns, clusters)).sum(axis=0)), columns.sum(axis=0))
+    found = bootstrap(form(columns), _means, Resampling(clusters=clusters))
+    expected = bootstrap(sums, _means)
+    assert found.n_samples == 9
+    for name in ("estimate", *ENDS, *ERRORS):
+        assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, err_msg=name)
+
+
+def test_the_order_of_samples_within_clusters_does_not_matter() -> None:
+    columns, clusters = _columns(7, 50), np.arange(50) // 4
+    order = np.random.default_rng(7).permutation(50)
+    one = bootstrap(columns, _means, Resampling(clusters=clusters))
+    other = bootstrap(columns[order], _means, Resampling(clusters=clusters[order]))
+    for name in ("estimate", *ENDS, *ERRORS):
+        assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-10, err_msg=name)
+
+
+@pytest.mark.parametrize("forms", [(np.asarray, np.asarray), (sparse.csr_array, np.asarray), (sparse.csr_array,) * 2])
+def test_a_paired_difference_draws_the_same_samples_for_both(forms: tuple[Callable, Callable]) -> None:
+    a, options = _columns(8), Resampling(resamples=90)
+    b = a + np.array([0, 0.3, 0, 1])
+    found = paired_difference(forms[0](a), forms[1](b), _means, options)
+    for k in range(3):
+        ratio = lambda rows, x, k=k: x[rows, k + 1].sum() / x[rows, 0].sum()  # noqa: E731
+        difference = lambda rows, ratio=ratio: ratio(rows, b) - ratio(rows, a)  # noqa: E731
+        if k != 1:
+            for name, value in _by_hand(difference, 23, options).items():
+                assert_allclose(getattr(found, name)[k], value, rtol=1e-8, err_msg=name)
+        else:  # the same column in both
+            assert [getattr(found, name)[k] for name in ("estimate", *ENDS, *ERRORS)] == [0.0] * 9
+
+
+def test_pairing_takes_out_what_makes_a_sample_hard_in_both_runs() -> None:
+    rng = np.random.default_rng(9)
+    hard = rng.normal(0, 1.0, 80)
+    a, b = (np.column_stack([np.ones(80), hard + rng.normal(shift, 0.2, 80)]) for shift in (0.0, 0.1))
+    together = paired_difference(a, b, _means).standard_error[0]
+    apart = (bootstrap(a, _means).standard_error[0] ** 2 + bootstrap(b, _means).standard_error[0] ** 2) ** 0.5
+    assert_allclose(together, (b - a)[:, 1].std(ddof=1) / 80**0.5, rtol=0.1)
+    assert together < apart / 3
+
+
+# ------------------------------------------------------------------------------------------------- degenerate samples
+
+
+def _is_undefined(found: ConfidenceIntervals, k: int = 0) -> bool:
+    return all(np.isnan(getattr(found, name)[k]) for name in (*ENDS, *ERRORS))
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("n_samples", [0, 1])
+def test_fewer_than_two_samples_have_no_interval(n_samples: int, form: Callable) -> None:
+    columns = form(np.ones((n_samples, 3)))
+    for found in (bootstrap(columns, _means), paired_difference(columns, columns, _means)):
+        assert np.isnan(found.estimate).all()
+        assert _is_undefined(found, 0)
+        assert _is_undefined(found, 1)
+        assert found.n_samples == n_samples
+        assert found.n_undefined.tolist() == [1000, 1000]
+    assert_array_equal(resampled_sums(columns, resamples=4), np.full((4, 3), float(n_samples)))
+
+
+def test_many_samples_in_one_cluster_have_no_interval() -> None:
+    found = bootstrap(_columns(0), _means, Resampling(clusters=np.full(23, 4)))
+    assert _is_undefined(found)
+    assert found.n_samples == 1
+
+
+def test_equal_samples_have_an_interval_of_no_width() -> None:
+    found = bootstrap(np.tile([3.0, 0.3], (40, 1)), _means)
+    assert_allclose([getattr(found, name)[0] for name in ("estimate", *ENDS)], 0.1, rtol=1e-12)
+    assert_allclose([getattr(found, name)[0] for name in ERRORS], 0.0, atol=1e-12)
+
+
+def test_an_undefined_estimate_has_no_interval_and_leaves_the_others_alone() -> None:
+    columns = np.column_stack([_columns(1)[:, :2], np.zeros(23)])
+    both = lambda sums: np.concatenate([_means(sums[..., :2]), _means(sums[..., [2, 1]])], axis=-1)  # noqa: E731
+    found = bootstrap(columns, both, Resampling(resamples=50))
+    assert np.isnan(found.estimate[1])
+    assert _is_undefined(found, 1)
+    assert found.n_undefined.tolist() == [0, 50]
+    alone = bootstrap(columns[:, :2], _means, Resampling(resamples=50))
+    assert_allclose([getattr(found, name)[0] for name in ENDS], [getattr(alone, name)[0] for name in ENDS], rtol=1e-12)
+
+
+@pytest.mark.parametrize("infinite", [np.inf, -np.inf])
+def test_an_infinite_value_is_an_undefined_one(infinite: float) -> None:
+    found = bootstrap(_columns(1), lambda sums: np.where(sums[..., 1:] > 0, infinite, 0.0))
+    assert np.isnan(found.estimate).all()
+    assert _is_undefined(found)
+
+
+@pytest.mark.parametrize("rated", [2, 3, 8])
+def test_undefined_resamples_are_left_out_and_counted(rated: int) -> None:
+    columns = np.zeros((30, 2))
+    columns[:rated] = _columns(3)[:rated, :2]
+    options = Resampling(resamples=400)
+    drawn = _drawn(30, 400)
+    found = bootstrap(columns, _means, options)
+    values = [columns[i, 1].sum() / columns[i, 0].sum() for i in drawn if (i < rated).any()]
+    assert found.n_undefined[0] == 400 - len(values)
+    assert (found.n_undefined[0] > 0) == (rated < 8)
+    assert_allclose(found.percentile_low[0], np.quantile(values, 0.025), rtol=1e-10)
+    assert_allclose(found.percentile_high[0], np.quantile(values, 0.975), rtol=1e-10)
+    assert_allclose(found.standard_error[0], np.std(values, ddof=1), rtol=1e-10)
+
+
+def test_an_interval_is_undefined_where_most_resamples_are() -> None:
+    """The statistic needs nine different samples of ten; about one resample in thirty has them."""
+    found = bootstrap(np.eye(10), lambda s: np.where((s > 0).sum(-1) >= 9, s[..., 0] + s[..., 1], np.nan)[..., None])
+    different = np.array([len({*rows}) for rows in _drawn(10, 1000)])
+    assert found.n_undefined[0] == (different < 9).sum() > 900
+    assert found.estimate[0] == 2.0
+    assert _is_undefined(found)
+
+
+def test_an_estimate_that_rests_on_one_sample_has_no_interval() -> None:
+    columns = np.zeros((30, 2))
+    columns[4] = [2.0, 1.0]
+    found = bootstrap(columns, _means)
+    assert found.estimate[0] == 0.5
+    assert 300 < found.n_undefined[0] < 430  # (1 - 1/30)^30: the others alone would all give 0.5
+    assert _is_undefined(found)
+
+
+def _bca_is_the_percentile_interval(found: ConfidenceIntervals) -> bool:
+    return bool(found.bca_low == found.percentile_low and found.bca_high == found.percentile_high)
+
+
+@pytest.mark.parametrize("centres", [[-1, 1, 0, 0, 0, 0], [-1, 1, -1, 1, -1, 1, 0]], ids=["positive", "negative"])
+def test_bca_is_the_percentile_interval_where_the_estimate_is_extreme(centres: list[float]) -> None:
+    """The statistic is largest in the samples as they are; the acceleration has the sign of the case."""
+    values = np.repeat(centres, 6) + np.random.default_rng(2).normal(0, 0.1, 6 * len(centres))
+    columns = np.column_stack([np.ones(len(values)), values])
+    found = bootstrap(columns, lambda sums: -((_means(sums) - values.mean()) ** 2))
+    assert found.percentile_high[0] < found.estimate[0]
+    assert found.jackknife_error[0] > 0
+    assert _bca_is_the_percentile_interval(found)
+
+
+def test_bca_is_the_percentile_interval_where_no_sample_moves_the_estimate() -> None:
+    """A share of about a half, rounded to one decimal: 20 of 41 gives what 20 of 40 and 19 of 40 give."""
+    columns = np.column_stack([np.ones(41), np.arange(41) % 2])
+    found = bootstrap(columns, lambda sums: np.round(_means(sums), 1))
+    assert found.jackknife_error[0] == 0
+    assert found.percentile_low[0] < found.estimate[0] < found.percentile_high[0]
+    assert _bca_is_the_percentile_interval(found)
+
+
+def test_bca_is_the_percentile_interval_beyond_the_pole_of_the_acceleration() -> None:
+    """One sample of a thousand carries everything: a is nearly 1/6, so that z = 6.5 is behind the pole at 1 / a."""
+    columns = np.column_stack([np.ones(1000), np.arange(1000) == 0])
+    found = bootstrap(columns, _means, Resampling(level=1 - 1e-10))
+    assert found.percentile_high[0] > found.estimate[0]
+    assert _bca_is_the_percentile_interval(found)
+    assert not _bca_is_the_percentile_interval(bootstrap(columns, _means, Resampling(level=0.9)))
+
+
+@pytest.mark.parametrize("resamples", [1, 2])
+def test_very_few_resamples_do_not_warn(resamples: int) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        found = bootstrap(_columns(0), _means, Resampling(resamples=resamples))
+    assert np.isnan(found.standard_error).all() == (resamples == 1)
+    assert (found.percentile_low <= found.percentile_high).all()
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: Resampling(resamples=0), r"`resamples` must be at least 1, got 0"),
+        (lambda: Resampling(seed=-1), r"`seed` must be at least 0, got -1"),
+        (lambda: Resampling(level=1.0), r"`level` must be in \(0, 1\), got 1.0"),
+        (lambda: Resampling(level=float("nan")), r"`level` must be in \(0, 1\), got nan"),
+        (lambda: resampled_sums(np.eye(2), resamples=0), r"`resamples` must be at least 1, got 0"),
+        (lambda: resampled_sums(np.ones(3)), r"`columns` must have shape \(S, C\), got \(3,\)"),
+        (lambda: bootstrap(np.array([[1, np.nan]]), _means), "`columns` must be finite"),
+        (lambda: bootstrap(sparse.csr_array([[1, np.inf]]), _means), "`columns` must be finite"),
+        (lambda: sums_of_clusters(np.eye(3), np.zeros(2)), r"`clusters` must have shape \(3,\), .*, got \(2,\)"),
+        (lambda: bootstrap(np.eye(3), lambda s: s.sum(-1)), r"`statistic` must give .*, got \(\) for \(3,\)"),
+        (lambda: bootstrap(np.eye(3), lambda s: s.ravel()), r"`statistic` must give .* for \(\d+, 3\)"),
+        (lambda: paired_difference(np.eye(3), np.eye(2), _means), r"same shape \(S, C\), got \(3, 3\) and \(2, 2\)"),
+    ],
+)
+def test_misuse_is_an_error_that_names_it(call: Callable, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call()
