@@ -115,6 +115,7 @@ class ReportContext:
         measure: what the similarity of two objects is called
         worst_samples: the samples with the lowest scores
         attribute_values: for every compared attribute the value of every code
+        details: what a family's report needs beside these, as JSON values
         clusters: shape ``(S,)``, video or group of every sample, which are resampled as a whole; None without these
         describe: describes samples
     """
@@ -127,8 +128,29 @@ class ReportContext:
     measure: str = "IoU"
     worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     attribute_values: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     clusters: IntArray | None = None
     describe: Describe = lambda rows: [{"row": row} for row in rows]
+
+    def to_stored(self) -> dict[str, Any]:
+        """What the report itself does not tell, as JSON values."""
+        return {
+            "annotators": list(self.annotators),
+            "class_names": list(self.class_names),
+            "measure": self.measure,
+            "attribute_values": {name: list(values) for name, values in self.attribute_values.items()},
+            "details": dict(self.details),
+        }
+
+    @classmethod
+    def from_stored(cls, values: Mapping[str, Any], report: AgreementReport) -> ReportContext:
+        """The context of the run of a report, from what :meth:`to_stored` gave."""
+        return cls(
+            config=AgreementConfig.from_dict(report.config),
+            label_types=report.label_types,
+            run=report.run,
+            **values,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

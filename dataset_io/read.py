@@ -56,7 +56,9 @@ class Reader(Generic[Labels]):
             for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
         }
         of_frames = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
-        self._marks = {"last_modified_at": True, **of_frames, **marks}
+        group_field = self.source.dataset.group_field
+        of_groups = {} if group_field is None else {"group": f"${group_field}._id"}
+        self._marks = {"last_modified_at": True, **of_frames, **of_groups, **marks}
         self._projection = {**self._marks, **family.projection()}
         self.videos = Videos(self.source) if self.source.on_frames else None
 
@@ -150,7 +152,7 @@ class Reader(Generic[Labels]):
     def _sample(self, row: dict[str, Any]) -> StoredSample:
         ids = tuple(self._ids(row))
         if not self.source.on_frames:
-            return StoredSample(row["_id"], row.get("last_modified_at"), ids)
+            return StoredSample(row["_id"], row.get("last_modified_at"), ids, group_id=row.get("group"))
         return StoredSample(row["_id"], row.get("last_modified_at"), ids, row["_sample_id"], row["frame_number"])
 
     def _ids(self, row: dict[str, Any]) -> list[list[Any] | None]:

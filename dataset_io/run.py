@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import time
 from collections import deque
@@ -28,7 +29,8 @@ from ..agreement.config import (
     make_config,
 )
 from ..agreement.errors import AgreementInputError
-from ..agreement.report import AgreementReport, RunFacts
+from ..agreement.objects.records import ObjectRecords
+from ..agreement.report import AgreementReport, ReportContext, RunFacts
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from . import runs
@@ -40,7 +42,9 @@ from .map_files import delete_map_files
 from .read import ReadBatch, Reader
 from .read_ahead import read_ahead
 from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
+from .sample_index import SampleIndex
 from .source import Source, open_source
+from .stored_records import StoredRecords
 from .worst import WorstSamples
 from .write import Writer, Written
 
@@ -192,11 +196,11 @@ def run_agreement(
     runs.register(source.samples, config, source.annotators, list(fields), run_id)
     try:
         runs.declare_fields(dataset, run_key, fields)
-        report = _Run(family, run_id).execute(progress, started)
+        report, records = _Run(family, run_id).execute(progress, started)
         runs.require_current(dataset, run_key, run_id)
         dataset._reload(hard=True)
         runs.declare_fields(dataset, run_key, fields)
-        runs.complete(dataset, run_key, report)
+        runs.complete(dataset, run_key, report, records)
     except BaseException as error:
         _after_failure(source, list(fields), error)
         raise
@@ -259,6 +263,7 @@ class _Run:
         self._reader = Reader(family)
         self._writer = Writer(source, source.config.run_key)
         self._records: Any = None
+        self._index = SampleIndex()
         self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
         self._worst = WorstSamples()
         self._n_changed = 0
@@ -266,8 +271,8 @@ class _Run:
         self._n_unknown = 0
         self._n_added = 0
 
-    def execute(self, progress: Progress, started: float) -> AgreementReport:
-        """Read, compute and write everything; returns the report."""
+    def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, str | None]:
+        """Read, compute and write everything; returns the report, and the records as text."""
         with fou.ProgressBar(total=self._source.count(), progress=progress) as bar:
             for n_done in self._batches():
                 bar.update(n_done)
@@ -289,8 +294,18 @@ class _Run:
         worst = self._worst.described(self._source.dataset)
         if self._videos is not None:
             worst = [{**entry, "frame_number": self._videos.lowest_frame(ObjectId(entry["id"]))} for entry in worst]
-        context = replace(self._family.context(facts), worst_samples=worst)
-        return self._family.report(self._records, context)
+        context = replace(
+            self._family.context(facts),
+            worst_samples=worst,
+            clusters=self._index.clusters(),
+            describe=functools.partial(self._index.described, self._source.dataset),
+        )
+        return self._family.report(self._records, context), self._stored(context)
+
+    def _stored(self, context: ReportContext) -> str | None:
+        if not isinstance(self._records, ObjectRecords):
+            return None
+        return StoredRecords(self._records.to_arrays(), self._index.to_arrays(), context.to_stored()).to_text()
 
     def _write_videos(self, videos: VideoScores) -> None:
         """Write the means over frames, and find the videos with the lowest."""
@@ -354,6 +369,7 @@ class _Run:
             of_videos = None if of_videos is None else of_videos[kept]
         records = self._family.record(result)
         self._records = records if self._records is None else self._records + records
+        self._index.add(read.samples)
         scores = self._family.scores(result)
         if self._videos is None or of_videos is None:
             self._worst.add([sample.sample_id for sample in read.samples], scores)

@@ -26,6 +26,7 @@ from ..agreement.reports import report_from_dict
 from .map_files import delete_map_files, runs_of_files
 from .paths import all_fields, declare, delete_fields, places
 from .source import refuse_read_only
+from .stored_records import StoredRecords
 
 logger = logging.getLogger(__name__)
 
@@ -94,20 +95,28 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
         run_key: key of the run
 
     Raises:
-        AgreementInputError: if there is no such run, or it did not complete
+        AgreementInputError: if there is no such run, it did not complete, or an older version computed it
     """
-    dataset = dataset_of(dataset)
+    return load_results(dataset_of(dataset), run_key)[0]
+
+
+def load_results(dataset: fo.Dataset, run_key: str) -> tuple[AgreementReport, StoredRecords | None]:
+    """The report and the records of a completed run; errors as of :func:`load_agreement`."""
     require_run(dataset, run_key)
     status = read_config(dataset, run_key).get("status")
     results = dataset.load_run_results(run_key, cache=False, load_view=False)
+    again = f"compute it again with overwrite=True, or remove it with delete_agreement(dataset, {run_key!r})"
     if status != COMPLETED or results is None:
-        raise AgreementInputError(
-            f"The run {run_key!r} must be completed, got the status {status!r}; compute it again with overwrite=True, "
-            f"or remove it with delete_agreement(dataset, {run_key!r})"
-        )
+        raise AgreementInputError(f"The run {run_key!r} must be completed, got the status {status!r}; {again}")
     stored = json.loads(results.report)
+    if stored["schema_version"] != names.SCHEMA_VERSION:
+        raise AgreementInputError(
+            f"The run {run_key!r} must have results of version {names.SCHEMA_VERSION}, got version "
+            f"{stored['schema_version']}, of another version of the plugin; {again}"
+        )
     # a run that was renamed is known by its new key
-    return report_from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
+    report = report_from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
+    return report, None if results.records is None else StoredRecords.from_text(results.records)
 
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:
@@ -172,10 +181,10 @@ def update_config(dataset: fo.Dataset, run_key: str, **values: Any) -> None:
     dataset.update_run_config(run_key, config)
 
 
-def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport) -> None:
-    """Store the report of a run and mark it as completed."""
+def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport, records: str | None) -> None:
+    """Store the report and the records of a run, and mark it as completed."""
     run_document = dataset._doc.runs[run_key]
-    results = dataset.init_run_results(run_key, report=json.dumps(report.to_dict()))
+    results = dataset.init_run_results(run_key, report=json.dumps(report.to_dict()), records=records)
     # as FiftyOne stores results, but under an id that the run's config knows: a file that was half written when the
     # process died can be found and removed
     run_document.results.put(

@@ -23,6 +23,7 @@ class StoredSample:
             is no label list, label or value
         video_id: id of the sample that a frame belongs to
         frame_number: its number in that video
+        group_id: id of the group that a sample belongs to
     """
 
     sample_id: ObjectId
@@ -30,6 +31,7 @@ class StoredSample:
     label_ids: tuple[list[Any] | None, ...]
     video_id: ObjectId | None = None
     frame_number: int = 0
+    group_id: ObjectId | None = None
 
     @property
     def title(self) -> str:

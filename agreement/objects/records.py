@@ -5,7 +5,6 @@ A sample with 21 objects of three annotators takes about 800 bytes.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -92,11 +91,6 @@ class ObjectRecords:
             start += len(part["score"])
             parts.append({name: values[_mask(part, name, kept)] for name, values in part.items()})
         return ObjectRecords(self.n_annotators, tuple(parts))
-
-    def with_categories(self, codes: IntArray) -> ObjectRecords:
-        """The records with other category codes: ``codes[old]``."""
-        recoded = tuple({**part, "category": _compact(codes[part["category"]])} for part in self.parts)
-        return dataclasses.replace(self, parts=recoded)
 
     def findings(self, config: AgreementConfig) -> Iterator[Findings]:
         """The findings of all samples in their order, some at a time."""
