@@ -156,7 +156,7 @@ def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = D
         rows = sums_of_clusters(rows, resampling.clusters)
     total = np.asarray(rows.sum(axis=0), dtype=np.float64)
     estimate = _values(statistic, total)
-    n_samples = rows.shape[0]
+    n_samples = int(rows.shape[0])
     if n_samples < 2:
         return ConfidenceIntervals.undefined(len(estimate), resampling.resamples, n_samples)
     values = [_values(statistic, sums) for sums in _sums_in_chunks(rows, resampling.resamples, resampling.seed)]

@@ -229,6 +229,7 @@ def test_resampling_clusters_is_resampling_their_sums(form: Callable) -> None:
     found = bootstrap(form(columns), _means, Resampling(clusters=clusters))
     expected = bootstrap(sums, _means)
     assert found.n_samples == 9
+    assert type(found.n_samples) is int  # goes into JSON
     for name in ("estimate", *ENDS, *ERRORS):
         assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-10, err_msg=name)
 
