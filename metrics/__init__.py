@@ -41,11 +41,13 @@ from .rasterize import pillow_mask
 from .regions import Regions
 from .resampling import Resampling, bootstrap, paired_difference, resampled_sums, sums_of_clusters
 from .sets import TagSets, mean_jaccard, set_alpha, tag_alpha
+from .sweep import THRESHOLDS, Sweep, sweep_thresholds
 from .votes import Votes, unit_votes
 
 __all__ = [
     "COCO_SIGMAS",
     "FEW_SAMPLES",
+    "THRESHOLDS",
     "Alignment",
     "BoundaryAgreement",
     "ConfidenceIntervals",
@@ -63,6 +65,7 @@ __all__ = [
     "Polygons",
     "Regions",
     "Resampling",
+    "Sweep",
     "TagSets",
     "Votes",
     "alpha_by_group",
@@ -116,6 +119,7 @@ __all__ = [
     "set_alpha",
     "sums_of_clusters",
     "surface_dice",
+    "sweep_thresholds",
     "tag_alpha",
     "unit_votes",
     "visibility_agreement",

@@ -37,6 +37,8 @@ NOT_METRICS = {
     "Polygons": "columns, tested with polygons",
     "Regions": "columns, tested with regions",
     "Resampling": "options of bootstrap",
+    "Sweep": "result of sweep_thresholds",
+    "THRESHOLDS": "numbers, tested with sweep",
     "TagSets": "columns, tested with sets",
     "Votes": "values of unit_votes",
     "bootstrap": "intervals of any statistic, tested with resampling",
@@ -61,6 +63,7 @@ NOT_METRICS = {
     "polygons_from_rings": "columns, tested with polygons",
     "resampled_sums": "sums, tested with resampling",
     "sums_of_clusters": "sums, tested with resampling",
+    "sweep_thresholds": "a method at many thresholds, tested with sweep",
     "unit_votes": "four values of every unit, tested with votes",
 }
 

@@ -1,0 +1,185 @@
+"""Matching at many thresholds against all partitions of few objects, and against the matching at each threshold."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.metrics.matching_oracle import (
+    Row,
+    best_by_enumeration,
+    columns,
+    node_weights,
+    partition_of,
+    sorted_rows,
+    total_of,
+)
+
+from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
+from annotator_agreement.metrics import sweep as sweep_module
+from annotator_agreement.metrics.objects import box_overlaps
+
+SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
+each_classes = pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
+
+
+@st.composite
+def few_rows(draw: st.DrawFn) -> list[Row]:
+    """Up to 6 boxes of one image around two places, 20 wide and 8 high give or take a third."""
+    shift = st.floats(-6.0, 6.0, allow_subnormal=False)
+    low = st.floats(-2.5, 2.5, allow_subnormal=False)
+    row = st.tuples(st.integers(0, 3), st.integers(1, 2), st.sampled_from([0.0, 9.0]), shift, low, shift, low)
+    rows = draw(st.lists(row, min_size=1, max_size=6))
+    return sorted_rows([(0, r, c, at + x, y, at + 20 + w, 8 + h) for r, c, at, x, y, w, h in rows])
+
+
+def _sweep(rows: list[Row], **options):
+    objects, boxes = columns(rows)
+    return sweep_thresholds(objects, box_overlaps(objects, boxes), **options)
+
+
+def crowded(n_samples: int, n_annotators: int, seed: int, per_sample: int = 4) -> tuple[Objects, np.ndarray]:
+    """Boxes of several annotators round the same places, close enough together to be entangled."""
+    rng = np.random.default_rng(seed)
+    n = n_samples * per_sample
+    low = rng.uniform(0, [30.0, 9.0], (n, 2))
+    boxes = np.hstack([low, low + rng.uniform([8, 3], [16, 6], (n, 2))])
+    seen = rng.random((n, n_annotators)) < 0.9
+    place, annotator = np.nonzero(seen)
+    drawn = boxes[place] + rng.normal(0, [1.2, 0.5, 1.2, 0.5], (len(place), 4))
+    category = np.where(rng.random(len(place)) < 0.8, place % 3, rng.integers(0, 3, len(place))) + 1
+    order = np.lexsort((annotator, place // per_sample))
+    objects = Objects((place // per_sample)[order], annotator[order], category[order])
+    drawn = np.sort(drawn.reshape(-1, 2, 2), axis=1).reshape(-1, 4)
+    return objects, drawn[order]
+
+
+def test_the_thresholds_of_a_report_are_the_eighteen_from_a_tenth() -> None:
+    shown = "(0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)"
+    assert repr(THRESHOLDS) == shown
+
+
+@SETTINGS
+@given(few_rows(), st.sampled_from(["iou", "dice"]))
+def test_geometry_alone_gives_the_best_of_all_partitions_at_every_threshold(rows: list[Row], kind: str) -> None:
+    sweep = _sweep(rows, classes="ignore", similarity=kind)
+    for at, threshold in enumerate(THRESHOLDS):
+        weights = node_weights(rows, [[k] for k in range(len(rows))], threshold, kind)
+        best = best_by_enumeration(weights)
+        found = partition_of(sweep.first[at])
+        assert total_of(weights, found) == pytest.approx(best.total, rel=0, abs=1e-8)
+        assert len(found) == best.n_groups
+
+
+@SETTINGS
+@given(few_rows())
+def test_preferred_and_required_classes_give_the_best_of_all_partitions_at_every_threshold(rows: list[Row]) -> None:
+    preferred, required = (_sweep(rows, classes=classes) for classes in ("prefer", "require"))
+    for at, threshold in enumerate(THRESHOLDS):
+        weights = node_weights(rows, [[k] for k in range(len(rows))], threshold)
+        for p, q in np.ndindex(len(rows), len(rows)):
+            if rows[p][2] != rows[q][2]:
+                weights[p][q] = None
+        first_stage = partition_of(required.first[at])
+        best = best_by_enumeration(weights)
+        assert total_of(weights, first_stage) == pytest.approx(best.total, rel=0, abs=1e-8)
+        assert len(first_stage) == best.n_groups
+
+        nodes = [sorted(unit) for unit in first_stage]
+        of_nodes = node_weights(rows, nodes, threshold)
+        second = best_by_enumeration(of_nodes)
+        found = partition_of(preferred.first[at])
+        joined = frozenset(
+            frozenset(k for k, node in enumerate(nodes) if node[0] in unit) for unit in found
+        )  # units of the first stage stay whole
+        assert all(set(node) <= unit or not set(node) & unit for node in nodes for unit in found)
+        assert total_of(of_nodes, joined) == pytest.approx(second.total, rel=0, abs=1e-8)
+        assert len(found) == second.n_groups
+
+
+@each_classes
+@pytest.mark.parametrize("n_annotators", [2, 3])
+def test_every_threshold_gives_what_the_matching_at_that_threshold_gives(classes: str, n_annotators: int) -> None:
+    objects, boxes = crowded(150, n_annotators, seed=n_annotators, per_sample=3)
+    overlaps = box_overlaps(objects, boxes)
+    sweep = sweep_thresholds(objects, overlaps, classes=classes)
+    assert sweep.n_hard.max() > 10
+    assert not sweep.n_inexact.any()
+    for at, threshold in enumerate(THRESHOLDS):
+        expected, found = match_objects(objects, overlaps, threshold=threshold, classes=classes), sweep.matching(at)
+        np.testing.assert_array_equal(found.unit, expected.unit)
+        assert (found.n_units, found.n_hard) == (expected.n_units, expected.n_hard)
+
+
+def test_large_components_are_counted_where_their_solution_is_not_proven() -> None:
+    objects, boxes = crowded(12, 5, seed=5, per_sample=9)
+    overlaps = box_overlaps(objects, boxes)
+    sweep = sweep_thresholds(objects, overlaps, classes="ignore")
+    assert 0 < sweep.n_inexact.sum() < sweep.n_hard.sum()
+    similarity = overlaps.similarity("iou")
+    for at, threshold in enumerate(THRESHOLDS):
+        exact, found = match_objects(objects, overlaps, threshold=threshold, classes="ignore"), sweep.matching(at)
+        surplus = [_surplus(unit, overlaps, similarity, threshold) for unit in (exact.unit, found.unit)]
+        assert len(np.unique(found.unit * 5 + objects.annotator)) == len(objects)  # one object of an annotator
+        if not exact.n_inexact:
+            assert surplus[1] <= surplus[0] + 1e-8
+        if not found.n_inexact:
+            assert surplus[1] >= surplus[0] - 1e-8
+        assert surplus[1] >= 0.97 * surplus[0]
+
+
+def _surplus(unit: np.ndarray, overlaps, similarity: np.ndarray, threshold: float) -> float:
+    members = np.bincount(unit)
+    together = unit[overlaps.i] == unit[overlaps.j]
+    return float(similarity[together].sum() - threshold * (members * (members - 1) // 2).sum())
+
+
+@each_classes
+def test_the_order_of_the_annotators_changes_nothing(classes: str) -> None:
+    objects, boxes = crowded(80, 4, seed=8)
+    sweep = sweep_thresholds(objects, box_overlaps(objects, boxes), classes=classes)
+    renamed = np.array([2, 0, 3, 1])[objects.annotator]
+    order = np.lexsort((renamed, objects.sample))
+    other = Objects(objects.sample[order], renamed[order], objects.category[order])
+    again = sweep_thresholds(other, box_overlaps(other, boxes[order]), classes=classes)
+    back = np.empty(len(order), np.int64)
+    back[order] = np.arange(len(order))
+    for at in range(len(THRESHOLDS)):
+        assert partition_of(again.first[at][back]) == partition_of(sweep.first[at])
+    np.testing.assert_array_equal(again.n_hard, sweep.n_hard)
+
+
+def test_solving_some_thresholds_at_a_time_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects, boxes = crowded(60, 3, seed=3)
+    overlaps = box_overlaps(objects, boxes)
+    whole = sweep_thresholds(objects, overlaps)
+    monkeypatch.setattr(sweep_module, "_MAX_OBJECTS_AT_ONCE", 200)
+    parts = sweep_thresholds(objects, overlaps)
+    np.testing.assert_array_equal(parts.first, whole.first)
+    np.testing.assert_array_equal(parts.n_hard, whole.n_hard)
+
+
+def test_a_pair_at_the_threshold_is_matched_and_one_below_it_is_not() -> None:
+    # IoU 1/2, give or take the rounding of relative coordinates
+    rows = [(0, 0, 1, 0.1, 0.3, 0.4, 0.5), (0, 1, 1, 0.2, 0.3, 0.5, 0.5)]
+    n_units = [sweep.n_units for sweep in map(_sweep(rows, thresholds=(0.45, 0.5, 0.55)).matching, range(3))]
+    assert n_units == [1, 1, 2]
+
+
+def test_no_objects_have_no_units_at_any_threshold() -> None:
+    sweep = _sweep([])
+    assert sweep.first.shape == (18, 0)
+    assert sweep.n_hard.tolist() == sweep.n_inexact.tolist() == [0] * 18
+    assert sweep.matching(4).n_units == 0
+
+
+def test_an_object_alone_is_a_unit_at_every_threshold() -> None:
+    assert _sweep([(0, 0, 1, 0, 0, 2, 1)]).first.tolist() == [[0]] * 18
+
+
+@pytest.mark.parametrize("thresholds", [(0.0, 0.5), (0.5, 1.5), (0.5, 0.5), (0.6, 0.5), 0.5, (float("nan"),)])
+def test_thresholds_must_ascend_between_zero_and_one(thresholds: object) -> None:
+    with pytest.raises(ValueError, match="`thresholds` must be in \\(0, 1\\] and ascending, got"):
+        _sweep([(0, 0, 1, 0, 0, 2, 1)], thresholds=thresholds)
