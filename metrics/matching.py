@@ -19,7 +19,8 @@ import numpy as np
 from .arrays import BoolArray, IntArray, number_by_first
 from .mutual_best import match_mutual_best
 from .objects import Objects, Overlaps
-from .optimal import ClassHandling, match_optimal
+from .optimal import ClassHandling as ClassHandling
+from .optimal import match_optimal
 from .overlaps import Similarity
 from .recursive import match_recursive
 

@@ -36,7 +36,8 @@ def merge_and_move(weights: FloatArray) -> IntArray:
     for _ in range(MAX_SWEEPS):
         member = _members(group[live])
         between = member.transpose(0, 2, 1) @ to_group
-        merged = np.take_along_axis(_merge(between, member.any(axis=1)), group[live], axis=1)
+        exists = member.max(axis=1) > 0.0
+        merged = np.take_along_axis(_merge(between, exists), group[live], axis=1)
         to_group = weights[live] @ _members(merged)
         moved = _move(weights[live], merged, to_group)
         group[live] = merged

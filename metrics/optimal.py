@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from .arrays import BoolArray, FloatArray, IntArray, components, number_by_first
+from .arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_by
 from .partition import TIE, best_partitions
 
 ClassHandling = Literal["prefer", "ignore", "require"]
@@ -129,9 +129,9 @@ def _node_pairs(
         return u, v, similarity - nodes.threshold[u]
     cross = u != v
     keys, inverse = np.unique(np.minimum(u, v)[cross] * n + np.maximum(u, v)[cross], return_inverse=True)
-    total = np.bincount(inverse, weights=similarity[cross], minlength=len(keys))
     u, v = keys // n, keys % n
-    return u, v, total - nodes.threshold[u] * (nodes.size[u] * nodes.size[v])
+    gain: FloatArray = sums_by(inverse, similarity[cross], len(keys))
+    return u, v, gain - nodes.threshold[u] * (nodes.size[u] * nodes.size[v])
 
 
 def _split_hard(

@@ -16,7 +16,8 @@ from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from scipy.sparse import coo_array
 
 from .arrays import BoolArray, FloatArray, IntArray, number_by_first
-from .merging import FORBIDDEN, TIE, are_certainly_best, merge_and_move
+from .merging import FORBIDDEN, are_certainly_best, merge_and_move
+from .merging import TIE as TIE
 
 #: components up to this many nodes are solved by comparing all their partitions (21,147 for 9 nodes)
 MAX_NODES_ENUMERATED = 9

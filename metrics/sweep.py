@@ -135,8 +135,9 @@ def _copies_to_solve(
         kept = within & undecided[u]
         yield _Copies(at, row[undecided], place[u[kept]], place[v[kept]], similarity[looked_at[kept]])
         # objects of different components are never compared again
-        apart = looked_at[~within]
-        i, j, similarity, reached = (np.delete(column, apart) for column in (i, j, similarity, reached))
+        compared = np.ones(len(i), np.bool_)
+        compared[looked_at[~within]] = False
+        i, j, similarity, reached = i[compared], j[compared], similarity[compared], reached[compared]
 
 
 def _solve(
