@@ -194,15 +194,16 @@ class AgreementReport:
         report: R = read(cls, {name: value for name, value in values.items() if name != "family"})
         return report
 
-    def print_report(self, file: TextIO | None = None) -> None:
+    def print_report(self, full: bool = False, file: TextIO | None = None) -> None:
         """Print the report as aligned text.
 
         Args:
+            full: everything, instead of what everybody should read
             file: where to, standard output by default
         """
         from ..charts.text import report_text
 
-        (file or sys.stdout).write(report_text(self) + "\n")
+        (file or sys.stdout).write(report_text(self, full=full) + "\n")
 
 
 def read(part: Any, value: Any) -> Any:

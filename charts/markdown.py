@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from .headline import WITHOUT_SAMPLE_ALPHA, alpha_sentence, interval_notes
 from .object_markdown import object_markdown
 from .pixel_markdown import pixel_markdown
 from .rating_markdown import rating_markdown
-from .tables import documents, markdown_table, shown_number
+from .tables import documents, markdown_table, shown_interval, shown_number
 from .tag_markdown import tag_markdown
-from .text import WITHOUT_SAMPLE_ALPHA
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -36,9 +36,11 @@ def report_markdown(report: AgreementReport) -> str:
         else ""
     )
     lines = [
-        f"Run `{report.run_key}`: **score {shown_number(report.score.mean)}** (mean over {report.score.n} "
-        f"{documents(report)}) · "
-        f"**Krippendorff's α {shown_number(alpha.pooled)}**{of_images}",
+        f"Run `{report.run_key}`: **score {shown_interval(report.score.mean, report.intervals.get('score.mean'))}** "
+        f"(mean over {report.score.n} {documents(report)}) · **Krippendorff's α "
+        f"{shown_interval(alpha.pooled, report.intervals.get('alpha.pooled'))}**{of_images}",
+        "",
+        " ".join([alpha_sentence(report), *interval_notes(report)]),
         "",
         *_FAMILIES[report.family](report),
     ]

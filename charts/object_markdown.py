@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .object_text import extra_columns
+from .objects.annotators import VERDICT_TITLES
+from .objects.bias import bias_in_words
+from .objects.causes import cause_sentence
+from .objects.pairs import extra_columns
+from .objects.questions import answers
 from .pairs import best_and_worst
 from .tables import documents, markdown_table, shown_number
 
@@ -14,26 +18,27 @@ if TYPE_CHECKING:
 
 def object_markdown(report: ObjectReport) -> list[str]:
     """The main numbers on objects, as lines."""
-    existence = report.existence
-    given, local = report.class_given_match, report.localisation
+    local = report.localisation
+    has_bias = any(entry.bias is not None for entry in report.annotators)
     more = {title.capitalize(): name for title, name in extra_columns(report).items()}
     return [
         f"{report.n_objects} labels of {len(report.annotators)} annotators on {report.n_rated} rated "
-        f"{documents(report)} are {report.n_units} objects.",
+        f"{documents(report)} are {report.n_units} objects. {cause_sentence(report)}",
         "",
         *markdown_table(
-            ["Question", "Answer"],
-            [
-                ["Do they see the same objects?", f"F1 {shown_number(existence.f1)}"],
-                ["Do they name a shared object alike?", f"α {shown_number(given.alpha)} over {given.n_units} objects"],
-                ["Do they draw a shared object alike?", f"mean {local.measure} {shown_number(local.mean_iou)}"],
-                *_more_answers(report),
-            ],
+            ["Question", "Answer", "What it means"],
+            [[answer.question, answer.numbers.replace("alpha", "α"), answer.meaning] for answer in answers(report)],
         ),
         "",
         *markdown_table(
-            ["Annotator", "Labels", "Agreed", "Class conflict", "Others missed it", "Only theirs", "Missed by them"],
-            [[entry.name, entry.n_objects, *entry.verdicts.values(), entry.n_missed] for entry in report.annotators],
+            ["Annotator", "Labels", *_verdicts(report), "Missed by them", *(["Draws"] * has_bias)],
+            [
+                [
+                    *(entry.name, entry.n_objects, *entry.verdicts.values(), entry.n_missed),
+                    *([bias_in_words(entry.bias)] * has_bias),
+                ]
+                for entry in report.annotators
+            ],
         ),
         "",
         *markdown_table(
@@ -51,13 +56,7 @@ def object_markdown(report: ObjectReport) -> list[str]:
     ]
 
 
-def _more_answers(report: ObjectReport) -> list[list[str]]:
-    """Answers to what can only be asked of some labels."""
-    answers = []
-    if report.localisation.measure == "OKS":
-        answers.append(
-            ["Do they label the same points of it?", f"visibility {shown_number(report.localisation.visibility)}"]
-        )
-    if report.track_consistency is not None:
-        answers.append(["Do they follow it through the video?", f"{shown_number(report.track_consistency)} of frames"])
-    return answers
+def _verdicts(report: ObjectReport) -> list[str]:
+    """Titles of the columns of verdicts."""
+    names = report.annotators[0].verdicts if report.annotators else {}
+    return [VERDICT_TITLES.get(name, name).capitalize() for name in names]

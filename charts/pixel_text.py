@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .pairs import best_and_worst
-from .tables import INDENT, documents, percent, shown_number, table, wrapped
+from .sections import Facts, Section, Table
+from .tables import documents, percent, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.pixels.report import MaskClassSummary, PixelReport
@@ -46,32 +47,38 @@ def shown_background(report: PixelReport) -> str:
     return value if named in (None, value) else f"{value} ({named})"
 
 
-def pixel_sections(report: PixelReport) -> list[list[str]]:
+def pixel_sections(report: PixelReport) -> list[Section]:
     """The means, classes, annotators and pairs."""
     return [_means(report), _classes(report), _annotators(report), _pairs(report)]
 
 
-def _means(report: PixelReport) -> list[str]:
+def _means(report: PixelReport) -> Section:
     mean = report.mean
-    lines = [
+    title = (
         f"Masks: {report.n_samples} {documents(report)}, {report.n_rated} with at least 2 masks, of which "
         f"{report.n_empty} are background only; {report.n_objects} masks, {report.n_pixels} pixels compared, "
-        f"{report.n_ignored} ignored ({percent(report.n_ignored, report.n_pixels + report.n_ignored)})",
-        f"{INDENT}Classes, without background   IoU {shown_number(mean.iou)}, Dice {shown_number(mean.dice)}",
-        f"{INDENT}Classes and background        IoU {shown_number(mean.iou_with_background)}, Dice "
-        f"{shown_number(mean.dice_with_background)}",
-        f"{INDENT}Pixels alike                  {shown_number(report.alpha.percent_agreement)} of all, Cohen's kappa "
-        f"{shown_number(report.kappa)} (mean over pairs)",
+        f"{report.n_ignored} ignored ({percent(report.n_ignored, report.n_pixels + report.n_ignored)})"
+    )
+    facts = [
+        ("without background", f"IoU {shown_number(mean.iou)}, Dice {shown_number(mean.dice)} (mean over classes)"),
+        (
+            "with background",
+            f"IoU {shown_number(mean.iou_with_background)}, Dice {shown_number(mean.dice_with_background)}",
+        ),
+        (
+            "pixels alike",
+            f"{shown_number(report.alpha.percent_agreement)} of all, Cohen's kappa {shown_number(report.kappa)} "
+            "(mean over pairs)",
+        ),
     ]
     if report.config["boundaries"]:
-        lines.append(
-            f"{INDENT}Boundaries                    IoU {shown_number(mean.boundary_iou)}, surface Dice "
-            f"{shown_number(mean.surface_dice)}, HD95 {shown_number(mean.hd95, 1)} pixels"
+        text = (
+            f"IoU {shown_number(mean.boundary_iou)}, surface Dice {shown_number(mean.surface_dice)}, "
+            f"HD95 {shown_number(mean.hd95, 1)} pixels"
         )
-    lines.append(
-        f"{INDENT}Read the IoU without background first: background is most of most images, and lifts all the others."
-    )
-    return lines
+        facts.append(("boundaries", text))
+    hint = "Read the IoU without background first: background is most of most images, and lifts all the others."
+    return Section(title, [Facts(facts), hint])
 
 
 def listed_classes(report: PixelReport, at_most: int = MANY_CLASSES) -> tuple[list[MaskClassSummary], str]:
@@ -83,7 +90,7 @@ def listed_classes(report: PixelReport, at_most: int = MANY_CLASSES) -> tuple[li
     return classes[:at_most], title
 
 
-def _classes(report: PixelReport) -> list[str]:
+def _classes(report: PixelReport) -> Section:
     listed, title = listed_classes(report)
     total = sum(entry.n_pixels for entry in report.classes)
     rows = [
@@ -96,21 +103,24 @@ def _classes(report: PixelReport) -> list[str]:
         for entry in listed
     ]
     header = ["class", documents(report), "pixels", "mean IoU", "mean Dice", "IoU of all", "Dice of all"]
-    return [f"{title} (mean over {documents(report)}; of all pixels together)", *table(header, rows)]
+    title += f" (mean over {documents(report)}; of all pixels together)"
+    return Section(title, [Table(header, rows)], ("classes",))
 
 
-def _annotators(report: PixelReport) -> list[str]:
+def _annotators(report: PixelReport) -> Section:
     rows = [
         [entry.name, entry.n_assigned, entry.n_not_assigned, shown_number(entry.score)] for entry in report.annotators
     ]
-    lines = ["Annotators", *table(["annotator", "masks", "without", "score with the others"], rows)]
+    facts = []
     for entry in report.annotators:
         largest = sorted(entry.classes.items(), key=lambda item: (-item[1], item[0]))[:_SHARES]
-        lines += wrapped(entry.name, [f"{name} {100.0 * share:.1f} %" for name, share in largest], _SHARES)
-    return lines
+        facts.append((entry.name, ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in largest)))
+    table = Table(["annotator", "masks", "without", "score with the others"], rows)
+    shares = [fact for fact in facts if fact[1]]
+    return Section("Annotators", [table, *(["Largest shares of their pixels", Facts(shares)] if shares else [])])
 
 
-def _pairs(report: PixelReport) -> list[str]:
+def _pairs(report: PixelReport) -> Section:
     shown_pairs, title = best_and_worst(report.pairs)
     header = ["a", "b", documents(report), "score", "IoU", "IoU+bg", "Dice", "alpha", "accuracy", "kappa"]
     if report.config["boundaries"]:
@@ -122,4 +132,4 @@ def _pairs(report: PixelReport) -> list[str]:
         if report.config["boundaries"]:
             numbers += [mean.boundary_iou, mean.surface_dice, mean.hd95]
         rows.append([pair.a, pair.b, pair.n_samples, *map(shown_number, numbers)])
-    return [title, *table(header, rows)]
+    return Section(title, [Table(header, rows)], ("pairs",))

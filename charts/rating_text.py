@@ -6,7 +6,8 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from .pairs import best_and_worst
-from .tables import INDENT, documents, percent, shown_number, table
+from .sections import Section, Table
+from .tables import documents, percent, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.ratings.report import RatingReport
@@ -46,10 +47,16 @@ def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
     return rules
 
 
-def rating_sections(report: RatingReport) -> list[list[str]]:
+def rating_sections(report: RatingReport) -> list[Section]:
     """Coefficients, annotators, classes, pairs and what is confused most."""
-    return [_agreement(report), _coefficients(report), _annotators(report), _classes(report), _pairs(report),
-            _confusions(report)]  # fmt: skip
+    return [
+        _agreement(report),
+        _coefficients(report),
+        _annotators(report),
+        *_classes(report),
+        _pairs(report),
+        *_confusions(report),
+    ]
 
 
 def _shortened(names: list[str], separator: str) -> str:
@@ -57,36 +64,38 @@ def _shortened(names: list[str], separator: str) -> str:
     return separator.join(shown)
 
 
-def _agreement(report: RatingReport) -> list[str]:
-    return [
+def _agreement(report: RatingReport) -> Section:
+    n_agreed = report.n_rated - report.n_disputed
+    return Section(
         f"Agreement: {report.n_samples} {documents(report)}, {report.n_rated} rated by at least 2 annotators",
-        f"{INDENT}All agree on {report.n_rated - report.n_disputed} "
-        f"({percent(report.n_rated - report.n_disputed, report.n_rated)}); {report.n_disputed} are disputed",
-        f"{INDENT}Read the score first (how often two annotators agree), then alpha, which takes out what chance would",
-        f"{INDENT}give; what is confused most, below, shows which classes need a better guideline.",
-    ]
+        [
+            f"All agree on {n_agreed} ({percent(n_agreed, report.n_rated)}); {report.n_disputed} are disputed",
+            "Read the score first (how often two annotators agree), then alpha, which takes out what chance would "
+            "give; what is confused most, below, shows which classes need a better guideline.",
+        ],
+    )
 
 
-def _coefficients(report: RatingReport) -> list[str]:
+def _coefficients(report: RatingReport) -> Section:
     if not report.coefficients:
-        return ["Coefficients of categories: none, because these are too many different numbers, or too far apart"]
+        reason = "none, because these are too many different numbers, or too far apart"
+        return Section(f"Coefficients of categories: {reason}", [])
     weights = [kind for kind in _WEIGHTS if kind in report.coefficients["krippendorff_alpha"]]
     rows = []
     for name, values in report.coefficients.items():
         title, meaning = COEFFICIENTS[name]
         shown = [shown_number(values[kind]) if kind in values else "" for kind in weights]
         rows.append([title, *shown, meaning])
-    head = (
+    title = (
         f"Coefficients over {len(report.categories)} categories (0: as by chance, 1: perfect); beside them "
         f"{shown_number(report.alpha.percent_agreement)} is the plain share of agreeing pairs"
     )
-    lines = [head, *table(["coefficient", *(_WEIGHTS[kind] for kind in weights), "what it is"], rows)]
-    if len(weights) > 1:
-        lines.append(f"{INDENT}Weights count near misses in part: unweighted not at all, quadratic most.")
-    return lines
+    table = Table(["coefficient", *(_WEIGHTS[kind] for kind in weights), "what it is"], rows)
+    note = "Weights count near misses in part: unweighted not at all, quadratic most."
+    return Section(title, [table, *([note] if len(weights) > 1 else [])])
 
 
-def _annotators(report: RatingReport) -> list[str]:
+def _annotators(report: RatingReport) -> Section:
     numbers = any(entry.mean is not None for entry in report.annotators)
     rows = []
     for entry in report.annotators:
@@ -95,10 +104,11 @@ def _annotators(report: RatingReport) -> list[str]:
         spread = [shown_number(entry.mean), shown_number(entry.std)] if numbers else []
         rows.append([entry.name, entry.n_assigned, entry.n_not_assigned, shown_number(entry.score), *verdicts, *spread])
     header = ["annotator", "rated", "not rated", "agreement", "all agree", "disputed", *(["mean", "std"] * numbers)]
-    return ["Annotators: share of the others' ratings that agree with theirs", *table(header, rows)]
+    title = "Annotators: share of the others' ratings that agree with theirs"
+    return Section(title, [Table(header, rows)], ("annotators",))
 
 
-def _classes(report: RatingReport) -> list[str]:
+def _classes(report: RatingReport) -> list[Section]:
     total: Counter[str] = Counter()
     for entry in report.annotators:
         total.update(entry.classes)
@@ -110,10 +120,10 @@ def _classes(report: RatingReport) -> list[str]:
     title = "Classes: how often everybody gave them"
     if len(total) > len(listed):
         title += f" (the {len(listed)} most frequent of {len(total)})"
-    return [title, *table(["class", *(entry.name for entry in report.annotators)], rows)]
+    return [Section(title, [Table(["class", *(entry.name for entry in report.annotators)], rows)])]
 
 
-def _pairs(report: RatingReport) -> list[str]:
+def _pairs(report: RatingReport) -> Section:
     shown_pairs, title = best_and_worst(report.pairs)
     weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in shown_pairs)]
     numbers = any(pair.mean_distance is not None for pair in shown_pairs)
@@ -132,12 +142,13 @@ def _pairs(report: RatingReport) -> list[str]:
     ]
     kappas = ["Cohen's kappa", *(f"{_WEIGHTS[kind]} kappa" for kind in weights[1:]), "Scott's pi"] if weights else []
     header = ["a", "b", documents(report), "agree", "alpha", *kappas, *(["mean distance"] * numbers)]
-    return [title, *table(header, rows)]
+    return Section(title, [Table(header, rows)], ("pairs",))
 
 
-def _confusions(report: RatingReport) -> list[str]:
+def _confusions(report: RatingReport) -> list[Section]:
     rows = most_confused(report)
-    return ["What is confused most, over all pairs", *table(["class", "class", "times"], rows)] if rows else []
+    title = "What is confused most, over all pairs"
+    return [Section(title, [Table(["class", "class", "times"], rows)], ("confusion",))] if rows else []
 
 
 def most_confused(report: RatingReport, at_most: int = 10) -> list[tuple[str, str, int]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .pairs import best_and_worst
-from .tables import INDENT, documents, percent, shown_number, table
+from .sections import Section, Table
+from .tables import documents, percent, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.tags.report import TagReport, TagSummary
@@ -32,24 +33,26 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
     return rules
 
 
-def tag_sections(report: TagReport) -> list[list[str]]:
+def tag_sections(report: TagReport) -> list[Section]:
     """Agreement, tags, annotators and pairs."""
     return [_agreement(report), _tags(report), _annotators(report), _pairs(report)]
 
 
-def _agreement(report: TagReport) -> list[str]:
+def _agreement(report: TagReport) -> Section:
     n_agreed = report.n_rated - report.n_disputed
-    return [
+    return Section(
         f"Agreement: {report.n_samples} {documents(report)}, {report.n_rated} with at least 2 annotators assigned, "
         f"{report.n_objects} tags there",
-        f"{INDENT}All gave the same tags on {n_agreed} ({percent(n_agreed, report.n_rated)}); the share of pairs of "
-        f"annotators with the same tags is {shown_number(report.alpha.percent_agreement)}",
-        f"{INDENT}Read the score first (how much two annotators' tags have in common), then alpha, which takes out",
-        f"{INDENT}what chance would give; the table of tags shows which of them need a better guideline.",
-    ]
+        [
+            f"All gave the same tags on {n_agreed} ({percent(n_agreed, report.n_rated)}); the share of pairs of "
+            f"annotators with the same tags is {shown_number(report.alpha.percent_agreement)}",
+            "Read the score first (how much two annotators' tags have in common), then alpha, which takes out what "
+            "chance would give; the table of tags shows which of them need a better guideline.",
+        ],
+    )
 
 
-def _tags(report: TagReport) -> list[str]:
+def _tags(report: TagReport) -> Section:
     title = "Tags, the most disputed first (alpha: of given or not given; 0: as by chance)"
     if len(report.tags) > MOST_TAGS:
         title += f"; {MOST_TAGS} of {len(report.tags)}"
@@ -63,7 +66,7 @@ def _tags(report: TagReport) -> list[str]:
         ]
         for entry in most_disputed(report)
     ]
-    return [title, *table(["tag", "given on", "by all on", "share of votes", "alpha"], rows)]
+    return Section(title, [Table(["tag", "given on", "by all on", "share of votes", "alpha"], rows)], ("classes",))
 
 
 def most_disputed(report: TagReport) -> list[TagSummary]:
@@ -72,7 +75,7 @@ def most_disputed(report: TagReport) -> list[TagSummary]:
     return order[:MOST_TAGS]
 
 
-def _annotators(report: TagReport) -> list[str]:
+def _annotators(report: TagReport) -> Section:
     rows = []
     for entry in report.annotators:
         judged = sum(entry.verdicts.values())
@@ -88,12 +91,13 @@ def _annotators(report: TagReport) -> list[str]:
         *("annotator", "assigned", "gave none", "tags", "agreement"),
         *("given by all", "others missed it", "only theirs", "missed by them"),
     ]
-    return ["Annotators: mean Jaccard index with the others, and what became of their tags", *table(header, rows)]
+    title = "Annotators: mean Jaccard index with the others, and what became of their tags"
+    return Section(title, [Table(header, rows)], ("annotators",))
 
 
-def _pairs(report: TagReport) -> list[str]:
+def _pairs(report: TagReport) -> Section:
     shown_pairs, title = best_and_worst(report.pairs)
     rows = [
         [pair.a, pair.b, pair.n_samples, shown_number(pair.score), shown_number(pair.same_tags)] for pair in shown_pairs
     ]
-    return [title, *table(["a", "b", documents(report), "mean Jaccard", "same tags"], rows)]
+    return Section(title, [Table(["a", "b", documents(report), "mean Jaccard", "same tags"], rows)], ("pairs",))

@@ -1,41 +1,31 @@
-"""A report as aligned text: what all label types share, around what those of a family add."""
+"""A report as aligned text."""
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .object_text import object_rules, object_sections
+from .headline import alpha_sentence, headline_numbers, interval_notes, undefined_alphas
+from .objects.rules import object_rules
+from .objects.sections import object_details, object_sections
 from .pixel_text import pixel_rules, pixel_sections
 from .rating_text import rating_rules, rating_sections
-from .tables import INDENT, documents, end_of_path, shown_number, table
+from .sections import Facts, Section, Table, section_lines
+from .tables import end_of_path, shown_number
 from .tag_text import tag_rules, tag_sections
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
 
-_UNDEFINED = {
-    "one_annotator": "fewer than 2 annotators assigned",
-    "no_objects": "nobody drew anything",
-    "single_category": "one category only, so there is no variation",
-    "no_pairable_values": "no object was drawn by two annotators",
-    "no_pixels": "all pixels are ignored",
-}
+_WIDTH = 118
+
 _COVERAGE = {
     "fields": "a field that is null or absent means: not assigned",
     "videos": "whoever has a label list on any frame of a video, to all its frames on which anybody has one",
     "given": "from the field with the assigned annotators",
     "assumed": "not given, so everybody is assumed to be assigned to every sample that has a label list",
 }
-#: what the score of a sample is, by family
-_SCORES = {
-    "objects": "mean panoptic quality",
-    "ratings": "mean share of agreeing pairs of annotators",
-    "tags": "mean Jaccard index of two annotators' tags",
-    "pixels": "mean class IoU without background",
-}
-#: families whose samples have no alpha of their own
-WITHOUT_SAMPLE_ALPHA = ("ratings", "tags")
 
 #: rules of matching and counting, by family
 _RULES: dict[str, Callable[[Any], list[tuple[str, str]]]] = {
@@ -44,40 +34,49 @@ _RULES: dict[str, Callable[[Any], list[tuple[str, str]]]] = {
     "tags": tag_rules,
     "pixels": pixel_rules,
 }
-#: everything between the rules and the worst samples, by family
-_SECTIONS: dict[str, Callable[[Any], list[list[str]]]] = {
+#: everything between the headline and the worst samples, by family
+_SECTIONS: dict[str, Callable[[Any], list[Section]]] = {
     "objects": object_sections,
     "ratings": rating_sections,
     "tags": tag_sections,
     "pixels": pixel_sections,
 }
+#: what only a full report says, by family
+_DETAILS: dict[str, Callable[[Any], list[Section]]] = {"objects": object_details}
 
 
-def report_text(report: AgreementReport) -> str:
+def report_text(report: AgreementReport, *, full: bool = False) -> str:
     """The report as lines of text."""
-    sections = [_headline(report), _rules(report), *_SECTIONS[report.family](report), _worst(report)]
-    return "\n\n".join("\n".join(section) for section in sections if section)
+    sections = [section_lines(section) for section in report_sections(report, full=full)]
+    return "\n\n".join("\n".join(lines) for lines in [_headline(report), *sections])
+
+
+def report_sections(report: AgreementReport, *, full: bool = False) -> list[Section]:
+    """Everything below the headline."""
+    sections = _SECTIONS[report.family](report)
+    details = _DETAILS.get(report.family, lambda report: [])(report) if full else []
+    return [
+        *sections[:1],
+        rules_section(report),
+        *sections[1:],
+        *worst_section(report),
+        *details,
+        *(_intervals(report) if full else []),
+        *(_run(report) if full else []),
+    ]
 
 
 def _headline(report: AgreementReport) -> list[str]:
     title = f"Annotator agreement: run '{report.run_key}'"
-    alpha = report.alpha
-    undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in alpha.undefined.items() if count]
-    lines = [
-        title,
-        "=" * len(title),
-        *_videos(report),
-        f"Score                  {shown_number(report.score.mean)}   {_SCORES[report.family]} of "
-        f"{report.score.n} {documents(report)} (0: nothing in common, 1: identical)",
-        f"Krippendorff's alpha   {shown_number(alpha.pooled)}   over all {alpha.n_units} units "
-        "(0: as by chance, 1: perfect)",
-    ]
-    if report.family not in WITHOUT_SAMPLE_ALPHA:
-        where = f"of the {alpha.n_defined} {documents(report)} where it is defined"
-        lines.append(f"  mean over images     {shown_number(alpha.mean)}   {where}")
+    lines = [title, "=" * len(title), *_videos(report)]
+    numbers = headline_numbers(report)
+    width = max(len(shown) for _, shown, _ in numbers)
+    lines += [f"{name:<22} {shown:<{width}}   {what}" for name, shown, what in numbers]
+    undefined = undefined_alphas(report)
     if undefined:
         lines.append(f"  undefined            {', '.join(undefined)}")
-    return lines
+    notes = [alpha_sentence(report), *interval_notes(report)]
+    return [*lines, *(line for note in notes for line in textwrap.wrap(note, _WIDTH))]
 
 
 def _videos(report: AgreementReport) -> list[str]:
@@ -86,7 +85,8 @@ def _videos(report: AgreementReport) -> list[str]:
     return [f"Videos                 {report.run.n_videos}, of which {report.n_samples} frames are compared one by one"]
 
 
-def _rules(report: AgreementReport) -> list[str]:
+def rules_section(report: AgreementReport) -> Section:
+    """How the numbers were made."""
     rules = [*_RULES[report.family](report), ("who was assigned", _COVERAGE[report.run.coverage])]
     notes = [
         (report.run.n_added_assignments, "times somebody who is not listed drew something, and counts as assigned"),
@@ -96,13 +96,14 @@ def _rules(report: AgreementReport) -> list[str]:
         (report.run.n_changed, "samples were changed by somebody during the run, and left out"),
     ]
     rules += [("note", f"{count} {text}") for count, text in notes if count]
-    return ["Rules", *(f"{INDENT}{name:<20} {text}" for name, text in rules)]
+    return Section("Rules", [Facts(rules)])
 
 
-def _worst(report: AgreementReport) -> list[str]:
+def worst_section(report: AgreementReport) -> list[Section]:
+    """The samples with the lowest scores."""
     if not report.worst_samples:
         return []
-    rows = [
+    rows: list[list[object]] = [
         [
             shown_number(entry["score"]),
             f"{entry['n_disputed']} of {entry['n_units']}",
@@ -115,4 +116,22 @@ def _worst(report: AgreementReport) -> list[str]:
     if report.run.n_videos is not None:
         header.append("worst frame")
         rows = [[*row, entry["frame_number"]] for row, entry in zip(rows, report.worst_samples, strict=True)]
-    return ["Where to look first", *table(header, rows)]
+    return [Section("Where to look first", [Table(header, rows)])]
+
+
+def _intervals(report: AgreementReport) -> list[Section]:
+    """The intervals of the main numbers, each made in two ways."""
+    rows = []
+    for name, entry in report.intervals.items():
+        ends = [(entry.low, entry.high), (entry.bca_low, entry.bca_high)]
+        shown = [f"{shown_number(low)} – {shown_number(high)}" for low, high in ends]
+        rows.append([name, *shown, shown_number(entry.error, 4), shown_number(entry.jackknife_error, 4), entry.n])
+    header = ["number", "percentile", "BCa", "standard error", "by jackknife", "resampled"]
+    return [Section("95 % intervals, by resampling", [Table(header, rows)])] if rows else []
+
+
+def _run(report: AgreementReport) -> list[Section]:
+    facts = [(name, version) for name, version in report.run.versions.items()]
+    if report.run.seconds is not None:
+        facts.append(("seconds", f"{report.run.seconds:.1f}"))
+    return [Section("The run", [Facts(facts)])] if facts else []

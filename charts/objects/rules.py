@@ -1,0 +1,74 @@
+"""How objects were matched and counted, and what alpha would be under other rules."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..sections import Section, Table
+from ..tables import shown_number
+
+if TYPE_CHECKING:
+    from ...agreement.objects.report import ObjectReport
+
+_MISSING = {"category": "a category of its own", "ignore": "left out"}
+_EMPTY = {"skip": "left out", "agree": "count as agreement"}
+
+
+def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
+    """How objects were matched and counted."""
+    config = report.config
+    similarity = _similarity(report)
+    matching = f"{config['method']}, {similarity} >= {config['iou']:g}, classes: {config['classes']}"
+    if config["method"] == "mutual_best":
+        matching = f"mutual_best, classes: {config['classes']}"
+    if config["method"] != "optimal":
+        matching += " (may depend on the order of the annotators)"
+    rules = [
+        ("labels", ", ".join(report.label_types)),
+        ("matching", matching),
+        ("missed objects", f"{_MISSING[config['missing']]} in alpha"),
+        ("empty images", _EMPTY[config["empty"]]),
+        ("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"),
+    ]
+    if config.get("attributes"):
+        rules.append(("attributes", ", ".join(map(str, config["attributes"]))))
+    if config.get("aliases"):
+        rules.append(("class names", ", ".join(f"{old!r} is {new!r}" for old, new in config["aliases"].items())))
+    if report.n_inexact_components:
+        text = "entangled groups of objects were too large for an exact matching"
+        rules.append(("note", f"{report.n_inexact_components} of {report.n_hard_components} {text}"))
+    if report.n_repaired:
+        text = "polygons have rings that cross themselves, or enclose nothing, and were repaired"
+        rules.append(("note", f"{report.n_repaired} {text}"))
+    if report.n_points:
+        text = "keypoints have one labelled point, or several in one place; without a size they match only where equal"
+        rules.append(("note", f"{report.n_points} {text}"))
+    n_crowd = sum(entry.n_crowd for entry in report.annotators)
+    if n_crowd:
+        rules.append(("note", f"{n_crowd} labels are crowd regions, or lie in one of somebody else, and do not count"))
+    return rules
+
+
+def _similarity(report: ObjectReport) -> str:
+    """What was compared with the threshold."""
+    measure, similarity = report.localisation.measure, str(report.config["similarity"])
+    if measure == "IoU":
+        return similarity
+    return measure if similarity == "iou" else f"2 {measure} / (1 + {measure})"
+
+
+def other_rules(report: ObjectReport) -> list[Section]:
+    """Alpha under other rules, side by side; the run's own are marked."""
+    if not report.rules:
+        return []
+    own = tuple(report.config.get(name) for name in ("method", "classes", "missing", "empty"))
+    rows = []
+    for entry in report.rules:
+        rule = (entry.method, entry.classes, entry.missing, entry.empty)
+        mark = "this run" if (*rule, entry.undefined) == (*own, report.config.get("undefined")) else ""
+        rows.append(
+            [*rule, entry.undefined, shown_number(entry.pooled), shown_number(entry.mean), entry.n_defined, mark]
+        )
+    header = ["method", "classes", "missing", "empty", "undefined", "alpha", "mean over images", "defined on", ""]
+    text = "The same labels at the same threshold; only the rules differ. `undefined` concerns the mean over images."
+    return [Section("Alpha under other rules", [text, Table(header, rows)])]

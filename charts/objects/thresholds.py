@@ -1,0 +1,98 @@
+"""What the report says on the matching threshold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..sections import Section, Table
+from ..tables import counted, shown_number
+
+if TYPE_CHECKING:
+    from ...agreement.objects.report import ObjectReport
+    from ...agreement.objects.summaries import ThresholdPoint
+
+#: how far around the threshold of the run the hint looks
+_AROUND = 0.1
+#: alpha that moves by less does not depend on the threshold
+_STILL = 0.02
+#: thresholds that are closer together are as good as equal
+_CLOSE = 0.05
+
+
+def threshold_sentences(report: ObjectReport) -> list[str]:
+    """How far the chosen threshold drives the answer, and what the data suggest."""
+    return [*_sensitivity(report), *_suggestion(report)]
+
+
+def _sensitivity(report: ObjectReport) -> list[str]:
+    own = float(report.config["iou"])
+    near = [
+        entry for entry in report.thresholds if entry.alpha is not None and abs(entry.threshold - own) <= _AROUND + 1e-9
+    ]
+    if len(near) < 2:
+        return []
+    low, high = near[0], near[-1]
+    alphas = [entry.alpha for entry in near if entry.alpha is not None]
+    spread = max(alphas) - min(alphas)
+    verdict = "hardly depends" if spread < _STILL else "depends"
+    return [
+        f"Alpha {verdict} on the threshold of {own:g}: at {low.threshold:g} it is {shown_number(low.alpha)}, at "
+        f"{high.threshold:g} {shown_number(high.alpha)}."
+    ]
+
+
+def _suggestion(report: ObjectReport) -> list[str]:
+    found = report.data_threshold
+    if found is None:
+        return []
+    if found.threshold is None:
+        return [f"The data suggest no threshold: {found.reason or 'same and different objects are not told apart'}."]
+    own = float(report.config["iou"])
+    place = "close to" if abs(found.threshold - own) <= _CLOSE + 1e-9 else "below" if found.threshold < own else "above"
+    text = f"The data suggest {found.threshold:.2f}, {place} the {own:g} of this run"
+    if found.ks is not None:
+        text += f" (it tells same from different objects with a separation of {shown_number(found.ks)} of 1)"
+    return [text + "."]
+
+
+def threshold_section(report: ObjectReport) -> list[Section]:
+    """The hint on the threshold."""
+    sentences = threshold_sentences(report)
+    return [Section("The threshold", sentences, ("thresholds",))] if sentences else []
+
+
+def threshold_details(report: ObjectReport) -> list[Section]:
+    """All thresholds, and where the data's own comes from."""
+    sections = []
+    if report.thresholds:
+        own = float(report.config["iou"])
+        rows = [_row(entry, own) for entry in report.thresholds]
+        header = ["threshold", "alpha", "score", "F1", "objects", "entangled groups", "too large to solve", ""]
+        sections.append(Section("Thresholds side by side", [Table(header, rows)]))
+    found = report.data_threshold
+    if found is not None and found.observed:
+        width = 1.0 / len(found.observed)
+        bins = [
+            [f"{k * width:.2f} – {(k + 1) * width:.2f}", same, different]
+            for k, (same, different) in enumerate(zip(found.observed, found.expected, strict=True))
+        ]
+        text = (
+            f"The best similarity of an object with those of another annotator on {counted(found.n_samples, 'image')}, "
+            "and with those on another image; the threshold is where the two are equally likely."
+        )
+        header = [report.localisation.measure, "same image", "other image"]
+        sections.append(Section("The threshold from the data", [text, Table(header, bins)]))
+    return sections
+
+
+def _row(entry: ThresholdPoint, own: float) -> list[object]:
+    return [
+        f"{entry.threshold:.2f}",
+        shown_number(entry.alpha),
+        shown_number(entry.score),
+        shown_number(entry.f1),
+        entry.n_units,
+        entry.n_hard,
+        entry.n_inexact,
+        "this run" if abs(entry.threshold - own) < 1e-9 else "",
+    ]
