@@ -3,7 +3,7 @@ PYTHON ?= python3
 PORT ?= 5151
 RUN = .venv/bin/python
 
-.PHONY: help setup demo app test lint format bench clean
+.PHONY: help setup demo app test lint format bench compare clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report"
@@ -11,6 +11,7 @@ help:
 	@echo "make test    run all tests (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
 	@echo "make lint    check style and types;  make format  correct the style"
 	@echo "make bench   measure speed and memory (10 minutes)"
+	@echo "make compare run kalos and kalphacv beside ours, write docs/compare.md (3 minutes)"
 	@echo "make clean   remove everything that these commands made"
 
 setup:
@@ -33,6 +34,9 @@ format: setup
 
 bench: setup
 	@$(RUN) -m bench.run $(ARGS)
+
+compare: setup
+	@$(RUN) -m compare.run
 
 clean:
 	rm -rf .venv .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

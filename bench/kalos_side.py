@@ -1,16 +1,17 @@
 """Runs in the environment of kalos: times its matching and alpha on the boxes of an ``.npz`` file.
 
-Reads lines ``[method, cost]`` from the standard input and answers with lines ``[seconds, pooled alpha]``.
+A request is ``[method, cost]``, an answer ``[seconds, pooled alpha]``.
 """
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 
 import numpy as np
 from kalos.iaa.core import calculate_iaa
+
+from dev.other_programs import serve
 
 
 def main() -> None:
@@ -35,14 +36,15 @@ def main() -> None:
         )
     categories = {k: str(k) for k in range(int(columns["label"].max()) + 1)}
     complete = {k: image for k, image in images.items() if all(image["annotations_by_rater"].values())}
-    for line in sys.stdin:
-        method, cost = json.loads(line)
+
+    def run(method: str, cost: str) -> tuple[float, float]:
         # its multi-graph matching cannot do images in which an annotator drew nothing
         served = images if method != "mgm" else complete
         started = time.perf_counter()
         result = calculate_iaa(served, categories, method, "bbox_iou_similarity", cost, 0.5, False, False, False, names)
-        sys.stdout.write(json.dumps([time.perf_counter() - started, float(result[1])]) + "\n")
-        sys.stdout.flush()
+        return time.perf_counter() - started, float(result[1])
+
+    serve(run)
 
 
 main()

@@ -2,74 +2,38 @@
 
 from __future__ import annotations
 
-import json
 import statistics
-import subprocess
 import tempfile
 import time
-import venv
 from pathlib import Path
 
 import numpy as np
 
+from dev.other_programs import KALOS, OtherProgram
 from dev.plugin import load_plugin
-from dev.private_fiftyone import ROOT
 
 from .generated import ANNOTATORS, GeneratedBoxes, generate
 from .output import Row, say
 
 N_SAMPLES = 5_000
 REPETITIONS = 3
-KALOS = "kalos==0.8.0"
-_ENVIRONMENT = ROOT / ".dev" / "kalos"
 
 #: our class handling, the cost function of kalos with the same class rule, and how much faster we must be
 _COMPARED = (("ignore", "negative_score", 5), ("prefer", "category_lenient", 3))
 
 
-class Kalos:
-    """kalos in an environment and a process of its own, which keeps the boxes in memory."""
-
-    def __init__(self, data: GeneratedBoxes) -> None:
-        folder = Path(tempfile.mkdtemp())
-        columns = folder / "boxes.npz"
-        np.savez(
-            columns,
-            sample=data.sample,
-            annotator=data.annotator,
-            label=data.label,
-            boxes=data.boxes_xywh_rel,
-            shape=[data.n_samples, data.n_annotators],
-        )
-        self._process = subprocess.Popen(
-            [str(_python_with_kalos()), str(Path(__file__).with_name("kalos_side.py")), str(columns)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
-
-    def run(self, method: str, cost: str) -> tuple[float, float]:
-        """Seconds and pooled alpha."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps([method, cost]) + "\n")
-        self._process.stdin.flush()
-        seconds, alpha = json.loads(self._process.stdout.readline())
-        return seconds, alpha
-
-    def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
-
-
-def _python_with_kalos() -> Path:
-    python = _ENVIRONMENT / "bin" / "python"
-    if not python.exists():
-        say(f"  installing {KALOS} into {_ENVIRONMENT} (once) ...")
-        venv.create(_ENVIRONMENT, with_pip=True)
-        subprocess.run([str(python), "-m", "pip", "install", "--quiet", KALOS], check=True)
-    return python
+def _kalos_with(data: GeneratedBoxes) -> OtherProgram:
+    """kalos, which keeps the boxes in memory; it answers with seconds and pooled alpha."""
+    columns = Path(tempfile.mkdtemp()) / "boxes.npz"
+    np.savez(
+        columns,
+        sample=data.sample,
+        annotator=data.annotator,
+        label=data.label,
+        boxes=data.boxes_xywh_rel,
+        shape=[data.n_samples, data.n_annotators],
+    )
+    return OtherProgram(KALOS, "bench.kalos_side", str(columns), say=say)
 
 
 def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[float, float]:
@@ -119,18 +83,18 @@ def measure() -> list[Row]:
     """
     data = generate(N_SAMPLES)
     say(f"kernels: {len(data.sample)} boxes, columns in, units and numbers out")
-    kalos = Kalos(data)
+    kalos = _kalos_with(data)
     rows = []
     for classes, cost, times in _COMPARED:
         our_run(data, classes)
         ours, theirs = [], []
         for _ in range(REPETITIONS):
             ours.append(our_run(data, classes)[0])
-            theirs.append(kalos.run("greedy", cost)[0])
+            theirs.append(kalos.ask("greedy", cost)[0])
         own, other = statistics.median(ours), statistics.median(theirs)
         rows.append(Row(f"kalos greedy {cost} / ours {classes}", other, own, other / own, f"at least {times}"))
         _, alpha = our_run(_where_all_drew(data), classes, empty="agree", undefined="one")
-        _, reference = kalos.run("mgm", cost)
+        _, reference = kalos.ask("mgm", cost)
         rows.append(Row(f"pooled alpha, {classes}: ours, kalos mgm {cost}", alpha, reference, None, "within 0.001"))
         say(f"  {classes}: alpha ours {alpha:.6f}, kalos mgm {reference:.6f}, difference {alpha - reference:+.6f}")
     kalos.close()

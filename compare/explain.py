@@ -1,0 +1,98 @@
+"""Why the units of another program differ from ours: every differing place is of one kind, which is checked."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from .annotations import Annotations
+from .differences import TIE, Place
+
+#: what the pairs of one unit are worth to the other program: their IoU, and so much more if they are of one class
+SAME_CLASS_BONUS = {"negative_score": 0.0, "category_lenient": 1.0}
+
+_CHAIN = "it joins a chain although a pair in it is below the threshold, which costs more than the others gain"
+_OUTWEIGHED = "ours joins objects although a pair of them is below the threshold, since the others outweigh it"
+
+#: no kind; a comparison with such a place is not explained
+UNKNOWN = "not explained"
+
+#: kind of a place: what happens there, for every method of kalos
+_TEXTS: Mapping[str, Mapping[str, str]] = {
+    "greedy": {
+        "chain": _CHAIN,
+        "outweighed": _OUTWEIGHED + "; it took another pair first",
+        "not the best": "it joins the best pair first and misses a larger sum of IoU",
+    },
+    "ahc": {
+        "outweighed": _OUTWEIGHED + ", which complete linkage never does",
+        "not the best": "it joins the closest objects first and misses a larger sum of IoU",
+    },
+    "mgm": {
+        "outweighed": _OUTWEIGHED + ", which its multi-graph matching never does",
+        "other sum": "it maximises the sum of IoU, to which every pair above the threshold adds, ours that of "
+        "(IoU - threshold)",
+        "classes": "it maximises the sum of IoU + 1 for every pair of one class, ours matches within the classes first",
+    },
+}
+
+
+def kind_of(place: Place, cost: str) -> str:
+    """What distinguishes the two solutions of a place; ``UNKNOWN`` if it is none of the known kinds."""
+    theirs, ours = place.theirs, place.ours
+    if place.at_threshold:
+        return UNKNOWN
+    if theirs.n_below and not ours.n_below and theirs.surplus < ours.surplus - TIE:
+        return "chain"
+    if ours.n_below and not theirs.n_below and ours.surplus > theirs.surplus + TIE:
+        return "outweighed"
+    if theirs.n_below or ours.n_below:
+        return UNKNOWN
+    bonus = SAME_CLASS_BONUS[cost]
+    gain = theirs.iou - ours.iou + bonus * ((theirs.n_pairs - theirs.n_mixed) - (ours.n_pairs - ours.n_mixed))
+    if gain < -TIE:
+        return "not the best"
+    if gain > TIE and theirs.surplus < ours.surplus - TIE and not bonus:
+        return "other sum"
+    if gain > TIE and bonus and theirs.same_class_surplus < ours.same_class_surplus - TIE:
+        return "classes"
+    return UNKNOWN
+
+
+def kinds_of(places: Sequence[Place], cost: str) -> dict[str, list[Place]]:
+    """The places by kind, the most frequent first."""
+    kinds = defaultdict(list)
+    for place in places:
+        kinds[kind_of(place, cost)].append(place)
+    return dict(sorted(kinds.items(), key=lambda entry: (-len(entry[1]), entry[0])))
+
+
+def why(places: Sequence[Place], method: str, cost: str, annotations: Annotations) -> str:
+    """One sentence on all places in which the units differ."""
+    if not places:
+        return "the same units"
+    images = len({int(annotations.sample[place.rows[0]]) for place in places})
+    parts = [f"{len(found)} × {_TEXTS[method].get(kind, UNKNOWN)}" for kind, found in kinds_of(places, cost).items()]
+    return f"other units in {len(places)} places ({images} images): {'; '.join(parts)}"
+
+
+def example(place: Place, annotations: Annotations) -> str:
+    """A place in words: overlapping pairs of two annotators, and both solutions."""
+    letters = {row: chr(ord("A") + k) for k, row in enumerate(place.rows.tolist())}
+    annotator = annotations.annotator[place.rows]
+    image = annotations.coco["images"][int(annotations.sample[place.rows[0]])]["file_name"]
+    pairs = [
+        f"{letters[int(place.rows[i])]}{letters[int(place.rows[j])]} {place.iou[i, j]:.3f}"
+        for i, j in zip(*np.nonzero(np.triu(place.iou, 1)), strict=True)
+        if annotator[i] != annotator[j]
+    ]
+    return (
+        f"{image}, IoU {', '.join(pairs)}: {_units(place.theirs.units, letters)} there, "
+        f"{_units(place.ours.units, letters)} ours (surplus {place.theirs.surplus:.3f} and {place.ours.surplus:.3f})"
+    )
+
+
+def _units(units: Sequence[Sequence[int]], letters: Mapping[int, str]) -> str:
+    return " ".join(sorted("".join(letters[row] for row in unit) for unit in units))

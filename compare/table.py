@@ -1,0 +1,100 @@
+"""Comparisons as an aligned text table and as Markdown."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+#: numbers are compared to six digits
+EQUAL = 5e-7
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """Numbers of another program against ours.
+
+    Attributes:
+        theirs: program and options
+        ours: our options, or function
+        values: for every measure of the section the number of the other program and ours; None where there is none
+        why: one sentence
+    """
+
+    theirs: str
+    ours: str
+    values: Sequence[tuple[float | None, float | None]]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Comparisons on one data set.
+
+    Attributes:
+        title: heading
+        intro: what is compared
+        measures: what the numbers are called
+        rows: the comparisons
+        notes: what was found out beside the numbers
+    """
+
+    title: str
+    intro: str
+    measures: Sequence[str]
+    rows: Sequence[Row]
+    notes: list[str] = field(default_factory=list)
+
+
+def _number(value: float | None) -> str:
+    return "–" if value is None else f"{value:.6f}"
+
+
+def _difference(theirs: float | None, ours: float | None) -> str:
+    if theirs is None or ours is None:
+        return "–"
+    return "0" if abs(theirs - ours) < EQUAL else f"{theirs - ours:+.6f}"
+
+
+def _heads(section: Section) -> list[str]:
+    columns = [f"{measure}{part}" for measure in section.measures for part in ("", ", ours", ", difference")]
+    return ["other program", "ours", *columns]
+
+
+def _cells(row: Row) -> list[str]:
+    numbers = [text for a, b in row.values for text in (_number(a), _number(b), _difference(a, b))]
+    return [row.theirs, row.ours, *numbers]
+
+
+def as_text(section: Section, width: int = 150) -> str:
+    """The section for a terminal: a line of numbers, and below it why they differ."""
+    table = [_heads(section), *map(_cells, section.rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+
+    def line(cells: Sequence[str]) -> str:
+        texts, numbers = cells[:2], cells[2:]
+        left = [cell.ljust(size) for cell, size in zip(texts, widths[:2], strict=True)]
+        right = [cell.rjust(size) for cell, size in zip(numbers, widths[2:], strict=True)]
+        return "  ".join(left + right)
+
+    lines = [section.title, *textwrap.wrap(section.intro, width), "", line(table[0]), "-" * len(line(table[0]))]
+    for row, cells in zip(section.rows, table[1:], strict=True):
+        lines += [line(cells), *textwrap.wrap(row.why, width, initial_indent="    ", subsequent_indent="    ")]
+    for note in section.notes:
+        lines += textwrap.wrap(note, width, initial_indent="* ", subsequent_indent="  ")
+    return "\n".join(lines) + "\n"
+
+
+def as_markdown(section: Section) -> str:
+    """The section for the documentation."""
+    heads = [*_heads(section), "why"]
+    align = [":--", ":--", *["--:"] * (len(heads) - 3), ":--"]
+    lines = [f"## {section.title}", "", section.intro, "", *map(_markdown_line, (heads, align))]
+    lines += [_markdown_line([*_cells(row), row.why]) for row in section.rows]
+    if section.notes:
+        lines += ["", *(f"- {note}" for note in section.notes)]
+    return "\n".join(lines) + "\n"
+
+
+def _markdown_line(cells: Sequence[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

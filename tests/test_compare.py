@@ -1,0 +1,165 @@
+"""``make compare``: what explains a difference must be true, and nothing may stay unexplained."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compare.annotations import LVIS, Annotations, generated
+from compare.answer import our_alphas, reliability_tables, units_from_ids
+from compare.differences import differing_places, pairs_within_units
+from compare.explain import UNKNOWN, kind_of
+from compare.table import Row, Section, as_markdown, as_text
+from dev.other_programs import KALOS, KALPHACV, OtherProgram
+from dev.private_fiftyone import ROOT
+
+DOCUMENT = ROOT / "docs" / "compare.md"
+#: what stands in a table where a check failed
+FAILED = (UNKNOWN, "NOT ALL", "NOT SO")
+
+
+def _annotations(boxes: list[tuple[int, str, int, list[float]]], n_images: int = 1) -> Annotations:
+    """Boxes ``(image, annotator, category, xywh)`` on images of 100 x 50 px."""
+    names = sorted({annotator for _, annotator, _, _ in boxes})
+    coco: dict[str, Any] = {
+        "images": [
+            {"id": k, "file_name": f"{k}.jpg", "width": 100, "height": 50, "rater_list": names} for k in range(n_images)
+        ],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [
+            {"id": 7 + k, "image_id": image, "rater_id": annotator, "category_id": category, "bbox": box}
+            for k, (image, annotator, category, box) in enumerate(boxes)
+        ],
+    }
+    return Annotations.of("test", Path("unused.json"), coco)
+
+
+def _chain(step: float) -> Annotations:
+    """Three boxes, each moved by a part of the width: IoU (1 - step) / (1 + step), and of the ends with 2 steps."""
+    return _annotations([(0, name, 1, [40 * k * step, 5.0, 40.0, 20.0]) for k, name in enumerate("abc")])
+
+
+@pytest.mark.parametrize(
+    ("step", "theirs", "ours", "kind"),
+    [
+        (0.1, [0, 0, 1], [0, 0, 0], "not the best"),  # IoU 0.82, 0.82, 0.67: all pairs gain
+        (0.2, [0, 0, 1], [0, 0, 0], "outweighed"),  # 0.67, 0.67, 0.43: 0.17 + 0.17 - 0.07 against 0.17
+        (0.25, [0, 0, 0], [0, 0, 1], "chain"),  # 0.6, 0.6, 0.33: 0.1 + 0.1 - 0.17 against 0.1
+    ],
+)
+def test_a_place_is_of_the_kind_that_its_numbers_say(step, theirs, ours, kind):
+    data = _chain(step)
+    (place,) = differing_places(data, np.array(theirs), np.array(ours), 0.5)
+    assert place.theirs.n_pairs == 3 - 2 * max(theirs)
+    assert place.iou[0, 1] == pytest.approx((1 - step) / (1 + step), rel=1e-12)
+    assert kind_of(place, "negative_score") == kind
+
+
+def test_the_same_units_under_other_numbers_are_no_difference():
+    data = _chain(0.1)
+    assert differing_places(data, np.array([4, 4, 0]), np.array([0, 0, 3]), 0.5) == []
+
+
+def test_a_pair_at_the_threshold_stays_unexplained():
+    data = _chain(1 / 3)
+    (place,) = differing_places(data, np.array([0, 0, 1]), np.array([0, 1, 1]), 0.5)
+    assert kind_of(place, "negative_score") == UNKNOWN
+
+
+def test_pairs_within_units_are_all_pairs():
+    data = _annotations([(0, name, 1 + (name == "c"), [0.0, 0.0, 10.0, 10.0 + k]) for k, name in enumerate("abc")])
+    iou, same_class = pairs_within_units(data, np.array([5, 5, 5]))
+    assert sorted(zip(iou.tolist(), same_class.tolist(), strict=True)) == [
+        (pytest.approx(10 / 12), False),
+        (pytest.approx(10 / 11), True),
+        (pytest.approx(11 / 12), False),
+    ]
+
+
+def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero():
+    """FIELD 3.2, trap 2; the empty second image counts 1 in the mean, and as a unit of two misses in the pooled alpha.
+
+    There are 11 units: 9 agree on the class, 1 on a miss, 1 is a miss of one; n = 22, counts 19 and 3.
+    """
+    boxes = [(0, name, 1, [9.0 * k, 0.0, 5.0, 5.0]) for k in range(10) for name in "ab"][:-1]
+    data = _annotations(boxes, n_images=2)
+    units = units_from_ids(data, [[7 + 2 * k, 8 + 2 * k] for k in range(9)] + [[25]])
+    mean, pooled = our_alphas(reliability_tables(data, units))
+    assert mean == pytest.approx((0 + 1) / 2, abs=1e-12)
+    assert pooled == pytest.approx(1 - 21 * 2 / (2 * 19 * 3), abs=1e-12)
+
+
+def test_an_annotation_without_a_unit_is_refused():
+    with pytest.raises(ValueError, match="must be in a unit, got 1 that are in none"):
+        units_from_ids(_chain(0.1), [[7, 8]])
+
+
+def test_tables_give_differences_to_six_digits():
+    section = Section(
+        "title", "intro", ("mean", "pooled"), [Row("a|b", "ours", ((0.5, 0.5 + 4e-7), (0.25, None)), "so")]
+    )
+    line = as_markdown(section).splitlines()[-1]
+    assert line == "| a\\|b | ours | 0.500000 | 0.500000 | 0 | 0.250000 | – | – | so |"
+    assert as_text(section).splitlines()[-2].split() == [
+        "a|b",
+        "ours",
+        "0.500000",
+        "0.500000",
+        "0",
+        "0.250000",
+        "–",
+        "–",
+    ]
+
+
+def test_every_difference_in_the_documentation_is_explained():
+    text = DOCUMENT.read_text(encoding="utf-8")
+    assert "## LVIS-200" in text
+    assert "kalos 0.8.0" in text
+    assert "kalphacv 1.5.2" in text
+    # the introduction says what would stand there
+    assert not [mark for mark in FAILED if mark in text.split("Versions:")[1]]
+
+
+@pytest.fixture(scope="module")
+def programs(private_fiftyone):
+    """The other programs, where `make compare` has installed them."""
+    for requirements in (KALOS, KALPHACV):
+        folder = ROOT / ".dev" / requirements[0].split("==")[0]
+        if not (folder / "installed").is_file():
+            pytest.skip(f"needs {requirements[0]} in {folder}; `make compare` installs it")
+    kalos = OtherProgram(KALOS, "compare.kalos_side", environment={"PYTHONHASHSEED": "0"})
+    kalphacv = OtherProgram(KALPHACV, "compare.kalphacv_side")
+    yield kalos, kalphacv
+    kalos.close()
+    kalphacv.close()
+
+
+def test_every_difference_on_generated_boxes_is_explained(programs, tmp_path):
+    from compare.matching import Comparison
+    from compare.ours import OurDataset
+
+    with OurDataset(generated(3, tmp_path, n_samples=60)) as ours:
+        section = Comparison(ours, *programs).section()
+    assert len(section.rows) == 11
+    assert not [row for row in section.rows if any(mark in row.why for mark in FAILED)]
+    sequential = {row.theirs: row.values for row in section.rows if "recursive" in row.ours}
+    for theirs, ours in sequential["kalos `shm`, `negative_score`"]:
+        assert theirs == pytest.approx(ours, rel=0, abs=1e-12)
+
+
+def test_kalos_gives_its_published_numbers_of_lvis(programs):
+    if not LVIS.is_file():
+        pytest.skip(f"needs {LVIS}, which is not part of the repository")
+    answer = programs[0].ask("alphas", str(LVIS), "mgm", "category_lenient", 0.5)
+    assert (answer["mean"], answer["pooled"]) == pytest.approx((0.688879, 0.648286), rel=0, abs=5e-7)
+
+
+def test_a_program_that_ends_says_why(programs):
+    other = OtherProgram(KALOS, "compare.kalos_side")
+    with pytest.raises(RuntimeError, match=r"(?s)kalos==0\.8\.0 ended without an answer to .*KeyError: 'nothing'"):
+        other.ask("nothing")
+    other.close()
