@@ -61,10 +61,12 @@ class AgreementConfig:
         rasterize: ``"pillow"`` compares the pixels that Pillow fills for polygons instead of exact areas
         line_tolerance: distance in pixels within which open polylines agree; None refuses these
         crowd_attribute: attribute of labels that marks crowd regions; None if there are none
+        attributes: attributes of labels that are compared among the labels of one object
+        aliases: class names that stand for others, and the names that these are read as
         sigmas: per-point constants of keypoints, ``"coco"``, one for all, or None for the default
         level: level of measurement of ratings; ``"auto"`` from their type
         categories: all classes in ascending order (ratings of ordinal level)
-        tolerance: numbers that differ by at most this agree
+        tolerance: numbers (ratings, values of attributes) that differ by at most this agree
         set_distance: distance of two sets of tags
         background: value of the background in semantic masks; ``"auto"`` is 0 unless that is a class, None if there is
             no background
@@ -93,6 +95,8 @@ class AgreementConfig:
     rasterize: str | None = None
     line_tolerance: float | None = None
     crowd_attribute: str | None = "iscrowd"
+    attributes: tuple[str, ...] = ()
+    aliases: Mapping[str, str] = dataclasses.field(default_factory=dict, hash=False)
     sigmas: str | float | tuple[float, ...] | None = None
     level: Level = "auto"
     categories: tuple[str, ...] = ()

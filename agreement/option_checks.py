@@ -6,7 +6,7 @@ import math
 import numbers
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -90,6 +90,35 @@ def _categories(option: str, value: Any) -> tuple[str, ...]:
     return classes
 
 
+def _attributes(option: str, value: Any) -> tuple[str, ...]:
+    entries = [value] if isinstance(value, str) else value
+    if not isinstance(entries, Sequence) or not all(
+        isinstance(name, str) and ATTRIBUTE.fullmatch(name) for name in entries
+    ):
+        raise AgreementInputError(f"`{option}` must be names of attributes, got {value!r}")
+    repeated = sorted({name for name in entries if entries.count(name) > 1})
+    if repeated:
+        raise AgreementInputError(f"`{option}` must be different attributes, got {shown(repeated)} more than once")
+    return tuple(entries)
+
+
+def _aliases(option: str, value: Any) -> dict[str, str]:
+    """Names and the names that they are read as; none of the latter is replaced in turn."""
+    if not isinstance(value, Mapping) or not all(
+        isinstance(name, str) and name for entry in value.items() for name in entry
+    ):
+        raise AgreementInputError(f"`{option}` must map class names to class names, got {value!r}")
+    aliases = {name: meant for name, meant in sorted(value.items()) if name != meant}
+    chained = sorted(name for name, meant in aliases.items() if meant in aliases)
+    if chained:
+        name = chained[0]
+        raise AgreementInputError(
+            f"`{option}` must map every name to the final one, got {name!r} for {aliases[name]!r}, which stands for "
+            f"{aliases[aliases[name]]!r} itself"
+        )
+    return aliases
+
+
 def value_name(value: object) -> str:
     """A value as text; 1 and 1.0, which the database takes for the same, are the same."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
@@ -131,6 +160,8 @@ OPTION_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "rasterize": _pillow_or_none,
     "line_tolerance": _positive_or_none,
     "crowd_attribute": _name_or_none,
+    "attributes": _attributes,
+    "aliases": _aliases,
     "sigmas": _sigmas,
     "categories": _categories,
     "tolerance": _at_least_0,

@@ -15,10 +15,11 @@ from .. import names
 from ..agreement.classes import ClassCodes
 from ..agreement.objects.build import build_object_report
 from ..agreement.objects.columns import Batch
-from ..agreement.objects.compute import CROWD, NO_VERDICT, VERDICTS, Agreement, compute_agreement_of
+from ..agreement.objects.compute import Agreement, compute_agreement_of
 from ..agreement.objects.records import ObjectRecords, record
 from ..agreement.objects.report import ObjectReport
 from ..agreement.objects.tracks import NO_TRACK, Tracks
+from ..agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ..agreement.option_checks import value_name
 from ..agreement.report import ReportContext, RunFacts
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
@@ -274,7 +275,7 @@ class ObjectFamily:
         updates = self._sample_values(agreement)
         verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
         columns = (
-            [verdict_names[code] for code in agreement.units.verdict[agreement.matching.unit].tolist()],
+            [verdict_names[code] for code in agreement.object_verdict.tolist()],
             _ids_of_objects(labels, agreement, self.source.annotators),
             agreement.object_iou.tolist(),
             agreement.units.votes[agreement.matching.unit].tolist(),

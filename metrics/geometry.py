@@ -9,6 +9,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
+from .boxes import box_area
 from .objects import Objects, Overlaps, box_overlaps
 
 G = TypeVar("G", bound="Geometry")
@@ -16,6 +17,10 @@ G = TypeVar("G", bound="Geometry")
 
 class Geometry(Protocol):
     """The extent of ``N`` objects, as one or more columns."""
+
+    @property
+    def area(self) -> FloatArray:
+        """How large every object is, shape ``(N,)``: its area, or length, or number of frames."""
 
     def __len__(self) -> int:
         """Number of objects."""
@@ -25,6 +30,9 @@ class Geometry(Protocol):
 
     def joined(self: G, others: Sequence[G]) -> G:
         """These objects, followed by others of the same kind."""
+
+    def boxes_xyxy(self) -> FloatArray | None:
+        """Box around every object, shape ``(N, 4)``, in the geometry's own unit; None if objects have no place."""
 
     def overlaps(self, objects: Objects) -> Overlaps:
         """The overlapping pairs of objects of different annotators on the same sample."""
@@ -42,6 +50,15 @@ class Boxes:
 
     def __len__(self) -> int:
         return len(self.xyxy)
+
+    @property
+    def area(self) -> FloatArray:
+        """Area of every box."""
+        return box_area(self.xyxy)
+
+    def boxes_xyxy(self) -> FloatArray:
+        """The boxes."""
+        return self.xyxy
 
     def take(self, rows: IntArray | BoolArray) -> Boxes:
         """Some of the boxes."""

@@ -121,6 +121,14 @@ class Intervals:
     def __len__(self) -> int:
         return len(self.first)
 
+    @property
+    def area(self) -> FloatArray:
+        """Number of frames of every interval."""
+        return _length(self.first, self.last)
+
+    def boxes_xyxy(self) -> None:
+        """None: an interval has no place in an image."""
+
     def take(self, rows: IntArray | BoolArray) -> Intervals:
         """Some of the intervals, by index or mask."""
         return Intervals(self.first[rows], self.last[rows])

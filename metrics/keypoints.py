@@ -65,11 +65,16 @@ def _labelled(points: FloatArray) -> BoolArray:
     return present
 
 
-def _sides(points: FloatArray) -> FloatArray:
-    """Width and height of the box round the labelled points of every object, ``(N, 2)``; 0 without any."""
+def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest coordinates of the labelled points of every object, both ``(N, 2)``; infinite without any."""
     present = _labelled(points)[..., None]
     low = np.where(present, points, np.inf).min(axis=1, initial=np.inf)
-    high = np.where(present, points, -np.inf).max(axis=1, initial=-np.inf)
+    return low, np.where(present, points, -np.inf).max(axis=1, initial=-np.inf)
+
+
+def _sides(points: FloatArray) -> FloatArray:
+    """Width and height of the box round the labelled points of every object, ``(N, 2)``; 0 without any."""
+    low, high = _corners(points)
     with np.errstate(over="ignore"):  # coordinates at the end of all numbers
         sides: FloatArray = np.maximum(high - low, 0.0)
     return sides
@@ -271,6 +276,16 @@ class Keypoints:
 
     def __len__(self) -> int:
         return len(self.points_xy)
+
+    @property
+    def area(self) -> FloatArray:
+        """How large every object is; see :func:`object_scale`."""
+        return object_scale(self.points_xy)
+
+    def boxes_xyxy(self) -> FloatArray:
+        """Box around the labelled points of every object; nan without any."""
+        boxes = np.concatenate(_corners(check_points(self.points_xy)), axis=1)
+        return np.where(np.isfinite(boxes), boxes, np.nan)
 
     def take(self, rows: IntArray | BoolArray) -> Keypoints:
         """The keypoints of some of the objects, by index or mask."""

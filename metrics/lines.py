@@ -38,6 +38,16 @@ class Lines:
     def __len__(self) -> int:
         return len(self.geometry)
 
+    @property
+    def area(self) -> FloatArray:
+        """Length of every line."""
+        return self.length
+
+    def boxes_xyxy(self) -> FloatArray:
+        """Box around every line; zeros where empty."""
+        boxes: FloatArray = np.nan_to_num(shapely.bounds(self.geometry).reshape(-1, 4), nan=0.0)
+        return boxes
+
     def take(self, rows: IntArray | BoolArray) -> Lines:
         """Some of the lines."""
         return Lines(self.geometry[rows], self.length[rows], self.tolerance_px)

@@ -48,6 +48,10 @@ class Polygons:
     def __len__(self) -> int:
         return len(self.geometry)
 
+    def boxes_xyxy(self) -> FloatArray:
+        """Box around every polygon."""
+        return self.bounds
+
     def take(self, rows: IntArray | BoolArray) -> Polygons:
         """Some of the polygons."""
         return Polygons(self.geometry[rows], self.area[rows], self.bounds[rows], self.repaired[rows])

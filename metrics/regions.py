@@ -67,13 +67,16 @@ class Regions:
     @classmethod
     def of_lines(cls, lines: Lines) -> Regions:
         """Objects that are lines."""
-        bounds = np.nan_to_num(shapely.bounds(lines.geometry).reshape(-1, 4), nan=0.0)
-        return _of_kind(LINE, bounds, lines.length, lines=lines)
+        return _of_kind(LINE, lines.boxes_xyxy(), lines.length, lines=lines)
 
     @property
     def n_repaired(self) -> int:
         """Polygons with a ring that was no border of an area as it was drawn."""
         return int(self.polygons.repaired[self.row[self.kind == POLYGON]].sum())
+
+    def boxes_xyxy(self) -> FloatArray:
+        """Box around every object."""
+        return self.bounds
 
     def take(self, rows: IntArray | BoolArray) -> Regions:
         """Some of the objects."""

@@ -15,13 +15,14 @@ from ...metrics.detection import f1_score, panoptic_quality, segmentation_qualit
 from ...metrics.mutual_best import Alignment
 from ..config import AgreementConfig
 from ..report import AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
-from .compute import ALPHA_REASONS, VERDICTS
+from .compute import ALPHA_REASONS
 from .findings import pair_names
 from .records import ObjectRecords
 from .report import ObjectReport
 from .statistics import AgreementStatistics, Moments, PairStatistics, pair_tally, summarise
 from .summaries import AnnotatorSummary, ClassGivenMatch, Existence, Localisation, PairSummary, SampleMean
 from .totals import RunTotals
+from .verdicts import VERDICTS
 
 
 def build_object_report(records: ObjectRecords, context: ReportContext) -> ObjectReport:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, IntArray, pairs_within
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
 from ...metrics.geometry import Geometry
 from ...metrics.objects import Objects
 from .tracks import Tracks
@@ -22,6 +23,9 @@ class Batch:
         assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
         crowd: shape ``(N,)``, objects that are crowd regions; None if there are none
         tracks: videos and tracks, where the samples are frames; None elsewhere
+        attributes: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
+        attribute_numbers: for every compared attribute the number that a code stands for, one entry for each code; nan
+            where it stands for something else
     """
 
     objects: Objects
@@ -29,6 +33,8 @@ class Batch:
     assigned: BoolArray
     crowd: BoolArray | None = None
     tracks: Tracks | None = None
+    attributes: tuple[IntArray, ...] = ()
+    attribute_numbers: tuple[FloatArray, ...] = ()
 
     @property
     def n_samples(self) -> int:
@@ -41,14 +47,15 @@ class Batch:
         kept = self.among(samples[self.objects.sample])
         objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
         tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
-        return Batch(objects, kept.geometry, self.assigned[samples], kept.crowd, tracks)
+        return dataclasses.replace(kept, objects=objects, assigned=self.assigned[samples], tracks=tracks)
 
     def among(self, rows: BoolArray) -> Batch:
         """The batch of the objects that a mask ``(N,)`` keeps, on all of the samples."""
         kept = Objects(self.objects.sample[rows], self.objects.annotator[rows], self.objects.category[rows])
         crowd = None if self.crowd is None else self.crowd[rows]
         tracks = None if self.tracks is None else Tracks(self.tracks.video, self.tracks.track[rows])
-        return Batch(kept, self.geometry.take(rows), self.assigned, crowd, tracks)
+        attributes = tuple(codes[rows] for codes in self.attributes)
+        return Batch(kept, self.geometry.take(rows), self.assigned, crowd, tracks, attributes, self.attribute_numbers)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,14 +16,8 @@ from ...metrics.partition import TIE
 from ..classes import MISSING
 from ..config import AgreementConfig, Empty, Missing
 from .columns import Batch, SamplePairs
+from .verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT
 
-VERDICTS = ("agreed", "class_conflict", "missed", "lone")
-AGREED, CLASS_CONFLICT, MISSED, LONE = range(len(VERDICTS))
-#: verdict of the labels of a sample that is not rated
-NO_VERDICT = -1
-
-#: verdict of crowd regions, and of labels that are lone or missed only because somebody else drew a crowd region
-CROWD = "crowd"
 #: share of an object that lies in a crowd region if this explains it
 MOSTLY_INSIDE = 0.5
 
@@ -56,7 +50,7 @@ class Units:
         sample: shape ``(U,)``
         votes: shape ``(U,)``, members
         assigned: shape ``(U,)``, annotators assigned to the sample
-        verdict: shape ``(U,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+        verdict: shape ``(U,)``, index into ``UNIT_VERDICTS``; ``NO_VERDICT`` where the sample is not rated
     """
 
     sample: IntArray
@@ -96,6 +90,7 @@ class Agreement:
         units: columns over units
         sample_pairs: pairs of annotators on samples
         pair_score: shape ``(Q,)``, panoptic quality of every sample pair; nan where not scored
+        object_verdict: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
         object_iou: shape ``(N,)``, mean IoU with the other members; nan without any
         n_assigned: shape ``(S,)``
         n_objects: shape ``(S,)``
@@ -118,6 +113,7 @@ class Agreement:
     units: Units
     sample_pairs: SamplePairs
     pair_score: FloatArray
+    object_verdict: IntArray
     object_iou: FloatArray
     n_assigned: IntArray
     n_objects: IntArray
@@ -165,6 +161,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
         units=units,
         sample_pairs=sample_pairs,
         pair_score=pair_score,
+        object_verdict=units.verdict[matching.unit],
         object_iou=_mean_iou_of_objects(pairs, len(objects)),
         n_assigned=n_assigned,
         n_objects=n_objects,

@@ -14,8 +14,9 @@ from ...metrics.arrays import FloatArray, IntArray, ranges, sums_by
 from ...metrics.overlaps import dice_from_iou
 from ..classes import MISSING
 from ..config import AgreementConfig
-from .compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, Ratings
+from .compute import ALPHA_REASONS, Ratings
 from .findings import Findings, pair_rows
+from .verdicts import NO_VERDICT, VERDICTS
 
 _SHIFT = 1 << 31  # category codes stay below
 

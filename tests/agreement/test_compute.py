@@ -20,7 +20,8 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
 
-from annotator_agreement.agreement.objects.compute import ALPHA_REASONS, NO_VERDICT, VERDICTS, compute_agreement_of
+from annotator_agreement.agreement.objects.compute import ALPHA_REASONS, compute_agreement_of
+from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
 
 SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
 NAN = float("nan")

@@ -76,6 +76,17 @@ OPTION_ERRORS = [
     ({"rasterize": "cv2"}, '`rasterize` must be "pillow" or None'),
     ({"line_tolerance": 0}, "`line_tolerance` must be a number above 0, or None, got 0"),
     ({"crowd_attribute": "a.b"}, "`crowd_attribute` must be the name of an attribute, or None, got 'a.b'"),
+    ({"attributes": ["occluded", "a.b"]}, r"`attributes` must be names of attributes, got \['occluded', 'a.b'\]"),
+    ({"attributes": {"occluded": 1}}, "`attributes` must be names of attributes, got {'occluded': 1}"),
+    ({"attributes": ["b", "a", "b"]}, "`attributes` must be different attributes, got b more than once"),
+    ({"aliases": ["Car"]}, r"`aliases` must map class names to class names, got \['Car'\]"),
+    ({"aliases": {"Car": ""}}, "`aliases` must map class names to class names, got {'Car': ''}"),
+    ({"aliases": {1: "car"}}, "`aliases` must map class names to class names, got {1: 'car'}"),
+    (
+        {"aliases": {"Car": "car", "car": "vehicle"}},
+        "`aliases` must map every name to the final one, got 'Car' for 'car', which stands for 'vehicle' itself",
+    ),
+    ({"aliases": {"a": "b", "b": "a"}}, "got 'a' for 'b', which stands for 'a' itself"),
     ({"sigmas": [0.1, -1]}, '`sigmas` must be "coco", a number above 0, or a list of these'),
     ({"level": "cardinal"}, "`level` must be one of auto, nominal, ordinal, interval, ratio"),
     ({"categories": "bad"}, "`categories` must be a list of classes in ascending order, got 'bad'"),
@@ -111,6 +122,8 @@ def test_options_are_kept_in_one_form() -> None:
     assert config.categories == ("1", "2", "b")
     assert (config.ignore_values, config.background, config.sigmas) == ((3, 255), 1, (1.0, 2.0))
     assert make_config(TWO, map_folder="/tmp/maps").disagreement_map
+    assert make_config(TWO, attributes="occluded").attributes == ("occluded",)
+    assert make_config(TWO, aliases={"car": "car", "Car ": "car"}).aliases == {"Car ": "car"}
 
 
 @pytest.mark.parametrize("run_key", ["", "Agreement", "1st", "_a", "a-b", "a.b", "a b", "ä", "a\n", 3, None])
@@ -149,6 +162,8 @@ def test_defaults_are_the_documented_ones() -> None:
         "rasterize": None,
         "line_tolerance": None,
         "crowd_attribute": "iscrowd",
+        "attributes": [],
+        "aliases": {},
         "sigmas": None,
         "level": "auto",
         "categories": [],
@@ -192,6 +207,7 @@ CONFIGS = [
     make_config(TWO, run_key="k", iou=0.25, similarity="dice", method="recursive", classes="require"),
     make_config(TWO, missing="ignore", undefined="one", empty="agree", invalid="skip", annotators={"bob": "b"}),
     make_config("labels", annotators=["r1", "r2"], assigned_field="asked", **ATTRIBUTE),
+    make_config(TWO, attributes=["occluded", "age"], aliases={"Car ": "car", "Auto": "car"}),
 ]
 
 

@@ -35,9 +35,10 @@ from tests.agreement.agreement_oracle import (
 from tests.agreement.strategies import OPTIONS, sample_lists
 
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.compute import VERDICTS, compute_agreement_of
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.objects.verdicts import VERDICTS
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
