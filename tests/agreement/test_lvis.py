@@ -17,6 +17,7 @@ from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.objects.rules import rules_of
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects
 from annotator_agreement.metrics.geometry import Boxes
@@ -93,3 +94,29 @@ def test_units_are_as_many_as_published(lvis: tuple, classes: str, n_units: int,
     assert report.n_inexact_components == 0
     if n_shared is not None:
         assert votes == {(2, 1): n_units - n_shared, (2, 2): n_shared}
+
+
+# classes, missing, empty, undefined, mean, pooled: the numbers of DESIGN 2 and FIELD 3.1
+PUBLISHED = [
+    ("ignore", "category", "agree", "one", 0.679026, 0.635151),
+    ("prefer", "category", "agree", "one", 0.688879, 0.648286),
+    ("ignore", "category", "skip", "none", 0.569163, 0.633426),
+    ("prefer", "category", "skip", "none", 0.582387, 0.646623),
+    ("require", "category", "skip", "none", 0.582046, 0.645886),
+    ("prefer", "ignore", "skip", "none", None, 0.9986),
+]
+
+
+@pytest.mark.parametrize("run", [{}, {"classes": "ignore", "missing": "ignore"}, {"classes": "require"}])
+@pytest.mark.parametrize("published", PUBLISHED)
+def test_published_alphas_are_among_those_under_other_rules(lvis: tuple, run: dict, published: tuple) -> None:
+    annotators, _, batch = lvis
+    config = make_config(annotators, **run)
+    classes, missing, empty, undefined, mean, pooled = published
+    rules = rules_of(compute_agreement_of(batch, config), config).alphas()
+    found = [r for r in rules if (r.classes, r.missing, r.empty, r.undefined) == (classes, missing, empty, undefined)]
+    assert len(found) == 1
+    if mean is not None:
+        assert found[0].mean == pytest.approx(mean, rel=0, abs=5e-7)
+    digits = 6 if mean is not None else 4
+    assert found[0].pooled == pytest.approx(pooled, rel=0, abs=0.5 * 10**-digits)

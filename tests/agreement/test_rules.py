@@ -1,0 +1,106 @@
+"""Alpha under other rules against loops over the units of runs under these rules."""
+
+from __future__ import annotations
+
+import functools
+import operator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_allclose
+
+from tests.agreement.agreement_oracle import (
+    Sample,
+    batch_of,
+    config_of,
+    mean,
+    random_samples,
+    sample_alpha,
+    table_of,
+    units_of,
+)
+from tests.agreement.strategies import OPTIONS, sample_lists
+
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.rules import OtherRules, RuleStatistics, rules_of
+from annotator_agreement.metrics import krippendorff_alpha
+
+SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
+
+
+def _rules(samples: list[Sample], n_annotators: int, **options) -> RuleStatistics:
+    config = config_of(n_annotators, **options)
+    return rules_of(compute_agreement_of(batch_of(samples, n_annotators), config), config)
+
+
+def _check(rules: OtherRules, samples: list[Sample], n_annotators: int, **options) -> None:
+    """One set of rules against a run under these, alphas by loops over its units."""
+    named = {name: getattr(rules, name) for name in ("method", "classes", "missing", "empty", "undefined")}
+    config = config_of(n_annotators, **{**options, **named})
+    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+    assert_allclose(
+        rules.pooled, krippendorff_alpha(table_of(samples, units, n_annotators, config)), rtol=0, atol=1e-12
+    )
+    alphas = [
+        sample_alpha(sample, [unit for unit in units if unit.sample == s], config)[0]
+        for s, sample in enumerate(samples)
+    ]
+    assert rules.n_defined == sum(alpha == alpha for alpha in alphas)
+    assert_allclose(rules.mean, mean(alphas), rtol=0, atol=1e-12)
+
+
+@SETTINGS
+@given(sample_lists(), OPTIONS)
+def test_alpha_under_every_combination_of_rules_is_that_of_loops(drawn: tuple, options: dict) -> None:
+    n_annotators, samples = drawn
+    for rules in _rules(samples, n_annotators, **options).alphas():
+        _check(rules, samples, n_annotators, **options)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
+    samples = random_samples(seed, n_samples=20, n_annotators=4)
+    for rules in _rules(samples, 4).alphas():
+        _check(rules, samples, 4)
+
+
+def test_all_class_rules_stand_side_by_side_and_another_method_of_the_run_before_them() -> None:
+    def combinations(**options: str) -> list[tuple[str, str]]:
+        rules = _rules(random_samples(3), 3, **options).alphas()
+        return list(dict.fromkeys((each.method, each.classes) for each in rules))
+
+    optimal = [("optimal", "prefer"), ("optimal", "ignore"), ("optimal", "require")]
+    assert combinations(classes="require") == optimal
+    assert combinations(method="recursive", classes="ignore") == [("recursive", "ignore"), *optimal]
+    assert len(list(_rules(random_samples(3), 3).alphas())) == 3 * 2 * 2 * 2
+
+
+def test_the_rules_of_the_run_give_the_alphas_of_the_run() -> None:
+    samples = random_samples(5, n_samples=60)
+    config = config_of(3, missing="category", empty="skip", undefined="none")
+    agreement = compute_agreement_of(batch_of(samples, 3), config)
+    own = next(rules for rules in rules_of(agreement, config).alphas())
+    assert (own.classes, own.missing, own.empty, own.undefined) == ("prefer", "category", "skip", "none")
+    defined = agreement.alpha[~np.isnan(agreement.alpha)]
+    assert own.n_defined == len(defined)
+    assert_allclose(own.mean, defined.mean(), rtol=1e-12, atol=0)
+
+
+@SETTINGS
+@given(st.integers(0, 1000), st.integers(1, 5), OPTIONS)
+def test_batches_of_any_size_give_the_same_alphas(seed: int, size: int, options: dict) -> None:
+    samples = random_samples(seed)
+    parts = [_rules(samples[start : start + size], 3, **options) for start in range(0, len(samples), size)]
+    together = functools.reduce(operator.add, parts, RuleStatistics())
+    for a, b in zip(_rules(samples, 3, **options).alphas(), together.alphas(), strict=True):
+        assert a.n_defined == b.n_defined
+        assert_allclose([a.pooled, a.mean], [b.pooled, b.mean], rtol=0, atol=1e-12)
+
+
+def test_no_samples_have_no_alpha_under_any_rules() -> None:
+    rules = list(_rules([], 3).alphas())
+    assert len(rules) == 24
+    assert {each.n_defined for each in rules} == {0}
+    assert np.isnan([(each.pooled, each.mean) for each in rules]).all()
