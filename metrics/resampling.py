@@ -9,24 +9,24 @@ Axes: ``S`` samples, ``C`` columns, ``B`` resamples, ``V`` values of a statistic
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from scipy.sparse import csr_array, hstack, issparse
 
 from .arrays import FloatArray, IntArray
 from .confidence import ConfidenceIntervals, confidence_intervals
-
-#: additive columns of every sample, shape ``(S, C)``: an array, or a sparse array of any format
-Columns: TypeAlias = FloatArray | csr_array
-
-#: sums ``(..., C)`` to values ``(..., V)``, for any leading axes, nan where undefined, without a warning
-Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
-
-#: size of the arrays of one chunk of resamples, or of samples left out; with copies about twice this
-CHUNK_BYTES = 2**24
+from .draws import (
+    Columns,
+    Part,
+    Statistic,
+    checked_columns,
+    drawn_weights,
+    left_out_power_sums,
+    values_of,
+    weighted_sums,
+)
 
 
 def _check_draws(resamples: int, seed: int) -> None:
@@ -90,7 +90,12 @@ def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -
                [2., 1., 0.]])
     """
     _check_draws(resamples, seed)
-    return np.concatenate(list(_sums_in_chunks(_checked(columns, "columns"), resamples, seed)))
+    rows = checked_columns(columns, "columns")
+    part = Part(rows, lambda sums: sums)
+    n_samples, n_columns = rows.shape
+    return np.concatenate(
+        [weighted_sums(drawn, part) for drawn in drawn_weights(n_samples, resamples, seed, n_columns)]
+    )
 
 
 def sums_of_clusters(columns: Columns, clusters: IntArray) -> Columns:
@@ -109,7 +114,7 @@ def sums_of_clusters(columns: Columns, clusters: IntArray) -> Columns:
     Raises:
         ValueError: if there is not one cluster for every row, or the columns are not as in :func:`resampled_sums`
     """
-    rows = _checked(columns, "columns")
+    rows = checked_columns(columns, "columns")
     if np.shape(clusters) != rows.shape[:1]:
         raise ValueError(f"`clusters` must have shape ({rows.shape[0]},), one for every row, got {np.shape(clusters)}")
     found, number = np.unique(clusters, return_inverse=True)
@@ -151,23 +156,55 @@ def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = D
         Methods and their Application", 1997, section 3.8, and A. C. Cameron, J. B. Gelbach, D. L. Miller,
         "Bootstrap-based improvements for inference with clustered errors", 2008 (resampling clusters)
     """
-    rows = _checked(columns, "columns")
+    rows = checked_columns(columns, "columns")
+    return bootstrap_parts([Part(rows, statistic)], int(rows.shape[0]), resampling)[0]
+
+
+def bootstrap_parts(
+    parts: Sequence[Part], n_samples: int, resampling: Resampling = DEFAULT
+) -> list[ConfidenceIntervals]:
+    """Confidence intervals of several statistics of the same samples, as :func:`bootstrap` gives for each.
+
+    The samples are drawn once for all parts, and a part costs what its own samples and columns cost: many statistics
+    of a few columns each need no table of all columns.
+
+    Args:
+        parts: the statistics
+        n_samples: number of samples ``S``
+        resampling: as for :func:`bootstrap`
+
+    Undefined:
+        as for :func:`bootstrap`
+
+    Raises:
+        ValueError: as for :func:`bootstrap`, of every part; if the rows of one are not those of its samples
+    """
+    if resampling.clusters is not None and np.shape(resampling.clusters) != (n_samples,):
+        raise ValueError(
+            f"`clusters` must have shape ({n_samples},), one for every row, got {np.shape(resampling.clusters)}"
+        )
+    parts = [_of_clusters(part, n_samples, resampling.clusters) for part in parts]
     if resampling.clusters is not None:
-        rows = sums_of_clusters(rows, resampling.clusters)
-    total = np.asarray(rows.sum(axis=0), dtype=np.float64)
-    estimate = _values(statistic, total)
-    n_samples = int(rows.shape[0])
+        n_samples = len(np.unique(resampling.clusters))
+    totals = [np.asarray(part.columns.sum(axis=0), dtype=np.float64) for part in parts]
+    estimates = [values_of(part.statistic, total) for part, total in zip(parts, totals, strict=True)]
     if n_samples < 2:
-        return ConfidenceIntervals.undefined(len(estimate), resampling.resamples, n_samples)
-    values = [_values(statistic, sums) for sums in _sums_in_chunks(rows, resampling.resamples, resampling.seed)]
-    power_sums = np.zeros((3, len(estimate)))
-    for left_out in _dense_chunks(rows):
-        difference = _values(statistic, total - left_out) - estimate
-        squares = difference * difference
-        power_sums += [difference.sum(axis=0), squares.sum(axis=0), (squares * difference).sum(axis=0)]
-    return confidence_intervals(
-        estimate, np.concatenate(values), power_sums, n_samples=n_samples, level=resampling.level
-    )
+        return [ConfidenceIntervals.undefined(len(each), resampling.resamples, n_samples) for each in estimates]
+    values: list[list[FloatArray]] = [[] for _ in parts]
+    widest = max((part.columns.shape[1] for part in parts), default=0)
+    for weights in drawn_weights(n_samples, resampling.resamples, resampling.seed, widest):
+        for part, found in zip(parts, values, strict=True):
+            found.append(values_of(part.statistic, weighted_sums(weights, part)))
+    return [
+        confidence_intervals(
+            estimate,
+            np.concatenate(found),
+            left_out_power_sums(part, total, estimate),
+            n_samples=n_samples,
+            level=resampling.level,
+        )
+        for part, total, estimate, found in zip(parts, totals, estimates, values, strict=True)
+    ]
 
 
 def paired_difference(
@@ -189,54 +226,28 @@ def paired_difference(
     Raises:
         ValueError: as for :func:`bootstrap`, and if the shapes differ
     """
-    a, b = _checked(columns_a, "columns_a"), _checked(columns_b, "columns_b")
+    a, b = checked_columns(columns_a, "columns_a"), checked_columns(columns_b, "columns_b")
     if a.shape != b.shape:
         raise ValueError(f"`columns_a` and `columns_b` must have the same shape (S, C), got {a.shape} and {b.shape}")
     n_columns = a.shape[1]
 
     def difference(sums: FloatArray) -> FloatArray:
-        return _values(statistic, sums[..., n_columns:]) - _values(statistic, sums[..., :n_columns])
+        return values_of(statistic, sums[..., n_columns:]) - values_of(statistic, sums[..., :n_columns])
 
     sparse = issparse(a) or issparse(b)
     both = hstack([csr_array(a), csr_array(b)], format="csr") if sparse else np.hstack([a, b])
     return bootstrap(both, difference, resampling)
 
 
-def _checked(columns: Columns, name: str) -> Columns:
-    """Columns as float64, sparse ones by rows."""
-    rows = csr_array(columns, dtype=np.float64) if issparse(columns) else np.asarray(columns, dtype=np.float64)
-    if rows.ndim != 2:
-        raise ValueError(f"`{name}` must have shape (S, C), got {rows.shape}")
-    if not np.isfinite(rows.data if issparse(rows) else rows).all():
-        raise ValueError(f"`{name}` must be finite, got nan or an infinite value")
-    return rows
-
-
-def _sums_in_chunks(rows: Columns, resamples: int, seed: int) -> Iterator[FloatArray]:
-    """Sums of consecutive resamples; the weights do not depend on the size of a chunk."""
-    n_samples, n_columns = rows.shape
-    rng = np.random.Generator(np.random.PCG64(seed))
-    at_once = max(1, CHUNK_BYTES // (16 * (n_samples + n_columns + 1)))
-    for start in range(0, resamples, at_once):
-        weights = np.zeros((min(at_once, resamples - start), n_samples))
-        for weight in weights if n_samples else ():
-            weight[:] = np.bincount(rng.integers(0, n_samples, n_samples), minlength=n_samples)
-        yield np.asarray(weights @ rows)
-
-
-def _dense_chunks(rows: Columns) -> Iterator[FloatArray]:
-    n_samples, n_columns = rows.shape
-    at_once = max(1, CHUNK_BYTES // (32 * (n_columns + 1)))
-    for start in range(0, n_samples, at_once):
-        chunk = rows[start : start + at_once]
-        yield chunk if isinstance(chunk, np.ndarray) else chunk.toarray()
-
-
-def _values(statistic: Statistic, sums: FloatArray) -> FloatArray:
-    """Values of the statistic, nan where it is not finite."""
-    values = np.asarray(statistic(sums), dtype=np.float64)
-    if values.shape[:-1] != sums.shape[:-1] or values.ndim != sums.ndim:
-        raise ValueError(
-            f"`statistic` must give values (..., V) for sums (..., C), got {values.shape} for {sums.shape}"
-        )
-    return np.where(np.isfinite(values), values, np.nan)
+def _of_clusters(part: Part, n_samples: int, clusters: IntArray | None) -> Part:
+    """The part with checked columns; where samples are resampled in clusters, with their sums."""
+    rows = checked_columns(part.columns, "columns")
+    samples = part.samples
+    if rows.shape[0] != (n_samples if samples is None else len(samples)):
+        raise ValueError(f"`columns` must have a row for every sample of the part, got {rows.shape[0]} rows")
+    if clusters is None:
+        return Part(rows, part.statistic, samples)
+    number = np.unique(clusters, return_inverse=True)[1].ravel()
+    if samples is None:
+        return Part(sums_of_clusters(rows, number), part.statistic)
+    return Part(sums_of_clusters(rows, number[samples]), part.statistic, np.unique(number[samples]))

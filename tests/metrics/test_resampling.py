@@ -15,13 +15,14 @@ from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
     bootstrap,
+    draws,
     krippendorff_alpha,
     nominal_alpha_of_sums,
     paired_difference,
     resampled_sums,
-    resampling,
     sums_of_clusters,
 )
+from annotator_agreement.metrics.resampling import Part, bootstrap_parts
 
 NORMAL = NormalDist()
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high", "jackknife_low", "jackknife_high")
@@ -116,7 +117,7 @@ def test_results_do_not_depend_on_the_size_of_chunks(
 ) -> None:
     columns, options = form(_columns(2)), Resampling(resamples=200)
     weights, whole = resampled_sums(np.eye(23), resamples=200), bootstrap(columns, _means, options)
-    monkeypatch.setattr(resampling, "CHUNK_BYTES", chunk_bytes)
+    monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
     assert_array_equal(resampled_sums(np.eye(23), resamples=200), weights)
     chunked = bootstrap(columns, _means, options)
     for name in ("estimate", *ENDS, *ERRORS, "n_undefined"):
@@ -413,3 +414,38 @@ def test_very_few_resamples_do_not_warn(resamples: int) -> None:
 def test_misuse_is_an_error_that_names_it(call: Callable, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def _some_rows(seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of some of 23 samples, and their numbers."""
+    samples = np.flatnonzero(np.random.default_rng(seed).random(23) < 0.6)
+    return _columns(seed)[samples], samples
+
+
+@pytest.mark.parametrize("clusters", [None, np.random.default_rng(3).integers(0, 11, 23)], ids=["samples", "clusters"])
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+def test_parts_have_the_intervals_that_each_has_alone(form: Callable, clusters: np.ndarray | None) -> None:
+    options = Resampling(resamples=150, clusters=clusters)
+    whole, (rows, samples) = _columns(0), _some_rows(1)
+    filled = np.zeros((23, rows.shape[1]))
+    filled[samples] = rows
+    parts = [Part(form(whole), _means), Part(form(rows), _means, samples), Part(form(whole[:, :2]), _means)]
+    for found, columns in zip(bootstrap_parts(parts, 23, options), (whole, filled, whole[:, :2]), strict=True):
+        alone = bootstrap(columns, _means, options)
+        assert found.n_samples == alone.n_samples
+        for name in ("estimate", *ENDS, *ERRORS, "n_undefined"):
+            assert_allclose(getattr(found, name), getattr(alone, name), rtol=1e-11, atol=1e-13, err_msg=name)
+
+
+def test_sparse_columns_that_are_nearly_empty_are_added_up_alike() -> None:
+    rng = np.random.default_rng(0)
+    columns = rng.random((40, 300)) * (rng.random((40, 300)) < 0.01)
+    weights = resampled_sums(np.eye(40), resamples=30)
+    assert_allclose(resampled_sums(sparse.csr_array(columns), resamples=30), weights @ columns, rtol=1e-13, atol=1e-15)
+
+
+def test_a_part_has_a_row_for_every_one_of_its_samples() -> None:
+    rows, samples = _some_rows(1)
+    for part in (Part(rows, _means), Part(rows, _means, samples[1:])):
+        with pytest.raises(ValueError, match=r"`columns` must have a row for every sample of the part, got \d+ rows"):
+            bootstrap_parts([part], 23)
