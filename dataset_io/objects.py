@@ -100,8 +100,7 @@ class ObjectFamily:
                 names_of_crowd = (self._crowd_attribute, f"attributes.{self._crowd_attribute}.value")
                 value = {"$ifNull": [*(f"$$this.{name}" for name in names_of_crowd), None]}
                 projection[f"crowd{field}"] = {"$map": {"input": f"${path}", "in": value}}
-        if self._in_pixels:
-            projection["size"] = ["$metadata.width", "$metadata.height"]
+        projection["size"] = ["$metadata.width", "$metadata.height"]
         if config.assigned_field is not None:
             projection["assigned"] = f"${config.assigned_field}"
         return projection
@@ -153,6 +152,7 @@ class ObjectFamily:
                 assigned,
                 joined.crowd,
                 tracks,
+                size_px=_sizes_px(rows),
             ),
             field=joined.field,
             position=joined.position,
@@ -220,14 +220,14 @@ class ObjectFamily:
         Raises:
             AgreementInputError: if an image was labelled, or added, during the run, and its size is not known
         """
-        sizes = np.array([[width or 0, height or 0] for width, height in (row["size"] for row in rows)], np.float64)
-        unknown = ~(sizes.reshape(-1, 2) > 0).all(axis=1)
+        sizes = _sizes_px(rows)
+        unknown = np.isnan(sizes).any(axis=1)
         without = {
             samples[k].video_id or samples[k].sample_id for k in np.flatnonzero(unknown & (n_labels > 0)).tolist()
         }
         if without:
             raise unknown_sizes_error(sorted(map(str, without)))
-        return np.where(unknown[:, None], 1.0, sizes.reshape(-1, 2))
+        return np.where(unknown[:, None], 1.0, sizes)
 
     def _refuse_unless_skipped(self, columns: ObjectColumns, samples: list[StoredSample]) -> None:
         if self.source.config.invalid == "error":
@@ -266,6 +266,7 @@ class ObjectFamily:
             label_types=titles(source.kinds),
             run=run,
             measure=source.kinds[0].measure,
+            details={"in_pixels": self._in_pixels},
         )
 
     # ---- writing ----
@@ -318,6 +319,13 @@ class ObjectFamily:
             with self._extending:  # several batches are written at once
                 for position in range(len(known), longest):
                     known.append(tuple(f"{path}.{position}.{suffix}" for suffix in self._label_suffixes))
+
+
+def _sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
+    """Width and height of every image, ``(S, 2)``; nan where not known."""
+    sizes = np.array([[width or 0, height or 0] for width, height in (row["size"] for row in rows)], np.float64)
+    sizes = sizes.reshape(-1, 2)
+    return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
 
 
 def is_track(index: object) -> bool:

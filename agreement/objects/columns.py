@@ -26,6 +26,7 @@ class Batch:
         attributes: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
         attribute_numbers: for every compared attribute the number that a code stands for, one entry for each code; nan
             where it stands for something else
+        size_px: shape ``(S, 2)``, width and height of the images, nan where not known; None where it does not matter
     """
 
     objects: Objects
@@ -35,6 +36,7 @@ class Batch:
     tracks: Tracks | None = None
     attributes: tuple[IntArray, ...] = ()
     attribute_numbers: tuple[FloatArray, ...] = ()
+    size_px: FloatArray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -47,7 +49,10 @@ class Batch:
         kept = self.among(samples[self.objects.sample])
         objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
         tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
-        return dataclasses.replace(kept, objects=objects, assigned=self.assigned[samples], tracks=tracks)
+        size_px = None if self.size_px is None else self.size_px[samples]
+        return dataclasses.replace(
+            kept, objects=objects, assigned=self.assigned[samples], tracks=tracks, size_px=size_px
+        )
 
     def among(self, rows: BoolArray) -> Batch:
         """The batch of the objects that a mask ``(N,)`` keeps, on all of the samples."""
@@ -55,7 +60,9 @@ class Batch:
         crowd = None if self.crowd is None else self.crowd[rows]
         tracks = None if self.tracks is None else Tracks(self.tracks.video, self.tracks.track[rows])
         attributes = tuple(codes[rows] for codes in self.attributes)
-        return Batch(kept, self.geometry.take(rows), self.assigned, crowd, tracks, attributes, self.attribute_numbers)
+        return dataclasses.replace(
+            self, objects=kept, geometry=self.geometry.take(rows), crowd=crowd, tracks=tracks, attributes=attributes
+        )
 
 
 @dataclass(frozen=True, slots=True)
