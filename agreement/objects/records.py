@@ -6,40 +6,39 @@ A sample with 21 objects of three annotators takes about 800 bytes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.geometry import Boxes, Geometry
+from ...metrics.arrays import BoolArray, FloatArray, pairs_within, sums_by
+from ...metrics.geometry import Geometry
 from ...metrics.keypoints import Keypoints, visibility_agreement
 from ...metrics.objects import Objects
 from ..config import AgreementConfig
+from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
 from .columns import SamplePairs
 from .compute import Agreement, MatchedPairs, Units
 from .findings import Findings
 from .totals import RunTotals, totals_of
-
-Columns = dict[str, NDArray[Any]]
+from .verdicts import AGREED
 
 #: objects of which findings are made at once
 MAX_OBJECTS_AT_ONCE = 100_000
 
 #: what the rows of a column are, and the column with their number in every sample
-_SAMPLE, _OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "", "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
+_OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
 _ROWS = {
-    "n_objects": _SAMPLE,
-    "n_units": _SAMPLE,
-    "n_matched": _SAMPLE,
-    "n_pairs": _SAMPLE,
-    "n_crowd": _SAMPLE,
-    "assigned": _SAMPLE,
-    "size_px": _SAMPLE,
-    "score": _SAMPLE,
-    "alpha": _SAMPLE,
-    "alpha_reason": _SAMPLE,
+    "n_objects": OF_SAMPLE,
+    "n_units": OF_SAMPLE,
+    "n_matched": OF_SAMPLE,
+    "n_pairs": OF_SAMPLE,
+    "n_crowd": OF_SAMPLE,
+    "assigned": OF_SAMPLE,
+    "size_px": OF_SAMPLE,
+    "score": OF_SAMPLE,
+    "alpha": OF_SAMPLE,
+    "alpha_reason": OF_SAMPLE,
     "annotator": _OBJECT,
     "category": _OBJECT,
     "unit": _OBJECT,
@@ -57,60 +56,44 @@ _ROWS = {
 
 
 @dataclass(frozen=True, slots=True)
-class ObjectRecords:
-    """What was found in any number of samples; records of batches are added with ``+``.
+class ObjectRecords(Records):
+    """What was found in any number of samples.
 
     Attributes:
-        n_annotators: number of annotators ``R``
-        parts: columns of every batch, by name
         totals: what is only known of the run as a whole; None of a selection of samples
     """
 
-    n_annotators: int
-    parts: tuple[Columns, ...]
     totals: RunTotals | None = None
+
+    family: ClassVar[str] = "objects"
+    rows: ClassVar[Mapping[str, str]] = _ROWS
 
     def __add__(self, other: ObjectRecords) -> ObjectRecords:
         totals = None if self.totals is None or other.totals is None else self.totals + other.totals
-        return ObjectRecords(self.n_annotators, self.parts + other.parts, totals)
-
-    @property
-    def n_samples(self) -> int:
-        """Number of samples."""
-        return sum(len(part["score"]) for part in self.parts)
-
-    def column(self, name: str) -> NDArray[Any]:
-        """A column of all samples."""
-        return np.concatenate([part[name] for part in self.parts])
+        return replace(self, parts=self.parts + other.parts, totals=totals)
 
     def select(self, samples: BoolArray) -> ObjectRecords:
         """The records of the samples that a mask ``(S,)`` keeps, without what is only known of all."""
-        parts, start = [], 0
-        for part in self.parts:
-            kept = samples[start : start + len(part["score"])]
-            start += len(part["score"])
-            parts.append({name: values[_mask(part, name, kept)] for name, values in part.items()})
-        return ObjectRecords(self.n_annotators, tuple(parts))
+        # the short form of super() does not work in classes with slots
+        return replace(super(ObjectRecords, self).select(samples), totals=None)
+
+    def sample_values(self) -> SampleValues:
+        """What is known of every sample."""
+        n_units = self.column("n_units").astype(np.int64)
+        disputed = self.column("unit_verdict") > AGREED
+        return SampleValues(
+            score=self.column("score"),
+            alpha=self.column("alpha"),
+            n_annotators=self.assigned.sum(axis=1),
+            n_objects=self.column("n_objects").astype(np.int64),
+            n_units=n_units,
+            n_disputed=np.bincount(np.repeat(np.arange(len(n_units)), n_units)[disputed], minlength=len(n_units)),
+        )
 
     def findings(self, config: AgreementConfig) -> Iterator[Findings]:
         """The findings of all samples in their order, some at a time."""
-        for part in self.parts:
-            n_objects = np.cumsum(part["n_objects"], dtype=np.int64)
-            start, n_samples = 0, len(n_objects)
-            while start < n_samples or (n_samples == 0 and start == 0):
-                done = int(n_objects[start - 1]) if start else 0
-                end = max(start + 1, int(np.searchsorted(n_objects, done + MAX_OBJECTS_AT_ONCE, side="right")))
-                yield _findings(_slice(part, start, end), self.n_annotators, config)
-                start = end
-
-    def to_arrays(self) -> Columns:
-        """The columns of all samples, for storing."""
-        return {name: self.column(name) for name in self.parts[0]}
-
-    @classmethod
-    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]], n_annotators: int) -> ObjectRecords:
-        """The records that :meth:`to_arrays` gave, without what is only known of the run as a whole."""
-        return cls(n_annotators, (dict(arrays),))
+        for part in self.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+            yield _findings(part, self.n_annotators, config)
 
 
 def record(agreement: Agreement, config: AgreementConfig) -> ObjectRecords:
@@ -120,28 +103,32 @@ def record(agreement: Agreement, config: AgreementConfig) -> ObjectRecords:
     n_samples, n_annotators = batch.assigned.shape
     n_units = np.bincount(units.sample, minlength=n_samples)
     first_unit = np.cumsum(n_units) - n_units
-    boxes = batch.geometry.xyxy if isinstance(batch.geometry, Boxes) else None
+    boxes = batch.geometry.boxes_xyxy()
     crowd = np.repeat(np.arange(agreement.n_crowd.size), agreement.n_crowd.ravel())
     columns: Columns = {
-        "n_objects": _compact(agreement.n_objects),
-        "n_units": _compact(n_units),
-        "n_matched": _compact(np.bincount(objects.sample[pairs.i], minlength=n_samples)),
-        "n_pairs": _compact(np.bincount(shared.sample, minlength=n_samples)),
-        "n_crowd": _compact(agreement.n_crowd.sum(axis=1)),
-        "assigned": np.packbits(batch.assigned, axis=1),
+        "n_objects": compact(agreement.n_objects),
+        "n_units": compact(n_units),
+        "n_matched": compact(np.bincount(objects.sample[pairs.i], minlength=n_samples)),
+        "n_pairs": compact(np.bincount(shared.sample, minlength=n_samples)),
+        "n_crowd": compact(agreement.n_crowd.sum(axis=1)),
+        "assigned": packed(batch.assigned),
         "score": agreement.score,
         "alpha": agreement.alpha,
         "alpha_reason": agreement.alpha_reason.astype(np.uint8),
-        "annotator": _compact(objects.annotator),
-        "category": _compact(objects.category),
-        "unit": _compact(unit - first_unit[objects.sample]),
-        "verdict": units.verdict[unit].astype(np.int8),
+        "annotator": compact(objects.annotator),
+        "category": compact(objects.category),
+        "unit": compact(unit - first_unit[objects.sample]),
+        "verdict": agreement.object_verdict.astype(np.int8),
         "area": agreement.overlaps.area.astype(np.float32),
         "unit_verdict": units.verdict.astype(np.int8),
         "iou": pairs.iou,
         "best_iou": _best_iou(agreement),
-        "crowd_annotator": _compact(crowd % n_annotators),
+        "crowd_annotator": compact(crowd % n_annotators),
     }
+    if batch.size_px is not None:
+        columns["size_px"] = batch.size_px.astype(np.float32)
+    if batch.attributes:
+        columns["attributes"] = compact(np.column_stack(batch.attributes))
     if boxes is not None:
         columns["boxes_xyxy"] = boxes.astype(np.float32)
     if isinstance(batch.geometry, Keypoints):
@@ -151,37 +138,13 @@ def record(agreement: Agreement, config: AgreementConfig) -> ObjectRecords:
     return ObjectRecords(n_annotators, (columns,), totals_of(agreement))
 
 
-def _compact(values: IntArray) -> NDArray[Any]:
-    """Counts and codes in the smallest type that holds them."""
-    return values.astype(np.min_scalar_type(int(values.max(initial=0))))
-
-
-def _mask(part: Columns, name: str, samples: BoolArray) -> BoolArray:
-    """The rows of a column that belong to the samples of a mask."""
-    counted = _ROWS[name]
-    return samples if counted == _SAMPLE else np.repeat(samples, part[counted])
-
-
-def _slice(part: Columns, start: int, end: int) -> Columns:
-    """The columns of consecutive samples."""
-    cut = {}
-    for name, values in part.items():
-        counted = _ROWS[name]
-        if counted == _SAMPLE:
-            cut[name] = values[start:end]
-            continue
-        first = int(part[counted][:start].sum(dtype=np.int64))
-        cut[name] = values[first : first + int(part[counted][start:end].sum(dtype=np.int64))]
-    return cut
-
-
 def _findings(part: Columns, n_annotators: int, config: AgreementConfig) -> Findings:
     n_objects, n_units = part["n_objects"].astype(np.int64), part["n_units"].astype(np.int64)
     n_samples = len(n_objects)
     sample = np.repeat(np.arange(n_samples), n_objects)
     objects = Objects(sample, part["annotator"].astype(np.int64), part["category"].astype(np.int64))
     unit = part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, n_objects)
-    assigned = np.unpackbits(part["assigned"], axis=1, count=n_annotators).astype(np.bool_)
+    assigned = unpacked(part["assigned"], n_annotators)
     n_assigned = assigned.sum(axis=1)
     of_unit = np.repeat(np.arange(n_samples), n_units)
     order = np.argsort(unit, kind="stable")

@@ -1,0 +1,147 @@
+"""What a run found in samples, as compact columns: kept of every sample, stored with the run, read for any view."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..metrics.arrays import BoolArray, FloatArray, IntArray
+
+#: columns by name
+Columns = dict[str, NDArray[Any]]
+
+#: in ``Records.rows``: the column has one row a sample
+OF_SAMPLE = ""
+
+R = TypeVar("R", bound="Records")
+
+
+@dataclass(frozen=True, slots=True)
+class SampleValues:
+    """What is known of every sample, whatever its labels.
+
+    Attributes:
+        score: shape ``(S,)``, nan where not scored
+        alpha: shape ``(S,)``, nan where undefined, or where samples have no alpha of their own
+        n_annotators: shape ``(S,)``, those who were assigned
+        n_objects: shape ``(S,)``, labels that were compared
+        n_units: shape ``(S,)``, what was compared
+        n_disputed: shape ``(S,)``, how much of it is not fully agreed
+    """
+
+    score: FloatArray
+    alpha: FloatArray
+    n_annotators: IntArray
+    n_objects: IntArray
+    n_units: IntArray
+    n_disputed: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class Records:
+    """What was found in any number of samples; records of batches are added with ``+``.
+
+    Attributes:
+        n_annotators: number of annotators ``R``
+        parts: columns of every batch, by name
+        family: the family of label types
+        rows: what the rows of every column are: one a sample, or, by name, the column with their number in every sample
+    """
+
+    n_annotators: int
+    parts: tuple[Columns, ...]
+
+    family: ClassVar[str]
+    rows: ClassVar[Mapping[str, str]]
+
+    def __add__(self: R, other: R) -> R:
+        return replace(self, parts=self.parts + other.parts)
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples ``S``."""
+        return sum(len(part["score"]) for part in self.parts)
+
+    @property
+    def assigned(self) -> BoolArray:
+        """Who was assigned, shape ``(S, R)``."""
+        return unpacked(self.column("assigned"), self.n_annotators)
+
+    def column(self, name: str) -> NDArray[Any]:
+        """A column of all samples."""
+        return np.concatenate([part[name] for part in self.parts])
+
+    def sample_values(self) -> SampleValues:
+        """What is known of every sample."""
+        raise NotImplementedError
+
+    def select(self: R, samples: BoolArray) -> R:
+        """The records of the samples that a mask ``(S,)`` keeps, without what is only known of all."""
+        parts, start = [], 0
+        for part in self.parts:
+            kept = samples[start : start + len(part["score"])]
+            start += len(kept)
+            parts.append({name: values[self._mask(part, name, kept)] for name, values in part.items()})
+        return replace(self, parts=tuple(parts))
+
+    def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:
+        """The columns of consecutive samples, in chunks of bounded size; one, without a row, if there is no sample.
+
+        Args:
+            counted: name of the column with the numbers that are limited
+            at_once: largest sum of these numbers in a chunk, if it is not that of a single sample
+        """
+        for part in self.parts:
+            total = np.cumsum(part[counted], dtype=np.int64)
+            start, n_samples = 0, len(total)
+            while start < n_samples or (n_samples == 0 and start == 0):
+                done = int(total[start - 1]) if start else 0
+                end = max(start + 1, int(np.searchsorted(total, done + at_once, side="right")))
+                yield self._slice(part, start, end)
+                start = end
+
+    def _mask(self, part: Columns, name: str, samples: BoolArray) -> BoolArray:
+        """The rows of a column that belong to the samples of a mask."""
+        counted = self.rows[name]
+        return samples if counted == OF_SAMPLE else np.repeat(samples, part[counted])
+
+    def _slice(self, part: Columns, start: int, end: int) -> Columns:
+        """The columns of consecutive samples."""
+        cut = {}
+        for name, values in part.items():
+            counted = self.rows[name]
+            if counted == OF_SAMPLE:
+                cut[name] = values[start:end]
+                continue
+            first = int(part[counted][:start].sum(dtype=np.int64))
+            cut[name] = values[first : first + int(part[counted][start:end].sum(dtype=np.int64))]
+        return cut
+
+    def to_arrays(self) -> Columns:
+        """The columns of all samples, for storing."""
+        return {name: self.column(name) for name in self.parts[0]}
+
+    @classmethod
+    def from_arrays(cls: type[R], arrays: Mapping[str, NDArray[Any]], n_annotators: int) -> R:
+        """The records that :meth:`to_arrays` gave, without what is only known of the run as a whole."""
+        return cls(n_annotators, (dict(arrays),))
+
+
+def compact(values: IntArray) -> NDArray[Any]:
+    """Whole numbers in the smallest type that holds them."""
+    low, high = int(values.min(initial=0)), int(values.max(initial=0))
+    return values.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+
+
+def packed(assigned: BoolArray) -> NDArray[np.uint8]:
+    """Who was assigned, eight annotators a byte."""
+    return np.packbits(assigned, axis=1)
+
+
+def unpacked(bits: NDArray[np.uint8], n_annotators: int) -> BoolArray:
+    """Who was assigned, shape ``(S, R)``, from what :func:`packed` gave."""
+    return np.unpackbits(bits, axis=1, count=n_annotators).astype(np.bool_)
