@@ -7,13 +7,17 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeVar
 
 import numpy as np
 
 from .. import names
 from ..metrics.arrays import FloatArray, IntArray
 from .config import AgreementConfig
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from plotly.graph_objects import Figure
 
 R = TypeVar("R", bound="AgreementReport")
 
@@ -204,6 +208,111 @@ class AgreementReport:
         from ..charts.text import report_text
 
         (file or sys.stdout).write(report_text(self, full=full) + "\n")
+
+    def to_dataframe(self, table: str = "pairs") -> DataFrame:
+        """A table of the report as a pandas DataFrame; undefined numbers are nan.
+
+        Intervals stand beside their numbers (``alpha``, ``alpha_low``, ``alpha_high``), dictionaries in columns of
+        their own (``verdicts.agreed``).
+
+        Args:
+            table: ``"pairs"``, ``"annotators"``, ``"summary"``, ``"intervals"``, ``"worst_samples"``, and what the
+                family of label types has: ``"classes"``, ``"confusion"``, ``"thresholds"`` and so on
+
+        Raises:
+            AgreementInputError: if there is no such table; the message lists those that there are
+        """
+        from ..charts.frames import report_frame
+
+        return report_frame(self, table)
+
+    def plot_pairs(self, value: str | None = None) -> Figure:
+        """How far every two annotators agree, those who side with each other side by side.
+
+        Args:
+            value: ``"alpha"``, ``"score"``, ``"kappa"``, ``"f1"``, ``"mean_iou"`` (objects), ``"accuracy"`` (pixels),
+                ``"same_tags"`` (tags); the first one that the family has by default
+
+        Raises:
+            AgreementInputError: if no pair has that number
+        """
+        from ..charts.figures import plot_pairs
+
+        return plot_pairs(self, value)
+
+    def plot_confusion(self, pair: tuple[str, str] | None = None, top: int = 20) -> Figure:
+        """Which classes are taken for each other, the largest confusions first.
+
+        Args:
+            pair: two annotators: rows are what the first one said; all pairs by default, whoever said which
+            top: so many classes at most
+
+        Raises:
+            AgreementInputError: if nobody confused two classes
+        """
+        from ..charts.figures import plot_confusion
+
+        return plot_confusion(self, pair, top)
+
+    def plot_classes(self, top: int = 30) -> Figure:
+        """Agreement on every class with 95 % intervals, the hardest first; of many classes the most frequent.
+
+        Raises:
+            AgreementInputError: if no class has a defined agreement
+        """
+        from ..charts.figures import plot_classes
+
+        return plot_classes(self, top)
+
+    def plot_annotators(self) -> Figure:
+        """What everybody missed, and what of their labels others contradict, as shares.
+
+        Raises:
+            AgreementInputError: if nothing was missed or contradicted
+        """
+        from ..charts.figures import plot_annotators
+
+        return plot_annotators(self)
+
+    def plot_votes(self) -> Figure:
+        """By how many of the assigned annotators objects were drawn.
+
+        Raises:
+            AgreementInputError: if there are no objects
+        """
+        from ..charts.figures import plot_votes
+
+        return plot_votes(self)
+
+    def plot_iou(self) -> Figure:
+        """How far two labels of one object overlap.
+
+        Raises:
+            AgreementInputError: if no object was drawn by two annotators
+        """
+        from ..charts.figures import plot_iou
+
+        return plot_iou(self)
+
+    def plot_thresholds(self) -> Figure:
+        """Alpha, score, F1 and the number of objects over the matching threshold.
+
+        Raises:
+            AgreementInputError: if the run did not compare thresholds
+        """
+        from ..charts.figures import plot_thresholds
+
+        return plot_thresholds(self)
+
+    def plot_bias(self) -> Figure:
+        """How everybody's boxes differ from the median of their objects, with 95 % intervals.
+
+        Raises:
+            AgreementInputError: if there are no boxes to compare
+        """
+        from ..charts.figures import plot_bias
+
+        return plot_bias(self)
 
 
 def read(part: Any, value: Any) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .pairs import best_and_worst
-from .sections import Facts, Section, Table
+from .sections import Facts, Part, Section, Table
 from .tables import documents, percent, shown_number
 
 if TYPE_CHECKING:
@@ -116,8 +116,10 @@ def _annotators(report: PixelReport) -> Section:
         largest = sorted(entry.classes.items(), key=lambda item: (-item[1], item[0]))[:_SHARES]
         facts.append((entry.name, ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in largest)))
     table = Table(["annotator", "masks", "without", "score with the others"], rows)
-    shares = [fact for fact in facts if fact[1]]
-    return Section("Annotators", [table, *(["Largest shares of their pixels", Facts(shares)] if shares else [])])
+    parts: list[Part] = [table]
+    if any(shares for _, shares in facts):
+        parts += ["Largest shares of their pixels", Facts([fact for fact in facts if fact[1]])]
+    return Section("Annotators", parts)
 
 
 def _pairs(report: PixelReport) -> Section:

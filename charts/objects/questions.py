@@ -76,11 +76,10 @@ def _existence(report: ObjectReport) -> list[Section]:
     facts = [("Jaccard index", f"{jaccard} (objects that both of a pair drew, of those that either drew)")]
     if existence.presence is not None:
         alpha = shown_number(existence.presence.alpha)
-        text = (
-            f"{shown_share(existence.share_present)} of annotators' {documents(report)} have an object; alpha {alpha}"
-        )
+        share = shown_share(existence.share_present)
+        text = f"{share} of the annotators' {documents(report)} have an object; alpha {alpha}"
         facts.append(("anything at all?", f"{text}, AC1 {shown_number(existence.presence.ac1)}"))
-    return Section("Do they see the same objects? In detail", [*parts, Facts(facts)])
+    return [Section("Do they see the same objects? In detail", [*parts, Facts(facts)])]
 
 
 def _classes(report: ObjectReport) -> list[Section]:

@@ -1,0 +1,85 @@
+"""How many annotators saw an object, how closely they drew it, and how samples score."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import plotly.graph_objects as go
+
+from .needs import require, require_objects
+from .theme import BLUE, ORANGE, TEXT, figure
+
+if TYPE_CHECKING:
+    from ...agreement.report import AgreementReport
+
+#: samples are counted in so many bins from 0 to 1
+_SCORE_BINS = 20
+
+
+def plot_votes(report: AgreementReport) -> go.Figure:
+    """By how many of the assigned annotators objects were drawn."""
+    objects = require_objects(report, "Votes on objects")
+    votes = sorted(
+        (entry for entry in objects.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1),
+        key=lambda entry: (entry["assigned"], entry["votes"]),
+    )
+    n = sum(entry["units"] for entry in votes)
+    require(n, "there is no object that two annotators could have drawn")
+    full = [entry["votes"] == entry["assigned"] for entry in votes]
+    n_full = sum(entry["units"] for entry, is_full in zip(votes, full, strict=True) if is_full)
+    bars = go.Bar(
+        x=[f"{entry['votes']} of {entry['assigned']}" for entry in votes],
+        y=[entry["units"] for entry in votes],
+        marker={"color": [BLUE if is_full else ORANGE for is_full in full], "line": {"width": 0}},
+        text=[f"{100.0 * entry['units'] / n:.0f} %" for entry in votes],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="drawn by %{x}<br>%{y:,} objects (%{text})<extra></extra>",
+    )
+    drawn = figure(
+        [bars], f"{100.0 * n_full / n:.0f} % of {n:,} objects were drawn by everybody who was assigned", above=10
+    )
+    drawn.update_xaxes(type="category", title_text="annotators who drew the object, of those assigned", showgrid=False)
+    drawn.update_yaxes(title_text="objects", tickformat=",d", rangemode="tozero")
+    return drawn
+
+
+def plot_iou(report: AgreementReport) -> go.Figure:
+    """How far two labels of one object overlap."""
+    objects = require_objects(report, "The overlap of labels")
+    local = objects.localisation
+    n = sum(local.iou_histogram)
+    require(n, "no object was drawn by two annotators")
+    width = 1.0 / len(local.iou_histogram)
+    centres = [(k + 0.5) * width for k in range(len(local.iou_histogram))]
+    ends = [f"{k * width:.2f} – {(k + 1) * width:.2f}" for k in range(len(centres))]
+    bars = go.Bar(
+        x=centres,
+        y=local.iou_histogram,
+        width=width * 0.94,
+        marker={"color": BLUE, "line": {"width": 0}},
+        customdata=[[span, count / n] for span, count in zip(ends, local.iou_histogram, strict=True)],
+        hovertemplate=f"{local.measure} %{{customdata[0]}}<br>%{{y:,}} pairs of labels (%{{customdata[1]:.1%}})"
+        "<extra></extra>",
+    )
+    finding = f"{local.measure} of two labels of one object, {n:,} pairs"
+    if local.median_iou is not None:
+        finding = f"{local.measure} is {local.median_iou:.2f} or more for half of the {n:,} pairs of labels"
+    drawn = figure([bars], finding, above=20)
+    drawn.update_xaxes(title_text=f"{local.measure} of two labels of one object (1: identical)", range=[0, 1])
+    drawn.update_yaxes(title_text="pairs of labels", tickformat=",d", rangemode="tozero")
+    _mark(drawn, local.mean_iou, "mean")
+    return drawn
+
+
+def _mark(drawn: go.Figure, value: float | None, name: str) -> None:
+    """A vertical line at a value."""
+    if value is not None:
+        drawn.add_vline(x=value, line={"color": TEXT, "dash": "dot", "width": 1.5})
+        drawn.add_annotation(x=value, y=1, yref="paper", yanchor="bottom", text=f"{name} {value:.2f}", showarrow=False)
+
+
+def score_histogram(scores: np.ndarray) -> list[int]:
+    """How many scores are in every bin from 0 to 1; the last one includes 1."""
+    return [int(count) for count in np.histogram(scores, bins=_SCORE_BINS, range=(0.0, 1.0))[0]]

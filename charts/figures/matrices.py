@@ -1,0 +1,189 @@
+"""Matrices: pairs of annotators, and classes that are confused."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import plotly.graph_objects as go
+
+from ...agreement.errors import AgreementInputError
+from ..tables import documents, shown_number
+from .needs import require
+from .order import annotator_order
+from .theme import SCALE, figure, names_axis, safe
+
+if TYPE_CHECKING:
+    from ...agreement.report import AgreementReport
+
+#: what a cell of the matrix of pairs can hold, by family, and what it is called
+PAIR_VALUES: dict[str, dict[str, str]] = {
+    "objects": {
+        "alpha": "alpha",
+        "score": "score",
+        "kappa": "kappa of classes",
+        "f1": "F1",
+        "mean_iou": "mean IoU",
+    },
+    "ratings": {"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
+    "tags": {"score": "mean Jaccard index", "same_tags": "share of equal tags"},
+    "pixels": {"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
+}
+#: matrices with more cells a side show no numbers in them
+_READABLE = 15
+_CELL = 44
+
+
+def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
+    """How far every two annotators agree."""
+    values = PAIR_VALUES[report.family]
+    value = value or next(iter(values))
+    if value not in values:
+        raise AgreementInputError(f"`value` must be one of {', '.join(values)}, got {value!r}")
+    title = values[value]
+    if value == "mean_iou":
+        title = f"mean {report.localisation.measure}"  # type: ignore[attr-defined]
+    pairs: Sequence[Any] = getattr(report, "pairs", [])
+    found = {(pair.a, pair.b): pair for pair in pairs}
+    found |= {(pair.b, pair.a): pair for pair in pairs}
+    numbers = {members: _number(pair, value) for members, pair in found.items()}
+    require(any(number is not None for number in numbers.values()), f"no two annotators have a defined {title}")
+    names = annotator_order(report)
+    cells = [[numbers.get((a, b)) for b in names] for a in names]
+    what = documents(report)
+    hover = [[_hover(a, b, found.get((a, b)), title, numbers.get((a, b)), what) for b in names] for a in names]
+    text = [[_cell_text(found.get((a, b)), numbers.get((a, b))) for b in names] for a in names]
+    heatmap = go.Heatmap(
+        z=cells,
+        x=[safe(name) for name in names],
+        y=[safe(name) for name in names],
+        text=text,
+        customdata=hover,
+        hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
+        colorscale=SCALE,
+        zmin=min(0.0, *(number for number in numbers.values() if number is not None)),
+        zmax=1.0,
+        xgap=2,
+        ygap=2,
+        colorbar={"title": {"text": title}, "thickness": 12, "outlinewidth": 0},
+        showscale=len(names) > _READABLE,
+        **({"texttemplate": "%{text}"} if len(names) <= _READABLE else {}),
+    )
+    return _matrix(heatmap, names, _pairs_finding(numbers, title))
+
+
+def _number(pair: Any, value: str) -> float | None:
+    """A number of a pair; the unweighted one of kappas by weights."""
+    number = getattr(pair, value)
+    if isinstance(number, Mapping):
+        return number.get("identity")
+    return None if number is None else float(number)
+
+
+def _cell_text(pair: Any, number: float | None) -> str:
+    return "" if pair is None or number is None else f"{number:.2f}<br><sub>n = {pair.n_samples:,}</sub>"
+
+
+def _hover(a: str, b: str, pair: Any, title: str, number: float | None, what: str) -> str:
+    if pair is None:
+        return ""
+    return f"{safe(a)} – {safe(b)}<br>{title} {shown_number(number)}<br>{pair.n_samples:,} shared {what}"
+
+
+def _pairs_finding(numbers: Mapping[tuple[str, str], float | None], title: str) -> str:
+    defined = sorted((number, *sorted(pair)) for pair, number in numbers.items() if number is not None)
+    low, high = defined[0], defined[-1]
+    if low[1:] == high[1:]:
+        return f"{safe(low[1])} and {safe(low[2])}: {title} {low[0]:.2f}"
+    return (
+        f"{safe(low[1])} and {safe(low[2])} agree least ({title} {low[0]:.2f}), {safe(high[1])} and {safe(high[2])} "
+        f"most ({high[0]:.2f})"
+    )
+
+
+def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None, top: int = 20) -> go.Figure:
+    """Which classes are taken for each other, the largest confusions first."""
+    if top < 2:
+        raise AgreementInputError(f"`top` must be at least 2 classes, got {top}")
+    counts = _confusions(report, pair)
+    require(counts, "nobody confused two classes" if pair is None else "these two annotators confused no two classes")
+    names, finding = _most_confused(counts, top), _confusion_finding(counts, pair is None)
+    symmetric = pair is None
+    if symmetric:
+        counts = Counter({(a, b): counts[a, b] + counts[b, a] for a in names for b in names})
+    cells = [[(counts[a, b] or None) if a != b else None for b in names] for a in names]
+    rows, columns = ("one annotator", "the other") if pair is None else (safe(pair[0]), safe(pair[1]))
+    hover = [[f"{rows}: {safe(a)}<br>{columns}: {safe(b)}<br>{counts[a, b]:,} times" for b in names] for a in names]
+    heatmap = go.Heatmap(
+        z=cells,
+        x=[safe(name) for name in names],
+        y=[safe(name) for name in names],
+        customdata=hover,
+        hovertemplate="%{customdata}<extra></extra>",
+        hoverongaps=False,
+        colorscale=SCALE,
+        zmin=0,
+        xgap=2,
+        ygap=2,
+        colorbar={"title": {"text": "times"}, "thickness": 12, "outlinewidth": 0},
+        showscale=len(names) > _READABLE,
+        **({"texttemplate": "%{z}"} if len(names) <= _READABLE else {}),
+    )
+    drawn = _matrix(heatmap, names, finding)
+    if pair is not None:
+        drawn.update_layout(xaxis_title=f"as {columns} said", yaxis_title=f"as {rows} said")
+    return drawn
+
+
+def _confusions(report: AgreementReport, pair: tuple[str, str] | None) -> Counter[tuple[str, str]]:
+    """How often a class was given where somebody else gave another, in the order of the two annotators."""
+    given = getattr(report, "class_given_match", None)
+    pairs: Sequence[Any] = [entry for entry in getattr(report, "pairs", []) if hasattr(entry, "confusion")]
+    if given is None and report.family != "ratings":
+        raise AgreementInputError(f"A report on {report.family} has no confusion of classes to draw")
+    counts: Counter[tuple[str, str]] = Counter()
+    if pair is not None:
+        chosen = [entry for entry in pairs if {entry.a, entry.b} == set(pair)]
+        if not chosen:
+            known = ", ".join(f"{entry.a!r} and {entry.b!r}" for entry in pairs[:5])
+            raise AgreementInputError(f"`pair` must be two annotators with shared samples ({known}), got {pair!r}")
+        for entry in chosen[0].confusion:
+            said = (entry["a"], entry["b"]) if chosen[0].a == pair[0] else (entry["b"], entry["a"])
+            counts[said] += entry["n"]
+    elif given is not None:
+        for entry in given.confusion:
+            counts[entry["a"], entry["b"]] += entry["n"]
+    else:
+        for of_pair in pairs:
+            for entry in of_pair.confusion:
+                counts[tuple(sorted((entry["a"], entry["b"])))] += entry["n"]
+    return Counter({said: n for said, n in counts.items() if said[0] != said[1] and n})
+
+
+def _most_confused(counts: Mapping[tuple[str, str], int], top: int) -> list[str]:
+    """The classes of the largest confusions, in the order of these."""
+    together: Counter[tuple[str, str]] = Counter()
+    for (a, b), n in counts.items():
+        together[min(a, b), max(a, b)] += n
+    names: dict[str, None] = {}
+    for pair, _ in sorted(together.items(), key=lambda item: (-item[1], item[0])):
+        names |= dict.fromkeys(pair)
+    return list(names)[:top]
+
+
+def _confusion_finding(counts: Mapping[tuple[str, str], int], symmetric: bool) -> str:
+    together: Counter[tuple[str, str]] = Counter()
+    for (a, b), n in counts.items():
+        together[(min(a, b), max(a, b)) if symmetric else (a, b)] += n
+    (a, b), n = min(together.items(), key=lambda item: (-item[1], item[0]))
+    return f"{safe(a)} and {safe(b)} are confused most: {n:,} of the {sum(counts.values()):,} confusions listed"
+
+
+def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figure:
+    """A square matrix whose rows and columns are the same names."""
+    drawn = figure([heatmap], finding, height=110 + _CELL * max(3, len(names)))
+    drawn.update_xaxes(names_axis(names, showline=False, tickangle=-35 if len(names) > 4 else 0))
+    drawn.update_yaxes(names_axis(names, showline=False, autorange="reversed"))
+    return drawn

@@ -1,0 +1,95 @@
+"""How figures look: readable on white and on black, and by people who do not tell red from green."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Sequence
+
+import plotly.graph_objects as go
+
+#: about as far from white as from black
+TEXT = "#7d7d7d"
+GRID = "rgba(128, 128, 128, 0.25)"
+LINE = "rgba(128, 128, 128, 0.7)"
+#: colours that everybody tells apart (Okabe and Ito), those first that show on both backgrounds
+BLUE, ORANGE, GREEN, RED, PURPLE, SKY = "#2b83ba", "#e69f00", "#1a9e77", "#d55e00", "#b86fa0", "#56b4e9"
+#: from little to much; no end vanishes on either background
+SCALE = [[0.0, "#e4eef6"], [0.6, "#a6cbe3"], [0.75, "#3b86b8"], [1.0, "#0b3d66"]]
+FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+
+_NAME_LENGTH = 22
+_TITLE_WIDTH = 62
+_LINE_HEIGHT = 22
+_AXIS = {
+    "gridcolor": GRID,
+    "linecolor": LINE,
+    "zeroline": False,
+    "showline": True,
+    "ticks": "",
+    "automargin": True,
+    "title": {"standoff": 10},
+}
+
+TEMPLATE = go.layout.Template(
+    layout={
+        "paper_bgcolor": "rgba(0, 0, 0, 0)",
+        "plot_bgcolor": "rgba(0, 0, 0, 0)",
+        "font": {"color": TEXT, "family": FONT, "size": 13},
+        "title": {"x": 0, "xref": "paper", "xanchor": "left", "font": {"size": 16}, "y": 1, "yref": "container"},
+        "colorway": [BLUE, ORANGE, GREEN, RED, PURPLE, SKY],
+        "margin": {"l": 20, "r": 20, "b": 50},
+        "xaxis": _AXIS,
+        "yaxis": _AXIS,
+        "legend": {"orientation": "h", "x": 0, "y": 1.0, "yanchor": "bottom", "title": {"text": ""}},
+        "hoverlabel": {"font": {"family": FONT}, "align": "left"},
+        "bargap": 0.15,
+    }
+)
+
+
+def figure(
+    traces: Sequence[go.BaseTraceType], finding: str, *, height: int = 320, above: int = 0, **layout: object
+) -> go.Figure:
+    """A figure in the common style.
+
+    Args:
+        traces: what is drawn
+        finding: what the figure shows, its title; as it is written, names in it made safe
+        height: of all below the title, in pixels
+        above: pixels between the title and the axes, for a legend or marks
+        layout: more of Plotly's layout
+    """
+    lines = textwrap.wrap(finding, _TITLE_WIDTH, break_long_words=False)
+    top = 34 + _LINE_HEIGHT * len(lines) + above
+    drawn = go.Figure(list(traces))
+    drawn.update_layout(
+        template=TEMPLATE,
+        title={"text": "<br>".join(lines), "pad": {"t": 18}, "yanchor": "top"},
+        height=height + top,
+        margin={"t": top},
+        **layout,
+    )
+    return drawn
+
+
+def safe(text: object) -> str:
+    """A name that Plotly shows as it is, instead of taking it for markup."""
+    return html.escape(" ".join(str(text).splitlines()), quote=False)
+
+
+def names_axis(names: Sequence[str], **layout: object) -> dict[str, object]:
+    """An axis of names; long ones are cut in its labels, and whole where the pointer is."""
+    return {
+        "type": "category",
+        "tickmode": "array",
+        "tickvals": [safe(name) for name in names],
+        "ticktext": [safe(shortened(name)) for name in names],
+        "showgrid": False,
+        **layout,
+    }
+
+
+def shortened(name: str, length: int = _NAME_LENGTH) -> str:
+    """A name that fits beside an axis."""
+    return name if len(name) <= length else f"{name[: length - 1]}…"

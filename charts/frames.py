@@ -1,0 +1,253 @@
+"""The tables of a report as DataFrames."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from ..agreement.errors import AgreementInputError
+from ..agreement.report import Interval
+
+if TYPE_CHECKING:
+    from ..agreement.report import AgreementReport
+
+Row = dict[str, Any]
+Rows = Callable[[Any], list[Row]]
+
+#: ends of an interval that stand beside its number
+_ENDS = ("low", "high")
+_PLAIN = {"str", "int", "float", "bool", "None"}
+
+
+def table_names(report: AgreementReport) -> list[str]:
+    """The tables that a report of this family has, empty ones included."""
+    return list(_TABLES[report.family])
+
+
+def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
+    """A table of a report; undefined numbers are nan.
+
+    Raises:
+        AgreementInputError: if reports of this family have no such table
+    """
+    tables = _TABLES[report.family]
+    if table not in tables:
+        raise AgreementInputError(
+            f"`table` must be one that a report on {report.family} has ({', '.join(tables)}), got {table!r}"
+        )
+    rows = tables[table](report)
+    frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
+    for name in frame.columns:
+        if frame[name].isna().all():  # else a column of None alone has no type
+            frame[name] = np.full(len(frame), np.nan)
+    return frame
+
+
+def _plain_columns(report: AgreementReport, table: str) -> list[str]:
+    """The columns of a table without rows: entries that are neither dictionaries nor lists."""
+    part = report.parts.get(table)
+    fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
+    return [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN]
+
+
+def flat(entry: Any) -> Row:
+    """A part of a report as one row: numbers with the ends of their intervals, dictionaries by ``name.key``.
+
+    Lists are tables of their own, and left out.
+    """
+    row: Row = {}
+    intervals: Mapping[str, Interval] = getattr(entry, "intervals", {})
+    for field in dataclasses.fields(entry):
+        if field.name != "intervals":
+            _add(row, field.name, getattr(entry, field.name), intervals.get(field.name))
+    return row
+
+
+def _add(row: Row, name: str, value: Any, interval: Interval | None) -> None:
+    if dataclasses.is_dataclass(value):
+        for key, nested in flat(value).items():
+            row[f"{name}.{key}"] = nested
+    elif isinstance(value, Mapping):
+        for key, nested in value.items():
+            _add(row, f"{name}.{key}", nested, None)
+    elif not isinstance(value, list):
+        row[name] = value
+        if interval is not None:
+            row |= {f"{name}_{end}": getattr(interval, end) for end in _ENDS}
+
+
+def _bias_intervals(entry: Any) -> Row:
+    """The ends of the intervals of an annotator's bias, whose numbers stand in a dictionary."""
+    bias = getattr(entry, "bias", None)
+    intervals = bias.intervals if bias is not None else {}
+    return {f"bias.mean.{side}_{end}": getattr(found, end) for side, found in intervals.items() for end in _ENDS}
+
+
+def _entries(attribute: str) -> Rows:
+    """The rows of a list of parts."""
+    return lambda report: [flat(entry) for entry in getattr(report, attribute)]
+
+
+def _dictionaries(*path: str) -> Rows:
+    """The rows of a list of dictionaries."""
+
+    def rows(report: Any) -> list[Row]:
+        value = report
+        for name in path:
+            value = getattr(value, name)
+        return [dict(entry) for entry in value]
+
+    return rows
+
+
+def _summary(report: AgreementReport) -> list[Row]:
+    """The main numbers, one each row."""
+    shown: Row = {"n_samples": report.n_samples, "n_rated": report.n_rated, "n_units": report.n_units}
+    shown["n_objects"] = report.n_objects
+    for name in ("score", "alpha", "existence", "class_given_match", "localisation", "coefficients", "mean"):
+        part = getattr(report, name, None)
+        if dataclasses.is_dataclass(part):
+            _add(shown, name, part, None)
+    numbers = {name: value for name, value in shown.items() if not isinstance(value, str)}
+    rows = []
+    for name, value in numbers.items():
+        found = report.intervals.get(name)
+        rows.append({"number": name, "value": value, **{end: getattr(found, end, None) for end in _ENDS}})
+    return rows
+
+
+def _intervals(report: AgreementReport) -> list[Row]:
+    """Every interval of the report, with all that is known of it."""
+    rows = [_interval_row("", number, entry) for number, entry in report.intervals.items()]
+    for kind in ("pairs", "annotators", "classes"):
+        for entry in getattr(report, kind, []):
+            name = f"{entry.a} / {entry.b}" if kind == "pairs" else entry.name
+            found = dict(getattr(entry, "intervals", {}))
+            for part in ("bias", "consensus"):
+                nested = getattr(getattr(entry, part, None), "intervals", {})
+                found |= {f"{part}.{number}": interval for number, interval in nested.items()}
+            rows += [_interval_row(f"{kind}: {name}", number, interval) for number, interval in found.items()]
+    return rows
+
+
+def _interval_row(of: str, number: str, entry: Interval) -> Row:
+    return {"of": of, "number": number, **dataclasses.asdict(entry)}
+
+
+def _annotators(report: Any) -> list[Row]:
+    rows = []
+    for entry in report.annotators:
+        row = {**flat(entry), **_bias_intervals(entry)}
+        # classes may be a thousand: they are rows of a table of their own
+        rows.append({name: value for name, value in row.items() if not name.startswith("classes.")})
+    return rows
+
+
+def _annotator_classes(report: Any) -> list[Row]:
+    """How often everybody gave every class; of masks, the share of their pixels."""
+    value = "share" if report.family == "pixels" else "n"
+    return [
+        {"annotator": entry.name, "class": name, value: count}
+        for entry in report.annotators
+        for name, count in entry.classes.items()
+    ]
+
+
+def _pair_confusion(report: Any) -> list[Row]:
+    """The confusion matrices of all pairs; ``a`` is what the first annotator said."""
+    return [
+        {"annotator_a": pair.a, "annotator_b": pair.b, **entry} for pair in report.pairs for entry in pair.confusion
+    ]
+
+
+def _confused_classes(report: Any) -> list[Row]:
+    return [{"name": entry.name, **other} for entry in report.classes for other in entry.confused_with]
+
+
+def _attribute_conflicts(report: Any) -> list[Row]:
+    return [{"name": entry.name, **conflict} for entry in report.attributes for conflict in entry.conflicts]
+
+
+def _merges(report: Any) -> list[Row]:
+    return [
+        {**{f"class_{letter}": name for letter, name in zip("ab", entry.classes, strict=False)}, **flat(entry)}
+        for entry in report.merges
+    ]
+
+
+def _clusters(report: Any) -> list[Row]:
+    return [
+        {"join": join, "annotator": name, "similarity": entry.similarity}
+        for join, entry in enumerate(report.clusters, 1)
+        for name in entry.members
+    ]
+
+
+def _histograms(report: Any) -> list[Row]:
+    """Pairs of matched labels by similarity."""
+    local = report.localisation
+    return _bins({"n_iou": local.iou_histogram, "n_dice": local.dice_histogram})
+
+
+def _best_matches(report: Any) -> list[Row]:
+    """Best similarities of objects on the same image, and on another one, by which the data suggest a threshold."""
+    found = report.data_threshold
+    return _bins({"n_observed": found.observed, "n_expected": found.expected}) if found is not None else []
+
+
+def _bins(counts: Mapping[str, Sequence[int]]) -> list[Row]:
+    n = max(map(len, counts.values()))
+    return [
+        {"from": round(k / n, 6), "to": round((k + 1) / n, 6), **{name: of[k] for name, of in counts.items() if of}}
+        for k in range(n)
+    ]
+
+
+def _similar_names(report: Any) -> list[Row]:
+    return [{"group": k, "name": name} for k, group in enumerate(report.similar_names, 1) for name in group]
+
+
+def _coefficients(report: Any) -> list[Row]:
+    """Coefficients of ratings, one row for each kind of weights."""
+    return [
+        {"coefficient": name, "weights": weights, "value": value}
+        for name, values in report.coefficients.items()
+        for weights, value in values.items()
+    ]
+
+
+_OF_ALL: dict[str, Rows] = {
+    "summary": _summary,
+    "pairs": _entries("pairs"),
+    "annotators": _annotators,
+    "annotator_classes": _annotator_classes,
+    "worst_samples": _dictionaries("worst_samples"),
+    "intervals": _intervals,
+}
+_TABLES: dict[str, dict[str, Rows]] = {
+    "objects": {
+        **_OF_ALL,
+        "classes": _entries("classes"),
+        "confused_classes": _confused_classes,
+        "confusion": _dictionaries("class_given_match", "confusion"),
+        "pair_confusion": _pair_confusion,
+        "votes": _dictionaries("existence", "votes"),
+        "iou": _histograms,
+        "sizes": _entries("sizes"),
+        "attributes": _entries("attributes"),
+        "attribute_conflicts": _attribute_conflicts,
+        "merges": _merges,
+        "similar_names": _similar_names,
+        "clusters": _clusters,
+        "thresholds": _entries("thresholds"),
+        "best_matches": _best_matches,
+        "rules": _entries("rules"),
+    },
+    "ratings": {**_OF_ALL, "coefficients": _coefficients, "pair_confusion": _pair_confusion},
+    "tags": {**_OF_ALL, "tags": _entries("tags")},
+    "pixels": {**_OF_ALL, "classes": _entries("classes")},
+}
