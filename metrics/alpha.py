@@ -143,7 +143,7 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
     of_category = sums_by(inverse, count[rows], len(keys))
     in_group = keys // n_categories
     n = sums_by(in_group, of_category, n_groups)
-    return _alpha(observed, n, sums_by(in_group, of_category**2, n_groups))
+    return nominal_alpha_of_squares(observed, n, sums_by(in_group, of_category**2, n_groups))
 
 
 def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray) -> FloatArray:
@@ -170,11 +170,22 @@ def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray) -> FloatArra
         K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
     """
     ratings = np.asarray(counts, dtype=np.float64)
-    return _alpha(np.asarray(observed, dtype=np.float64), ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1))
+    return nominal_alpha_of_squares(
+        np.asarray(observed, dtype=np.float64), ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1)
+    )
 
 
-def _alpha(observed: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
-    """Alpha from the disagreement observed, the number of ratings and the sum of squares of those per category."""
+def nominal_alpha_of_squares(observed: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
+    """As :func:`nominal_alpha_of_sums`, where the counts of the categories are sparse; all of shape ``(...,)``.
+
+    Args:
+        observed: as there
+        n: number of ratings
+        squares: sum over the categories of the squared number of ratings
+
+    Undefined:
+        nan without two ratings of one unit, and where all ratings are of one category (no variation)
+    """
     expected = n * n - squares
     undefined = expected <= 0
     return np.where(undefined, np.nan, 1.0 - (n - 1) * observed / np.where(undefined, 1.0, expected))

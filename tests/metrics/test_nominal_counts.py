@@ -1,0 +1,147 @@
+"""Coefficients from counts: those of the tables, and published ones."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.testing import assert_allclose
+
+from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings
+
+from annotator_agreement.metrics import (
+    brennan_prediger,
+    cohen_kappa,
+    fleiss_kappa,
+    gwet_ac1,
+    krippendorff_alpha,
+    percent_agreement,
+)
+from annotator_agreement.metrics.nominal_counts import NominalCounts, nominal_coefficients_of_sums
+from annotator_agreement.metrics.pair_coefficients import coefficients_by_pair
+
+
+def counts_of(table: np.ndarray, n_categories: int = 10) -> NominalCounts:
+    """The ratings of a table of codes from 0 to 9."""
+    rows = [
+        (unit, int(code), int((row == code).sum()))
+        for unit, row in enumerate(table)
+        for code in np.unique(row[~np.isnan(row)])
+    ]
+    columns = np.array(rows, dtype=np.int64).reshape(-1, 3).T
+    return NominalCounts.of(*columns, max_ratings=table.shape[1], n_categories=n_categories)
+
+
+def rated_twice(table: np.ndarray) -> np.ndarray:
+    """The units with at least two ratings."""
+    return table[(~np.isnan(table)).sum(axis=1) >= 2]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_coefficients_of_counts_are_those_of_the_table(seed: int) -> None:
+    table = rated_twice(random_ratings(seed))
+    found = counts_of(table).coefficients()
+    expected = [metric(table) for metric in (percent_agreement, gwet_ac1, brennan_prediger, fleiss_kappa)]
+    assert_allclose(np.array(found), expected, rtol=0, atol=1e-12)
+    assert_allclose(counts_of(table).tally().alpha(), krippendorff_alpha(table), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("case", ["cont3x3abstractors", "fleiss_1971_6raters"])
+def test_coefficients_of_counts_are_the_published_ones(case: str) -> None:
+    published = PUBLISHED[case]
+    counts = counts_of(published_ratings(case))
+    found = counts.coefficients()
+    assert float(found.ac1) == pytest.approx(published["ac1"], abs=5e-7)
+    assert float(found.brennan_prediger) == pytest.approx(published["brennan_prediger"], abs=5e-7)
+    assert counts.tally().alpha() == pytest.approx(published["alpha"], abs=5e-7)
+    if "fleiss" in published:
+        assert float(found.fleiss_kappa) == pytest.approx(published["fleiss"], abs=5e-7)
+    else:
+        assert float(found.percent_agreement) == pytest.approx(published["percent"], abs=5e-7)
+
+
+def test_coefficients_of_a_pair_are_the_published_ones() -> None:
+    published = PUBLISHED["cont3x3abstractors"]
+    table = np.array(published["contingency"])
+    a, b = np.indices(table.shape).reshape(2, -1)
+    kappa, ac1 = coefficients_by_pair(np.zeros_like(a), a, b, table.ravel(), 1)
+    assert kappa[0] == pytest.approx(published["cohen"], abs=5e-7)
+    assert ac1[0] == pytest.approx(published["ac1"], abs=5e-7)
+
+
+def test_units_with_one_rating_are_left_out() -> None:
+    table = random_ratings(3, missing=0.6)
+    assert len(rated_twice(table)) < len(table)
+    one, other = counts_of(table), counts_of(rated_twice(table))
+    assert (one.counts == other.counts).all()
+    assert (one.differing == other.differing).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_counts_of_parts_add_up_to_the_last_bit(seed: int) -> None:
+    table = random_ratings(seed)
+    whole = counts_of(table)
+    total = counts_of(table[:3]) + counts_of(table[3:4]) + counts_of(table[4:])
+    assert (total.counts == whole.counts).all()
+    assert (total.differing == whole.differing).all()
+
+
+def test_more_categories_than_were_given_may_be_said() -> None:
+    table = rated_twice(random_ratings(1))
+    found = counts_of(table).coefficients(7)
+    every = [1, 2, 3, 4, 5, 6, 7]
+    assert found.ac1 == pytest.approx(gwet_ac1(table, categories=every), abs=1e-12)
+    assert found.brennan_prediger == pytest.approx(brennan_prediger(table, categories=every), abs=1e-12)
+    with pytest.raises(ValueError, match=r"`n_categories` must be at least the \d that occur, got 1"):
+        counts_of(table).coefficients(1)
+
+
+@pytest.mark.parametrize(
+    ("table", "expected"),
+    [
+        ([], (NAN, NAN, NAN, NAN)),
+        ([[1.0, NAN]], (NAN, NAN, NAN, NAN)),
+        ([[1.0, 1.0], [1.0, 1.0]], (1.0, NAN, NAN, NAN)),
+        ([[1.0, 2.0], [1.0, 2.0]], (0.0, -1.0, -1.0, -1.0)),
+        ([[1.0, 1.0], [2.0, 2.0]], (1.0, 1.0, 1.0, 1.0)),
+    ],
+)
+def test_coefficients_are_undefined_where_they_should_be(table: list, expected: tuple) -> None:
+    found = counts_of(np.array(table, dtype=float).reshape(-1, 2)).coefficients()
+    assert_allclose(np.array(found), expected, rtol=0, atol=1e-12)
+
+
+def test_one_category_of_two_that_could_be_given_is_perfect_agreement_beyond_chance() -> None:
+    found = counts_of(np.ones((4, 3)), n_categories=2).coefficients(2)
+    assert (float(found.ac1), float(found.brennan_prediger)) == (1.0, 1.0)
+    assert np.isnan(found.fleiss_kappa)
+
+
+def test_many_sets_of_units_at_once_are_those_one_by_one() -> None:
+    shares, differing = np.random.default_rng(0).random((4, 3, 5)), np.random.default_rng(1).random((4, 3))
+    shares[2, 1] = 0.0
+    every = nominal_coefficients_of_sums(differing, shares, 5)
+    for place in np.ndindex(4, 3):
+        one = nominal_coefficients_of_sums(differing[place], shares[place], 5)
+        assert_allclose([value[place] for value in every], one, rtol=0, atol=1e-15)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_coefficients_of_pairs_are_those_of_their_tables(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    tables = [rng.integers(0, 4, (int(rng.integers(0, 9)), 2)) for _ in range(5)]
+    tables.append(np.full((3, 2), 2))
+    pair = np.repeat(np.arange(len(tables)), [len(table) for table in tables])
+    a, b = np.concatenate(tables).T
+    kappa, ac1 = coefficients_by_pair(pair, a, b, np.ones(len(pair), np.int64), len(tables) + 1)
+    for k, table in enumerate(tables):
+        floats = table.astype(float)
+        assert kappa[k] == pytest.approx(cohen_kappa(*floats.T), abs=1e-12, nan_ok=True)
+        assert ac1[k] == pytest.approx(gwet_ac1(floats), abs=1e-12, nan_ok=True)
+    assert np.isnan([kappa[-1], ac1[-1]]).all()
+
+
+def test_pairs_of_categories_may_be_counted_in_parts() -> None:
+    a, b, n = np.array([0, 0, 1, 1, 0]), np.array([0, 1, 1, 0, 0]), np.array([3, 2, 4, 1, 2])
+    in_parts = coefficients_by_pair(np.zeros(5, np.int64), a, b, n, 1)
+    table = np.repeat(np.column_stack([a, b]), n, axis=0).astype(float)
+    assert_allclose(np.ravel(in_parts), [cohen_kappa(*table.T), gwet_ac1(table)], rtol=0, atol=1e-12)
