@@ -42,6 +42,7 @@ from .regions import Regions
 from .resampling import Resampling, bootstrap, paired_difference, resampled_sums, sums_of_clusters
 from .sets import TagSets, mean_jaccard, set_alpha, tag_alpha
 from .sweep import THRESHOLDS, Sweep, sweep_thresholds
+from .threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
 from .votes import Votes, unit_votes
 
 __all__ = [
@@ -67,8 +68,10 @@ __all__ = [
     "Resampling",
     "Sweep",
     "TagSets",
+    "ThresholdFromData",
     "Votes",
     "alpha_by_group",
+    "best_similarities",
     "bootstrap",
     "boundary_agreement",
     "boundary_iou",
@@ -117,10 +120,12 @@ __all__ = [
     "scott_pi",
     "segmentation_quality",
     "set_alpha",
+    "similarities_between_samples",
     "sums_of_clusters",
     "surface_dice",
     "sweep_thresholds",
     "tag_alpha",
+    "threshold_from_data",
     "unit_votes",
     "visibility_agreement",
     "weighted_alpha",

@@ -19,7 +19,12 @@ from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.objects.rules import rules_of
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics import (
+    Objects,
+    best_similarities,
+    similarities_between_samples,
+    threshold_from_data,
+)
 from annotator_agreement.metrics.geometry import Boxes
 
 # ROOT.parent / "shared" / "data"
@@ -120,3 +125,18 @@ def test_published_alphas_are_among_those_under_other_rules(lvis: tuple, run: di
         assert found[0].mean == pytest.approx(mean, rel=0, abs=5e-7)
     digits = 6 if mean is not None else 4
     assert found[0].pooled == pytest.approx(pooled, rel=0, abs=0.5 * 10**-digits)
+
+
+def test_the_threshold_from_the_data_is_that_of_kalos(lvis: tuple) -> None:
+    # kalos 0.8.0, 60 seeds of its draws of other images: threshold 0.3076, standard deviation 0.0220; separation
+    # 0.8166, 0.0032; the mean of the observed distances does not depend on the draws
+    _, _, batch = lvis
+    overlaps = batch.geometry.overlaps(batch.objects)
+    observed = best_similarities(batch.objects, overlaps, batch.assigned)
+    assert (len(observed), 1.0 - observed.mean()) == (3521, pytest.approx(0.26230440, rel=0, abs=1e-8))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        expected = similarities_between_samples(batch.objects, batch.geometry, batch.assigned, rng=rng)
+        found = threshold_from_data(observed, expected, len(batch.objects))
+        assert found.threshold == pytest.approx(0.3076, rel=0, abs=0.022)
+        assert found.ks == pytest.approx(0.8166, rel=0, abs=0.0032)

@@ -40,7 +40,9 @@ NOT_METRICS = {
     "Sweep": "result of sweep_thresholds",
     "THRESHOLDS": "numbers, tested with sweep",
     "TagSets": "columns, tested with sets",
+    "ThresholdFromData": "result of threshold_from_data",
     "Votes": "values of unit_votes",
+    "best_similarities": "values of every object, tested with threshold",
     "bootstrap": "intervals of any statistic, tested with resampling",
     "boundary_agreement": "three metrics of every class, tested with boundaries",
     "box_overlaps": "finds pairs, tested with objects",
@@ -62,8 +64,10 @@ NOT_METRICS = {
     "polygon_intersection": "an area, tested with polygons",
     "polygons_from_rings": "columns, tested with polygons",
     "resampled_sums": "sums, tested with resampling",
+    "similarities_between_samples": "values of every object, tested with threshold",
     "sums_of_clusters": "sums, tested with resampling",
     "sweep_thresholds": "a method at many thresholds, tested with sweep",
+    "threshold_from_data": "a threshold, tested with threshold",
     "unit_votes": "four values of every unit, tested with votes",
 }
 
