@@ -1,0 +1,192 @@
+"""Data on which most numbers are undefined (FIELD 3.2): a report that says so, never a crash, never nan."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+import pytest
+
+from tests.agreement.agreement_oracle import Label, Sample, batch_of
+
+from annotator_agreement.agreement.config import CHOICES, make_config
+from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.charts.markdown import report_markdown
+
+N_LVIS_CLASSES = 1_203
+
+
+def box(category: int, place: int = 0) -> Label:
+    """A label in one of a hundred places that do not overlap."""
+    x, y = 0.1 * (place % 10), 0.1 * (place // 10)
+    return (category, x + 0.01, y + 0.02, x + 0.08, y + 0.07)
+
+
+def report_on(samples: Sequence[Sample], n_annotators: int = 2, n_classes: int = 2, **options: Any) -> ObjectReport:
+    """The report, which was printed and survived JSON."""
+    names = [f"annotator {k}" for k in range(n_annotators)]
+    config = make_config(names, **options)
+    records = record(compute_agreement_of(batch_of(samples, n_annotators), config), config)
+    classes = ["(missing)", *(f"class {k}" for k in range(1, n_classes + 1))]
+    report = build_object_report(records, ReportContext(config, names, classes, ["Detections"], RunFacts()))
+    values = report.to_dict()
+    assert_no_nan(values)
+    assert ObjectReport.from_dict(json.loads(json.dumps(values, allow_nan=False))) == report
+    for full in (False, True):
+        text = io.StringIO()
+        report.print_report(full=full, file=text)
+        assert not printed_nan(text.getvalue())
+    assert not printed_nan(report_markdown(report))
+    return report
+
+
+def printed_nan(text: str) -> list[str]:
+    """The words of a text that are no number."""
+    return [word for word in text.split() if word.strip("()[],;:%|") in ("nan", "-nan", "None", "inf", "-inf")]
+
+
+def assert_no_nan(values: Any) -> None:
+    """Undefined is None in reports."""
+    if isinstance(values, dict):
+        for entry in values.values():
+            assert_no_nan(entry)
+    elif isinstance(values, list | tuple):
+        for entry in values:
+            assert_no_nan(entry)
+    else:
+        assert not isinstance(values, float) or math.isfinite(values)
+
+
+SAMPLES: dict[str, tuple[int, list[Sample]]] = {
+    "no samples": (2, []),
+    "nobody assigned": (3, [{}, {}]),
+    "one annotator on every sample": (3, [{k % 3: [box(1), box(2, 1)]} for k in range(5)]),
+    "all images empty": (3, [{0: [], 1: [], 2: []} for _ in range(4)]),
+    "one class, agreed": (2, [{0: [box(1)], 1: [box(1)]} for _ in range(3)]),
+    "two classes, agreed": (2, [{0: [box(1), box(2, 1)], 1: [box(1), box(2, 1)]} for _ in range(3)]),
+    "one sample": (2, [{0: [box(1), box(2, 1)], 1: [box(2), box(2, 1)]}]),
+    "one object": (2, [{0: [box(1)], 1: []}]),
+    "only lone objects": (2, [{0: [box(1)], 1: [box(1, 1)]} for _ in range(3)]),
+    "one of the annotators is never assigned": (3, [{0: [box(1)], 1: [box(2)]} for _ in range(3)]),
+    "one of the annotators never draws": (3, [{0: [box(1)], 1: [box(1)], 2: []} for _ in range(3)]),
+    "pairs that share no sample": (4, [{0: [box(1)], 1: [box(1)]}, {2: [box(1)], 3: [box(1)]}]),
+}
+MATCHINGS = list(itertools.product(CHOICES["method"], CHOICES["classes"]))
+RULES = list(itertools.product(CHOICES["missing"], CHOICES["undefined"], CHOICES["empty"]))
+
+
+@pytest.mark.parametrize("case", SAMPLES)
+def test_there_is_a_report_whatever_the_rules(case: str) -> None:
+    n_annotators, samples = SAMPLES[case]
+    for method, classes in MATCHINGS:
+        report_on(samples, n_annotators, method=method, classes=classes)
+    for missing, undefined, empty in RULES:
+        report = report_on(samples, n_annotators, missing=missing, undefined=undefined, empty=empty)
+        assert report.n_samples == len(samples)
+
+
+def test_one_class_without_variation_has_no_alpha_and_says_why() -> None:
+    report = report_on(SAMPLES["one class, agreed"][1])
+    assert (report.alpha.pooled, report.alpha.mean, report.alpha.n_defined) == (None, None, 0)
+    assert {name: n for name, n in report.alpha.undefined.items() if n} == {"single_category": 3}
+    assert (report.score.mean, report.alpha.percent_agreement, report.existence.f1) == (1.0, 1.0, 1.0)
+    one = report_on(SAMPLES["one class, agreed"][1], undefined="one")
+    assert (one.alpha.pooled, one.alpha.mean, one.alpha.n_defined) == (1.0, 1.0, 3)
+
+
+def test_one_miss_in_ten_objects_of_one_class_has_the_alpha_zero() -> None:
+    """FIELD 3.2, trap 2, measured with other programs."""
+    report = report_on([{0: [box(1, k) for k in range(10)], 1: [box(1, k) for k in range(9)]}])
+    assert report.alpha.pooled == pytest.approx(0.0, abs=1e-12)
+    assert report.existence.f1 == pytest.approx(18 / 19, rel=1e-12)
+
+
+def test_samples_of_one_annotator_are_not_rated() -> None:
+    for case, n_samples in (("one annotator on every sample", 5), ("nobody assigned", 2), ("no samples", 0)):
+        report = report_on(SAMPLES[case][1], SAMPLES[case][0])
+        assert (report.n_rated, report.n_units, report.n_objects) == (0, 0, 0)
+        assert (report.score.mean, report.alpha.pooled, report.alpha.mean, report.existence.f1) == (None,) * 4
+        assert {name: n for name, n in report.alpha.undefined.items() if n} == (
+            {"one_annotator": n_samples} if n_samples else {}
+        )
+        assert report.pairs == []
+
+
+def test_images_that_all_left_empty_are_skipped_or_agree() -> None:
+    """FIELD 3.2, trap 5: with ``agree`` they are units that everybody missed, which have no variation either."""
+    n_annotators, samples = SAMPLES["all images empty"]
+    skipped = report_on(samples, n_annotators)
+    assert (skipped.score.mean, skipped.alpha.mean, skipped.alpha.pooled, skipped.n_empty) == (None, None, None, 4)
+    assert skipped.alpha.undefined["no_objects"] == 4
+    agreed = report_on(samples, n_annotators, empty="agree")
+    assert (agreed.score.mean, agreed.alpha.mean, agreed.alpha.pooled) == (1.0, 1.0, None)
+    assert report_on(samples, n_annotators, empty="agree", undefined="one").alpha.pooled == 1.0
+
+
+def test_perfect_agreement_is_one_everywhere() -> None:
+    report = report_on(SAMPLES["two classes, agreed"][1])
+    assert (report.alpha.pooled, report.alpha.mean, report.score.mean, report.existence.f1) == (1.0, 1.0, 1.0, 1.0)
+    assert (report.class_given_match.alpha, report.localisation.mean_iou) == (1.0, 1.0)
+
+
+def test_one_object_of_one_annotator_is_all_disagreement() -> None:
+    """Golden case ``1u_class_empty`` of the source documents: alpha 0."""
+    report = report_on(SAMPLES["one object"][1])
+    assert (report.alpha.pooled, report.score.mean, report.existence.f1) == (0.0, 0.0, 0.0)
+    assert (report.class_given_match.alpha, report.localisation.mean_iou) == (None, None)
+
+
+def test_misses_that_are_left_out_leave_nothing_to_compare() -> None:
+    report = report_on(SAMPLES["only lone objects"][1], missing="ignore")
+    assert (report.alpha.pooled, report.alpha.mean) == (None, None)
+    assert report.alpha.undefined["no_pairable_values"] == 3
+
+
+def test_pairs_that_share_no_sample_are_not_listed() -> None:
+    n_annotators, samples = SAMPLES["pairs that share no sample"]
+    pairs = report_on(samples, n_annotators).pairs
+    assert [(pair.a, pair.b) for pair in pairs] == [("annotator 0", "annotator 1"), ("annotator 2", "annotator 3")]
+
+
+def _alpha(counts: Sequence[int], conflicts: Fraction) -> float:
+    """1 - D_o / D_e from counts of categories and the sum over units of differing ordered pairs / (ratings - 1)."""
+    n = sum(counts)
+    return float(1 - (n - 1) * conflicts / (n * n - sum(count * count for count in counts)))
+
+
+def test_the_classes_of_lvis_are_not_too_many() -> None:
+    """1,203 objects of as many classes; in the last three one annotator says class 1."""
+    n, wrong = N_LVIS_CLASSES, 3
+    samples: list[Sample] = []
+    for start in range(0, n, 100):
+        categories = range(start + 1, min(start + 100, n) + 1)
+        right = [box(category, place) for place, category in enumerate(categories)]
+        samples.append({0: right, 1: [(1, *b[1:]) if b[0] > n - wrong else b for b in right]})
+    report = report_on(samples, n_classes=n)
+    counts = [2 + wrong, *[2] * (n - wrong - 1), *[1] * wrong]
+    assert report.alpha.pooled == pytest.approx(_alpha(counts, Fraction(2 * wrong)), rel=1e-12)
+    assert report.n_units == n
+    lines = io.StringIO()
+    report.print_report(file=lines)
+    assert len(lines.getvalue().splitlines()) < 100
+
+
+def test_sixty_annotators_are_not_too_many() -> None:
+    """Two objects; the last annotator calls the second one otherwise, and the first annotator misses the first."""
+    n = 60
+    sample: Sample = {k: [box(1), box(2, 1)] for k in range(n)}
+    sample[0], sample[n - 1] = [box(2, 1)], [box(1), box(1, 1)]
+    report = report_on([sample], n)
+    differing = Fraction(2 * (n - 1), n - 1)  # ordered pairs of the one with the others
+    assert report.alpha.pooled == pytest.approx(_alpha([1, n, n - 1], 2 * differing), rel=1e-12)
+    assert len(report.pairs) == n * (n - 1) // 2
+    assert report.annotators[0].n_missed == 1
