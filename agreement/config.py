@@ -76,6 +76,8 @@ class AgreementConfig:
         boundary_width: width in pixels of the bands that boundary IoU compares; None is 2 % of the image diagonal
         disagreement_map: whether a heatmap of disagreement is written on every sample
         map_folder: folder for the heatmaps' files; None writes them into the database
+        resamples: resamples of the samples for confidence intervals; 0 for none
+        seed: of the random numbers of these
     """
 
     fields: tuple[str, ...]
@@ -109,6 +111,8 @@ class AgreementConfig:
     boundary_width: float | None = None
     disagreement_map: bool = False
     map_folder: str | None = None
+    resamples: int = 1000
+    seed: int = 51
 
     @property
     def attribute_mode(self) -> bool:

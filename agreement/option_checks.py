@@ -36,6 +36,17 @@ def _at_least_0(option: str, value: Any) -> float:
     return float(value)
 
 
+def _whole_up_to(limit: int) -> Callable[[str, Any], int]:
+    """The check of whole numbers from 0 to a limit; floats are accepted, since forms give them."""
+
+    def check(option: str, value: Any) -> int:
+        if not _is_number(value) or value != int(value) or not 0 <= value <= limit:
+            raise AgreementInputError(f"`{option}` must be a whole number from 0 to {limit:,}, got {value!r}")
+        return int(value)
+
+    return check
+
+
 def _positive_or_none(option: str, value: Any) -> float | None:
     if value is None:
         return None
@@ -172,4 +183,6 @@ OPTION_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "boundary_width": _positive_or_none,
     "disagreement_map": _true_or_false,
     "map_folder": _folder_or_none,
+    "resamples": _whole_up_to(100_000),
+    "seed": _whole_up_to(2**53),
 }

@@ -149,7 +149,7 @@ def register(
         options=config.to_dict(),
         results_id=results_id,
         versions=versions(),
-        seed=None,
+        seed=config.seed,
     )
     samples.register_run(config.run_key, run)
 

@@ -366,6 +366,8 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
         {"error": "stop with a message", "skip": "are left out and counted"},
         _any,
     ),
+    Number("resamples", "Resamples", "Of the samples, for confidence intervals; 0: no intervals", 1000, _any),
+    Number("seed", "Seed", "Of the random numbers of the intervals", 51, _any),
 )
 
 

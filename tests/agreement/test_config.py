@@ -97,6 +97,10 @@ OPTION_ERRORS = [
     ({"ignore_values": [255, "x"]}, "`ignore_values` must be mask values"),
     ({"boundaries": 1}, "`boundaries` must be True or False, got 1"),
     ({"map_folder": ""}, "`map_folder` must be a folder, or None"),
+    ({"resamples": -1}, "`resamples` must be a whole number from 0 to 100,000, got -1"),
+    ({"resamples": 200_000}, "`resamples` must be a whole number from 0 to 100,000, got 200000"),
+    ({"resamples": True}, "`resamples` must be a whole number from 0 to 100,000, got True"),
+    ({"seed": 0.5}, "`seed` must be a whole number from 0 to 9,007,199,254,740,992, got 0.5"),
 ]
 
 
@@ -122,6 +126,8 @@ def test_options_are_kept_in_one_form() -> None:
     assert config.categories == ("1", "2", "b")
     assert (config.ignore_values, config.background, config.sigmas) == ((3, 255), 1, (1.0, 2.0))
     assert make_config(TWO, map_folder="/tmp/maps").disagreement_map
+    config = make_config(TWO, resamples=500.0, seed=7.0)
+    assert (repr(config.resamples), repr(config.seed)) == ("500", "7")
     assert make_config(TWO, attributes="occluded").attributes == ("occluded",)
     assert make_config(TWO, aliases={"car": "car", "Car ": "car"}).aliases == {"Car ": "car"}
 
@@ -176,6 +182,8 @@ def test_defaults_are_the_documented_ones() -> None:
         "boundary_width": None,
         "disagreement_map": False,
         "map_folder": None,
+        "resamples": 1000,
+        "seed": 51,
     }
     assert not config.attribute_mode
 
