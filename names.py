@@ -15,6 +15,7 @@ COMPUTE_AGREEMENT = "compute_agreement"
 SHOW_AGREEMENT = "show_agreement"
 DELETE_AGREEMENT = "delete_agreement"
 RENAME_AGREEMENT = "rename_agreement"
+EXPORT_AGREEMENT = "export_agreement"
 
 #: fields of the samples of a video stand below this in FiftyOne
 FRAMES_PREFIX = "frames."
@@ -54,7 +55,10 @@ OBJECT_FIELDS = FieldSet(
         "_n_disputed": FieldSpec("int", "Number of physical objects on which the annotators do not fully agree"),
     },
     label={
-        "": FieldSpec("str", "Verdict of the label: agreed, class_conflict, missed, lone or crowd"),
+        "": FieldSpec(
+            "str",
+            "Verdict of the label: agreed, class_conflict, attribute_conflict, missed, lone, split, duplicate or crowd",
+        ),
         "_id": FieldSpec("str", "Match id: labels with the same id in one sample are the same physical object"),
         "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the label with the other labels of its object"),
         "_votes": FieldSpec("int", "Number of annotators who drew the object"),

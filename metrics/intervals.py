@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import BoolArray, FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray, sums_by
 from .objects import Objects, Overlaps, find_overlaps
 from .overlaps import iou_from_areas
 
@@ -146,9 +146,22 @@ class Intervals:
         """
         if len(objects) != len(self):
             raise ValueError(f"`objects` must have the length {len(self)}, got {len(objects)}")
-        start, end = check_intervals(self.first, self.last)
+        return find_overlaps(objects, self.area, self.intersection_of)
 
-        def shared_frames(i: IntArray, j: IntArray) -> FloatArray:
-            return _shared(start[i], end[i], start[j], end[j])
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Frames shared by the intervals of two index columns."""
+        return _shared(self.first[i], self.last[i], self.first[j], self.last[j])
 
-        return find_overlaps(objects, _length(start, end), shared_frames)
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Frames that the intervals of every group cover together."""
+        if not len(rows):
+            return np.zeros(n_groups)
+        order = np.lexsort((self.first[rows], group))
+        group, first, last = group[order], self.first[rows][order], self.last[rows][order]
+        frames, rank = np.unique(last, return_inverse=True)
+        # the greatest last frame of the group so far, which belongs to the rows above
+        covered = frames[np.maximum.accumulate(group * len(frames) + rank.reshape(-1)) % len(frames)]
+        same_group = group[1:] == group[:-1]
+        start = np.r_[first[:1], np.where(same_group & (covered[:-1] >= first[1:]), covered[:-1] + 1, first[1:])]
+        new = np.r_[True, ~same_group | (last[1:] > covered[:-1])]
+        return sums_by(group[new], _length(start[new], last[new]), n_groups)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
-from .objects import Objects, Overlaps, find_overlaps
+from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
 from .overlaps import dice_from_iou
 
 #: the published σ of COCO's 17 points: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles
@@ -316,13 +316,24 @@ class Keypoints:
         """
         if len(objects) != len(self):
             raise ValueError(f"`objects` must have the length {len(self)}, got {len(objects)}")
+        return find_overlaps(objects, np.ones(len(self)), self._intersection_of())
+
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """What the objects of two index columns share, each of them of area 1."""
+        return self._intersection_of()(i, j)
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """nan: points cover no area."""
+        return np.full(n_groups, np.nan)
+
+    def _intersection_of(self) -> IntersectionOf:
         points = check_points(self.points_xy)
         area = _area(points)
         n_points = points.shape[1]
         sigmas = _check_sigmas(self.sigmas, n_points)
         step = max(1, _MAX_POINTS_AT_ONCE // max(n_points, 1))
 
-        def shared_area(i: IntArray, j: IntArray) -> FloatArray:
+        def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
             similarity = np.empty(len(i))
             for start in range(0, len(i), step):
                 a, b = i[start : start + step], j[start : start + step]
@@ -331,4 +342,4 @@ class Keypoints:
                 )
             return np.where(similarity >= _LEAST_SIMILARITY, dice_from_iou(similarity), 0.0)
 
-        return find_overlaps(objects, np.ones(len(self)), shared_area)
+        return intersection_of

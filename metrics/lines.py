@@ -61,6 +61,14 @@ class Lines:
             self.tolerance_px,
         )
 
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Lengths shared by the lines of two index columns."""
+        return line_overlap(self.geometry[i], self.geometry[j], self.tolerance_px)
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """nan: lines cover no area."""
+        return np.full(n_groups, np.nan)
+
     def overlaps(self, objects: Objects) -> Overlaps:
         """The pairs of lines of different annotators on the same sample that partly run at the same place."""
         return find_overlaps(objects, self.length, _overlap_of(self.geometry, self.length, self.tolerance_px))

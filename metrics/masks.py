@@ -81,6 +81,22 @@ class MaskCrops:
         start, height, width = int(self.start[row]), int(self.height[row]), int(self.width[row])
         return self.pixels[start : start + height * width].reshape(height, width)
 
+    def unions(self, rows: IntArray, group: IntArray, n_groups: int) -> MaskCrops:
+        """The pixels that the masks of every group, an ascending column ``(M,)``, cover together."""
+        end = np.searchsorted(group, np.arange(n_groups + 1))
+        return MaskCrops.from_crops([self._union(rows[end[k] : end[k + 1]].tolist()) for k in range(n_groups)])
+
+    def _union(self, rows: list[int]) -> tuple[BoolArray, int, int]:
+        if not rows:
+            return np.zeros((0, 0), np.bool_), 0, 0
+        left, top = int(self.left[rows].min()), int(self.top[rows].min())
+        right, bottom = (self.left + self.width)[rows].max(), (self.top + self.height)[rows].max()
+        covered = np.zeros((int(bottom) - top, int(right) - left), np.bool_)
+        for row in rows:
+            crop, x, y = self.crop(row), int(self.left[row]) - left, int(self.top[row]) - top
+            covered[y : y + crop.shape[0], x : x + crop.shape[1]] |= crop
+        return covered, left, top
+
     def take(self, rows: IntArray | BoolArray) -> MaskCrops:
         """Some of the masks; the pixels of all are kept."""
         start, left, top, width, height = (

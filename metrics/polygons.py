@@ -12,7 +12,7 @@ from .arrays import BoolArray, FloatArray, IntArray
 from .boxes import check_boxes
 from .edges import polygon_edges, shared_areas
 from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
-from .overlay import intersection_measure, overlay
+from .overlay import Overlay, intersection_measure, overlay
 from .vertices import GeometryArray, check_vertices, differs_from_previous, distinct_geometries
 
 #: beyond this many pairs of edges GEOS is as fast, and needs less memory if very many of them have abscissas in common
@@ -70,6 +70,14 @@ class Polygons:
         """The overlapping pairs of polygons of different annotators on the same sample."""
         return find_overlaps(objects, self.area, _intersection_of(self))
 
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Areas shared by the polygons of two index columns."""
+        return polygon_intersection(self.geometry[i], self.geometry[j])
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Area that the polygons of every group cover together."""
+        return union_area(self.geometry[rows], group, n_groups)
+
 
 def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, n_shapes: int) -> Polygons:
     """Polygons from the rings that they were drawn with.
@@ -101,18 +109,49 @@ def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, 
     repaired = np.bincount(shapes[~intact], minlength=n_shapes) > 0
     kept = ~shapely.is_empty(geometry)
     shapes, geometry = shapes[kept], geometry[kept]
-    result = np.full(n_shapes, shapely.Polygon(), dtype=np.object_)
-    while len(shapes):  # neighbouring rings of one shape, two by two
-        place = np.arange(len(shapes)) - np.searchsorted(shapes, shapes)
+    return Polygons.from_geometry(_merged(shapely.symmetric_difference, geometry, shapes, n_shapes), repaired)
+
+
+def _merged(operation: Overlay, geometry: GeometryArray, group: IntArray, n_groups: int) -> GeometryArray:
+    """The polygons of every group, an ascending column, merged to one; empty for a group without any."""
+    merged = np.full(n_groups, shapely.Polygon(), dtype=np.object_)
+    geometry = geometry.copy()
+    while len(group):  # neighbours of one group, two by two
+        place = np.arange(len(group)) - np.searchsorted(group, group)
         first = place % 2 == 0
         second = np.flatnonzero(~first)
         if not len(second):
             break
-        merged = overlay(shapely.symmetric_difference, geometry[second - 1], geometry[second])
-        geometry[second - 1] = _areas_of(merged)
-        shapes, geometry = shapes[first], geometry[first]
-    result[shapes] = geometry
-    return Polygons.from_geometry(result, repaired)
+        geometry[second - 1] = _areas_of(overlay(operation, geometry[second - 1], geometry[second]))
+        group, geometry = group[first], geometry[first]
+    merged[group] = geometry
+    return merged
+
+
+def polygon_unions(geometry: GeometryArray, group: IntArray, n_groups: int) -> GeometryArray:
+    """What the polygons of every group cover together, shape ``(G,)``; empty for a group without any.
+
+    Args:
+        geometry: shape ``(M,)``, valid shapely Polygons and MultiPolygons
+        group: shape ``(M,)``, ascending, group of each of them
+        n_groups: number ``G`` of groups
+    """
+    return _merged(shapely.union, geometry, group, n_groups)
+
+
+def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Area that the polygons of every group cover together, shape ``(G,)``; arguments as :func:`polygon_unions`.
+
+    Undefined:
+        never; 0 for a group without polygons
+
+    Example:
+        >>> boxes = boxes_as_polygons(np.array([[0, 0, 2, 2.], [1, 0, 3, 2.], [5, 0, 6, 1.]]))
+        >>> union_area(boxes, np.array([0, 0, 1]), 2)
+        array([6., 1.])
+    """
+    area: FloatArray = shapely.area(polygon_unions(geometry, group, n_groups))
+    return area
 
 
 def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tuple[GeometryArray, BoolArray]:

@@ -14,7 +14,7 @@ from .geometry import Boxes
 from .lines import Lines, line_overlap
 from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
 from .objects import Objects, Overlaps, box_overlaps, find_overlaps
-from .polygons import Polygons, boxes_as_polygons, polygon_intersection
+from .polygons import Polygons, boxes_as_polygons, polygon_intersection, polygon_unions
 
 BOX, POLYGON, MASK, LINE = range(4)
 
@@ -129,6 +129,26 @@ class Regions:
             if of_kinds.any():
                 shared[near[of_kinds]] = compare(self, a[of_kinds], b[of_kinds])
         return shared
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Area that the regions of every group cover together; nan where one is a line."""
+        kind = self.kind[rows]
+        if (kind == BOX).all():
+            return Boxes(self.bounds).union_area(rows, group, n_groups)
+        drawn = (kind == BOX) | (kind == POLYGON)
+        geometry = np.full(int(drawn.sum()), shapely.Polygon(), dtype=np.object_)
+        boxes = kind[drawn] == BOX
+        geometry[boxes] = boxes_as_polygons(self.bounds[rows[kind == BOX]])
+        geometry[~boxes] = self.polygons.geometry[self.row[rows[kind == POLYGON]]]
+        polygons = polygon_unions(geometry, group[drawn], n_groups)
+        painted = kind == MASK
+        of_masks, number = np.unique(group[painted], return_inverse=True)
+        masks = self.masks.unions(self.row[rows[painted]], number.reshape(-1), len(of_masks))
+        area: FloatArray = shapely.area(polygons)
+        shared = mask_polygon_intersection(masks, np.arange(len(of_masks)), polygons[of_masks])
+        area[of_masks] += masks.area - shared
+        area[group[kind == LINE]] = np.nan
+        return area
 
     def _boxes_as_polygons(self, rows: IntArray) -> shapely.Geometry:
         distinct, inverse = np.unique(rows, return_inverse=True)

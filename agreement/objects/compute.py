@@ -16,7 +16,7 @@ from ...metrics.partition import TIE
 from ..classes import MISSING
 from ..config import AgreementConfig, Empty, Missing
 from .columns import Batch, SamplePairs
-from .verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT
+from .verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT, object_verdicts
 
 #: share of an object that lies in a crowd region if this explains it
 MOSTLY_INSIDE = 0.5
@@ -161,7 +161,9 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
         units=units,
         sample_pairs=sample_pairs,
         pair_score=pair_score,
-        object_verdict=units.verdict[matching.unit],
+        object_verdict=object_verdicts(
+            objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou
+        ),
         object_iou=_mean_iou_of_objects(pairs, len(objects)),
         n_assigned=n_assigned,
         n_objects=n_objects,

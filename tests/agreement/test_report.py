@@ -30,9 +30,9 @@ from tests.agreement.agreement_oracle import (
     score_of,
     table_of,
     units_of,
-    verdict_of,
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
+from tests.agreement.verdict_oracle import object_verdicts
 
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
@@ -155,7 +155,10 @@ def _check_pairs(n_annotators: int, samples: list, options: dict) -> None:
 def _check_annotators(n_annotators: int, samples: list, options: dict) -> None:
     config = config_of(n_annotators, **options)
     report = report_of(samples, config)
-    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+    agreement = compute_agreement_of(batch_of(samples, n_annotators), config)
+    units = units_of(samples, agreement)
+    verdict_of_label = object_verdicts(samples, agreement, config.iou)
+    drawn_by = [r for sample in samples for r in sorted(sample) for _ in sample[r]]
     assert [entry.name for entry in report.annotators] == list(NAMES[:n_annotators])
     for r, entry in enumerate(report.annotators):
         own = [sample[r] for sample in samples if r in sample]
@@ -163,7 +166,7 @@ def _check_annotators(n_annotators: int, samples: list, options: dict) -> None:
         assert entry.n_drew_nothing == sum(not labels for labels in own)
         assert entry.n_objects == sum(map(len, own))
         assert entry.classes == Counter(CLASS_NAMES[label[0]] for labels in own for label in labels)
-        verdicts = Counter(verdict_of(unit, samples[unit.sample]) for unit in units if r in unit.members)
+        verdicts = Counter(v for v, annotator in zip(verdict_of_label, drawn_by, strict=True) if annotator == r)
         assert entry.verdicts == {verdict: verdicts[verdict] for verdict in VERDICTS}
         assert entry.n_missed == sum(
             len(unit.members) >= 2 and r in samples[unit.sample] and r not in unit.members for unit in units

@@ -1,0 +1,127 @@
+"""Wholes and their parts: by hand, by sets of pixels, and whatever the geometry."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from annotator_agreement.metrics import (
+    Intervals,
+    Keypoints,
+    MaskCrops,
+    Objects,
+    Polygons,
+    Regions,
+    lines_from_points,
+    splits,
+)
+from annotator_agreement.metrics.geometry import Boxes, Geometry
+from annotator_agreement.metrics.polygons import boxes_as_polygons
+from annotator_agreement.metrics.splits import find_splits
+
+SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
+WHOLE, LEFT, RIGHT, CENTRE = (2, 1, 22, 6), (2, 1, 11, 6), (12, 1, 22, 6), (8, 1, 16, 6)
+
+
+def _found(geometry: Geometry, annotators: list[int], asked: list[bool] | None = None, threshold: float = 0.5) -> list:
+    objects = Objects(np.zeros(len(annotators), int), np.array(annotators, int), np.ones(len(annotators), int))
+    candidates = np.ones(len(annotators), np.bool_) if asked is None else np.array(asked, np.bool_)
+    return find_splits(objects, candidates, geometry.overlaps(objects), geometry, threshold).tolist()
+
+
+# (id, boxes, annotators, what is split)
+CASES = [
+    ("nothing", [], [], []),
+    ("a whole and two parts", [WHOLE, LEFT, RIGHT], [0, 1, 1], [True] * 3),
+    ("parts first", [LEFT, RIGHT, WHOLE], [0, 0, 1], [True] * 3),
+    ("one part", [WHOLE, LEFT], [0, 1], [False] * 2),
+    ("parts of two annotators", [WHOLE, LEFT, RIGHT], [0, 1, 2], [False] * 3),
+    ("parts of the annotator who drew the whole", [WHOLE, LEFT, RIGHT], [0, 0, 0], [False] * 3),
+    ("parts that overlap by less than seven tenths", [WHOLE, LEFT, CENTRE, RIGHT], [0, 1, 1, 1], [True] * 4),
+    ("a third object that is no part", [WHOLE, LEFT, RIGHT, (20, 1, 29, 6)], [0, 1, 1, 1], [True, True, True, False]),
+    ("seven tenths inside", [WHOLE, LEFT, (15, 1, 25, 6)], [0, 1, 1], [True] * 3),
+    ("less than seven tenths inside", [WHOLE, LEFT, (15.1, 1, 25.1, 6)], [0, 1, 1], [False] * 3),
+    ("half the whole", [WHOLE, (2, 1, 7, 6), (17, 1, 22, 6)], [0, 1, 1], [True] * 3),
+    ("less than half the whole", [WHOLE, (2, 1, 7, 6), (17.1, 1, 22, 6)], [0, 1, 1], [False] * 3),
+    ("a part within a part", [WHOLE, (2, 1, 20, 6), (4, 2, 9, 5)], [0, 1, 1], [False] * 3),
+    ("a part drawn twice", [WHOLE, LEFT, LEFT], [0, 1, 1], [False] * 3),
+    ("a part drawn twice beside another", [WHOLE, LEFT, LEFT, RIGHT], [0, 1, 1, 1], [True, True, False, True]),
+    ("equal boxes are no parts of each other", [WHOLE, WHOLE, LEFT], [0, 1, 1], [False] * 3),
+    ("two wholes", [WHOLE, LEFT, RIGHT, WHOLE], [0, 1, 1, 2], [True] * 4),
+    ("a whole without area", [(2, 1, 2, 6), LEFT, RIGHT], [0, 1, 1], [False] * 3),
+]
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
+def test_splits_are_those_found_by_hand(case: tuple) -> None:
+    _, boxes, annotators, expected = case
+    assert _found(Boxes(np.array(boxes, float).reshape(-1, 4)), annotators) == expected
+
+
+def test_only_candidates_are_found_whatever_the_rest_of_the_split_is() -> None:
+    boxes = Boxes(np.array([WHOLE, LEFT, RIGHT], float))
+    for asked in ([True, False, False], [False, True, False], [False, True, True], [False, False, False]):
+        assert _found(boxes, [0, 1, 1], asked) == asked
+
+
+def test_the_union_must_reach_the_threshold() -> None:
+    boxes = Boxes(np.array([WHOLE, LEFT, RIGHT], float))  # 19 of 20 columns
+    assert _found(boxes, [0, 1, 1], threshold=0.95) == [True] * 3
+    assert _found(boxes, [0, 1, 1], threshold=0.951) == [False] * 3
+
+
+def test_shapes_and_intervals_are_split_like_boxes_but_lines_and_points_never() -> None:
+    boxes = np.array([WHOLE, LEFT, RIGHT], float)
+    polygons = Polygons.from_geometry(boxes_as_polygons(boxes))
+    masks = Regions.of_masks(MaskCrops.from_crops([(np.ones((5, w), np.bool_), x, 1) for x, w in [(12, 10), (2, 20)]]))
+    mixed = masks.take(np.array([1])).joined([Regions.of_polygons(polygons.take(np.array([1]))), masks.take([0])])
+    frames = Intervals(boxes[:, 0].astype(int), boxes[:, 2].astype(int) - 1)
+    for geometry in (polygons, Regions.of_polygons(polygons), mixed, frames):
+        assert _found(geometry, [0, 1, 1]) == [True] * 3
+    ends = np.array([[x, 1] for x_min, _, x_max, _ in boxes for x in (x_min, x_max)])
+    lines = lines_from_points(ends, np.repeat(range(3), 2), np.arange(3), 3, tolerance_px=1.0)
+    points = Keypoints(np.array([[[x_min, y_min], [x_max, y_max]] for x_min, y_min, x_max, y_max in boxes]))
+    for geometry in (lines, Regions.of_lines(lines), points):
+        assert _found(geometry, [0, 1, 1]) == [False] * 3
+
+
+placed = st.tuples(st.integers(0, 2), st.integers(0, 6), st.integers(0, 2), st.integers(1, 8), st.integers(1, 3))
+
+
+@pytest.mark.parametrize("at_once", [1, 1000])
+@SETTINGS
+@given(drawn=st.lists(placed, max_size=9), asked=st.lists(st.booleans(), min_size=9, max_size=9))
+def test_splits_are_those_of_sets_of_pixels(at_once: int, drawn: list, asked: list) -> None:
+    drawn = sorted(drawn, key=lambda entry: entry[0])
+    boxes = np.array([(x, y, x + w, y + h) for _, x, y, w, h in drawn], float).reshape(-1, 4)
+    expected = _splits_of_pixels(drawn)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(splits, "MAX_PAIRS_AT_ONCE", at_once)
+        found = _found(Boxes(boxes), [entry[0] for entry in drawn], asked[: len(drawn)])
+    assert found == [k in expected and asked[k] for k in range(len(drawn))]
+
+
+def _splits_of_pixels(drawn: list) -> set[int]:
+    """The objects of all splits, in whole numbers of pixels."""
+    pixels = [{(i, j) for i in range(x, x + w) for j in range(y, y + h)} for _, x, y, w, h in drawn]
+
+    def lies_in(k: int, n: int) -> bool:
+        return 10 * len(pixels[k] & pixels[n]) >= 7 * len(pixels[k])
+
+    found: set[int] = set()
+    for whole, (annotator, *_) in enumerate(drawn):
+        for other in range(3):
+            inside = [
+                k
+                for k, entry in enumerate(drawn)
+                if entry[0] == other != annotator and len(pixels[k]) < len(pixels[whole]) and lies_in(k, whole)
+            ]
+            # larger ones first, of equal ones the earlier
+            size = {k: (-len(pixels[k]), k) for k in inside}
+            parts = [k for k in inside if not any(size[n] < size[k] and lies_in(k, n) for n in inside)]
+            union = set().union(*(pixels[k] for k in parts))
+            if len(parts) >= 2 and 2 * len(union & pixels[whole]) >= len(union | pixels[whole]):
+                found |= {whole, *parts}
+    return found
