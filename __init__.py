@@ -17,6 +17,7 @@ _PUBLIC = {
     "load_agreement": ".dataset_io",
     "list_agreements": ".dataset_io",
     "delete_agreement": ".dataset_io",
+    "export_agreement": ".dataset_io",
     "rename_agreement": ".dataset_io",
     "AgreementReport": ".agreement",
     "AgreementInputError": ".agreement",

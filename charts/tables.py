@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from ..agreement.report import AgreementReport, Interval
 
 INDENT = "  "
+#: a number, perhaps with more behind it; ids that begin with digits are none
+_NUMBER = re.compile(r"[-+]?\d[\d.,]{0,15}($|[ %])")
 
 
 def shown_number(value: float | None, digits: int = 3) -> str:
@@ -88,7 +91,7 @@ def numeric_columns(header: Sequence[str], rows: Sequence[Sequence[object]]) -> 
 
 
 def _is_numeric(text: str) -> bool:
-    return text in ("-", "") or text.lstrip("-+")[:1].isdigit()
+    return text in ("-", "") or _NUMBER.match(text) is not None
 
 
 def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:

@@ -47,23 +47,20 @@ _DETAILS: dict[str, Callable[[Any], list[Section]]] = {"objects": object_details
 
 def report_text(report: AgreementReport, *, full: bool = False) -> str:
     """The report as lines of text."""
-    sections = [section_lines(section) for section in report_sections(report, full=full)]
-    return "\n\n".join("\n".join(lines) for lines in [_headline(report), *sections])
+    sections = [*report_sections(report), *(report_details(report) if full else [])]
+    return "\n\n".join("\n".join(lines) for lines in [_headline(report), *map(section_lines, sections)])
 
 
-def report_sections(report: AgreementReport, *, full: bool = False) -> list[Section]:
-    """Everything below the headline."""
-    sections = _SECTIONS[report.family](report)
-    details = _DETAILS.get(report.family, lambda report: [])(report) if full else []
-    return [
-        *sections[:1],
-        rules_section(report),
-        *sections[1:],
-        *worst_section(report),
-        *details,
-        *(_intervals(report) if full else []),
-        *(_run(report) if full else []),
-    ]
+def report_sections(report: AgreementReport) -> list[Section]:
+    """What everybody should read, below the headline."""
+    first, *others = _SECTIONS[report.family](report)
+    return [first, rules_section(report), *others, *worst_section(report)]
+
+
+def report_details(report: AgreementReport) -> list[Section]:
+    """Everything else."""
+    details = _DETAILS.get(report.family, lambda report: [])
+    return [*details(report), *_intervals(report), *_run(report)]
 
 
 def _headline(report: AgreementReport) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .export import export_agreement
 from .rename import rename_agreement
 from .run import compute_agreement, run_agreement
 from .runs import delete_agreement, list_agreements, load_agreement
@@ -9,6 +10,7 @@ from .runs import delete_agreement, list_agreements, load_agreement
 __all__ = [
     "compute_agreement",
     "delete_agreement",
+    "export_agreement",
     "list_agreements",
     "load_agreement",
     "rename_agreement",

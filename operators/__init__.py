@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from .compute import ComputeAgreement
 from .delete import DeleteAgreement
+from .export import ExportAgreement
 from .rename import RenameAgreement
 from .show import ShowAgreement
 
-OPERATORS = [ComputeAgreement, ShowAgreement, DeleteAgreement, RenameAgreement]
+OPERATORS = [ComputeAgreement, ShowAgreement, ExportAgreement, DeleteAgreement, RenameAgreement]

@@ -57,7 +57,7 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
     # the legend has three names a row
     drawn = figure(bars, finding, height=height, above=26 * ((len(bars) + 2) // 3), barmode="group")
     drawn.update_layout(legend={"traceorder": "normal"})
-    drawn.update_xaxes(title_text="share (missed: of the objects that two others drew; else of their labels)")
+    drawn.update_xaxes(title_text="share of their labels (missed: of what two others drew)")
     drawn.update_xaxes(tickformat=".0%", rangemode="tozero")
     drawn.update_yaxes(names_axis(names, autorange="reversed"))
     return drawn
@@ -117,7 +117,7 @@ def plot_bias(report: AgreementReport) -> go.Figure:
         )  # fmt: skip
     drawn = figure(traces, _bias_finding(biased), height=80 + 80 * len(biased), above=52)
     drawn.add_vline(x=0, line={"color": LINE, "width": 1})
-    drawn.update_xaxes(title_text="per cent of the object's median box (positive: larger, further right, lower)")
+    drawn.update_xaxes(title_text="of the median box (positive: larger, right, lower)")
     drawn.update_xaxes(ticksuffix=" %")
     drawn.update_yaxes(
         tickvals=list(range(len(biased))),

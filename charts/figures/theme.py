@@ -20,7 +20,8 @@ FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, s
 
 _NAME_LENGTH = 22
 _TITLE_WIDTH = 62
-_LINE_HEIGHT = 22
+#: of a line of a title, in pixels
+LINE_HEIGHT = 22
 _AXIS = {
     "gridcolor": GRID,
     "linecolor": LINE,
@@ -28,7 +29,7 @@ _AXIS = {
     "showline": True,
     "ticks": "",
     "automargin": True,
-    "title": {"standoff": 10},
+    "title": {"standoff": 10, "font": {"size": 13}},
 }
 
 TEMPLATE = go.layout.Template(
@@ -61,7 +62,7 @@ def figure(
         layout: more of Plotly's layout
     """
     lines = textwrap.wrap(finding, _TITLE_WIDTH, break_long_words=False)
-    top = 34 + _LINE_HEIGHT * len(lines) + above
+    top = 30 + LINE_HEIGHT * len(lines) + above
     drawn = go.Figure(list(traces))
     drawn.update_layout(
         template=TEMPLATE,

@@ -48,7 +48,7 @@ def answers(report: ObjectReport) -> list[Answer]:
 
 def questions_section(report: ObjectReport) -> Section:
     """Why labels do not agree, in short."""
-    return Section("Why: three questions", [cause_sentence(report), *answers(report)], ("votes", "iou"))
+    return Section("Why? Three questions", [cause_sentence(report), *answers(report)], ("votes", "iou"))
 
 
 def question_details(report: ObjectReport) -> list[Section]:
