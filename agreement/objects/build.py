@@ -21,6 +21,7 @@ from .records import ObjectRecords
 from .report import ObjectReport
 from .statistics import AgreementStatistics, Moments, PairStatistics, pair_tally, summarise
 from .summaries import AnnotatorSummary, ClassGivenMatch, Existence, Localisation, PairSummary, SampleMean
+from .threshold_report import data_threshold, rule_alphas, threshold_points
 from .totals import RunTotals
 from .verdicts import VERDICTS
 
@@ -58,6 +59,9 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         localisation=_localisation(statistics, context.measure, has_points),
         pairs=pairs,
         annotators=_annotators(statistics, context.annotators, context.class_names),
+        thresholds=threshold_points(totals.sweep, config),
+        data_threshold=data_threshold(totals.threshold_sample, config),
+        rules=rule_alphas(totals.rules),
         worst_samples=context.worst_samples,
         run=context.run,
     )

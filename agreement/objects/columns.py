@@ -27,6 +27,8 @@ class Batch:
         attribute_numbers: for every compared attribute the number that a code stands for, one entry for each code; nan
             where it stands for something else
         size_px: shape ``(S, 2)``, width and height of the images, nan where not known; None where it does not matter
+        sample_keys: shape ``(S,)``, numbers as if drawn by chance; where some samples stand for all, those with the
+            smallest do, and where this is None, the first ones
     """
 
     objects: Objects
@@ -37,6 +39,7 @@ class Batch:
     attributes: tuple[IntArray, ...] = ()
     attribute_numbers: tuple[FloatArray, ...] = ()
     size_px: FloatArray | None = None
+    sample_keys: IntArray | None = None
 
     @property
     def n_samples(self) -> int:
@@ -50,8 +53,9 @@ class Batch:
         objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
         tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
         size_px = None if self.size_px is None else self.size_px[samples]
+        keys = None if self.sample_keys is None else self.sample_keys[samples]
         return dataclasses.replace(
-            kept, objects=objects, assigned=self.assigned[samples], tracks=tracks, size_px=size_px
+            kept, objects=objects, assigned=self.assigned[samples], tracks=tracks, size_px=size_px, sample_keys=keys
         )
 
     def among(self, rows: BoolArray) -> Batch:

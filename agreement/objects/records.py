@@ -135,7 +135,7 @@ def record(agreement: Agreement, config: AgreementConfig) -> ObjectRecords:
         columns["visibility"] = _visibility(batch.geometry, pairs).astype(np.float32)
     if agreement.matching.aligned is not None:
         columns["aligned"] = _aligned(agreement)
-    return ObjectRecords(n_annotators, (columns,), totals_of(agreement))
+    return ObjectRecords(n_annotators, (columns,), totals_of(agreement, config))
 
 
 def _findings(part: Columns, n_annotators: int, config: AgreementConfig) -> Findings:

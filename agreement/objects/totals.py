@@ -8,7 +8,11 @@ from dataclasses import dataclass
 from ...metrics.geometry import Geometry
 from ...metrics.keypoints import Keypoints, object_scale
 from ...metrics.regions import Regions
+from ..config import AgreementConfig
 from .compute import Agreement
+from .rules import RuleStatistics, rules_of
+from .sweep import SweepStatistics, sweep_batch
+from .threshold_sample import ThresholdSample
 from .tracks import TrackCounts, count_tracks
 
 
@@ -22,6 +26,9 @@ class RunTotals:
         n_repaired: polygons that had to be repaired
         n_points: keypoints without an extent, which have a single labelled point, or several in one place
         tracks: how often the tracks of annotators met on frames
+        sweep: the main numbers at other thresholds
+        rules: alpha under other rules
+        threshold_sample: samples from which the threshold is found that the data suggest
     """
 
     n_hard: int = 0
@@ -29,6 +36,9 @@ class RunTotals:
     n_repaired: int = 0
     n_points: int = 0
     tracks: TrackCounts = dataclasses.field(default_factory=TrackCounts)
+    sweep: SweepStatistics = dataclasses.field(default_factory=SweepStatistics)
+    rules: RuleStatistics = dataclasses.field(default_factory=RuleStatistics)
+    threshold_sample: ThresholdSample = dataclasses.field(default_factory=ThresholdSample)
 
     def __add__(self, other: RunTotals) -> RunTotals:
         return RunTotals(
@@ -36,7 +46,7 @@ class RunTotals:
         )
 
 
-def totals_of(agreement: Agreement) -> RunTotals:
+def totals_of(agreement: Agreement, config: AgreementConfig) -> RunTotals:
     """The totals of a batch."""
     geometry = agreement.batch.geometry
     return RunTotals(
@@ -45,6 +55,9 @@ def totals_of(agreement: Agreement) -> RunTotals:
         n_repaired=geometry.n_repaired if isinstance(geometry, Regions) else 0,
         n_points=_without_extent(geometry),
         tracks=_track_counts(agreement),
+        sweep=sweep_batch(agreement, config),
+        rules=rules_of(agreement, config),
+        threshold_sample=ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity),
     )
 
 

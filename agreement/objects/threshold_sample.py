@@ -1,0 +1,165 @@
+"""Some samples from which the matching threshold that the data suggest is found, whatever the batches they come in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges
+from ...metrics.geometry import Boxes, Geometry
+from ...metrics.intervals import Intervals
+from ...metrics.masks import MaskCrops
+from ...metrics.objects import Objects, Overlaps
+from ...metrics.overlaps import Similarity
+from ...metrics.regions import LINE, MASK, POLYGON, Regions
+from ...metrics.threshold import (
+    MAX_PAIRS,
+    ThresholdFromData,
+    best_similarities,
+    similarities_between_samples,
+    threshold_from_data,
+)
+from .columns import Batch
+
+#: samples that are kept: of boxes and intervals, and of what takes longer to compare
+MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
+#: pairs of objects of different samples that are compared, of what takes longer
+MAX_PAIRS_OF_SHAPES = 100_000
+#: places the samples next to each other
+SEED = 51
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """Columns over ``S`` samples by ascending key, their ``N`` objects, and ``V`` best similarities within samples."""
+
+    keys: IntArray  # (S,)
+    assigned: BoolArray  # (S, R)
+    n_objects: IntArray  # (S,)
+    n_observed: IntArray  # (S,)
+    annotator: IntArray  # (N,)
+    geometry: Geometry
+    observed: FloatArray  # (V,)
+
+    @property
+    def limit(self) -> int:
+        """How many samples are kept."""
+        return MAX_SAMPLES if _is_quick(self.geometry) else MAX_SAMPLES_OF_SHAPES
+
+    def take(self, samples: IntArray) -> _Kept:
+        rows = _rows_of(samples, self.n_objects)
+        return _Kept(
+            self.keys[samples],
+            self.assigned[samples],
+            self.n_objects[samples],
+            self.n_observed[samples],
+            self.annotator[rows],
+            _detached(self.geometry.take(rows)),
+            self.observed[_rows_of(samples, self.n_observed)],
+        )
+
+    def joined(self, other: _Kept) -> _Kept:
+        """The samples with the smallest keys of both, those of this one first where keys are equal."""
+        keys = np.concatenate([self.keys, other.keys])
+        chosen = np.argsort(keys, kind="stable")[: self.limit]
+        if not (chosen >= len(self.keys)).any():
+            return self
+        both = _Kept(
+            keys,
+            np.concatenate([self.assigned, other.assigned]),
+            np.concatenate([self.n_objects, other.n_objects]),
+            np.concatenate([self.n_observed, other.n_observed]),
+            np.concatenate([self.annotator, other.annotator]),
+            self.geometry.joined([other.geometry]),
+            np.concatenate([self.observed, other.observed]),
+        )
+        return both.take(chosen)
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdSample:
+    """Rated samples with the smallest keys of any number of batches, 2,000 of boxes and 200 of other shapes.
+
+    Which samples these are depends on nothing but their keys.
+    """
+
+    kept: _Kept | None = None
+
+    @classmethod
+    def of(cls, batch: Batch, overlaps: Overlaps, similarity: Similarity) -> ThresholdSample:
+        """The samples of a batch.
+
+        Args:
+            batch: the objects that count
+            overlaps: the overlapping pairs among them
+            similarity: IoU or Dice
+        """
+        objects, assigned = batch.objects, batch.assigned
+        n_assigned = assigned.sum(axis=1)
+        n_objects = np.bincount(objects.sample, minlength=batch.n_samples)
+        observed = best_similarities(objects, overlaps, assigned, similarity=similarity)
+        n_observed = n_objects * np.maximum(n_assigned - 1, 0)
+        keys = np.zeros(batch.n_samples, np.int64) if batch.sample_keys is None else batch.sample_keys
+        every = _Kept(keys, assigned, n_objects, n_observed, objects.annotator, batch.geometry, observed)
+        rated = np.flatnonzero(n_assigned >= 2)
+        if not len(rated):
+            return cls()
+        return cls(every.take(rated[np.argsort(keys[rated], kind="stable")][: every.limit]))
+
+    def __add__(self, other: ThresholdSample) -> ThresholdSample:
+        if self.kept is None or other.kept is None:
+            return other if self.kept is None else self
+        return ThresholdSample(self.kept.joined(other.kept))
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples."""
+        return 0 if self.kept is None else len(self.kept.keys)
+
+    def threshold(self, similarity: Similarity) -> ThresholdFromData:
+        """The threshold; the samples are compared with each other as if they were of one size."""
+        kept = self.kept
+        if kept is None:
+            return threshold_from_data(np.empty(0), np.empty(0), 0)
+        sample = np.repeat(np.arange(len(kept.keys)), kept.n_objects)
+        expected = similarities_between_samples(
+            Objects(sample, kept.annotator, np.zeros(len(sample), np.int64)),
+            kept.geometry,
+            kept.assigned,
+            similarity=similarity,
+            rng=np.random.default_rng(SEED),
+            max_pairs=MAX_PAIRS if _is_quick(kept.geometry) else MAX_PAIRS_OF_SHAPES,
+        )
+        return threshold_from_data(kept.observed, expected, len(sample))
+
+
+def _is_quick(geometry: Geometry) -> bool:
+    return isinstance(geometry, Boxes | Intervals)
+
+
+def _rows_of(samples: IntArray, counts: IntArray) -> IntArray:
+    """Rows of some samples, of which every sample has so many in a row."""
+    return ranges((np.cumsum(counts) - counts)[samples], counts[samples])
+
+
+def _detached(geometry: Geometry) -> Geometry:
+    """The same objects without the shapes of others, which :meth:`~.Regions.take` keeps."""
+    if not isinstance(geometry, Regions):
+        return geometry
+    row = np.empty(len(geometry), np.int64)
+    for kind in np.unique(geometry.kind).tolist():
+        of_kind = geometry.kind == kind
+        row[of_kind] = np.arange(int(of_kind.sum()))
+    polygons, masks, lines = (geometry.row[geometry.kind == kind] for kind in (POLYGON, MASK, LINE))
+    corners = np.stack([geometry.masks.left, geometry.masks.top], axis=1)[masks]
+    crops = [(geometry.masks.crop(k), x, y) for k, (x, y) in zip(masks.tolist(), corners.tolist(), strict=True)]
+    return Regions(
+        geometry.kind,
+        row,
+        geometry.bounds,
+        geometry.area,
+        geometry.polygons.take(polygons),
+        MaskCrops.from_crops(crops),
+        None if geometry.lines is None else geometry.lines.take(lines),
+    )
