@@ -42,8 +42,8 @@ class ThresholdFromData:
         observed: shape ``(20,)``, how many lie in each bin of 0.05 from 0 to 1, the last one with its end
         expected: shape ``(20,)``
         reason: why there is no threshold, or an empty string: ``too_few_values``; ``no_variation`` (all observed or all
-            expected ones are equal, so that there is no density); ``no_crossing`` (no distance beyond the most
-            frequent observed one at which chance takes over)
+            expected ones are equal, so that there is no density); ``no_crossing`` (agreement is nowhere likelier
+            than chance, or also for objects that do not overlap)
 
     Undefined:
         ``threshold``, ``missed`` and ``by_chance`` nan where there is a reason, ``ks`` nan without values
@@ -161,8 +161,9 @@ def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: i
     """Where the densities of observed and expected best similarities cross.
 
     The densities are estimated with Gaussian kernels (bandwidth by Scott's rule) over the distance, 1 - similarity, as
-    kalos does: the threshold is the first crossing beyond the most frequent observed distance. Where both densities
-    vanish between the two, it is the middle of that gap.
+    kalos does: the threshold is the first crossing beyond the most frequent observed distance, of those at which
+    agreement is likelier than chance (kalos: of all, so that it finds none where many objects are missed). Where both
+    densities vanish between the two, it is the middle of that gap.
 
     Args:
         observed: best similarities on the same sample, in [0, 1]
@@ -200,14 +201,14 @@ def _crossing(observed: FloatArray, expected: FloatArray, n_objects: int) -> tup
     if np.ptp(observed) == 0.0 or np.ptp(expected) == 0.0:
         return np.nan, NO_VARIATION
     density = _density(observed, len(observed))
-    sign = np.sign(density - _density(expected, n_objects))
-    beyond = np.arange(int(density.argmax()) + 1, len(sign))
-    beyond = beyond[sign[beyond] != 0.0]  # both vanish elsewhere
-    changes = np.flatnonzero(sign[beyond[1:]] != sign[beyond[:-1]])
-    if not len(changes):
+    excess = density - _density(expected, n_objects)
+    peak = int(np.where(excess > 0.0, density, 0.0).argmax())
+    chance = np.flatnonzero(excess[peak:] < 0.0)
+    if not excess[peak] > 0.0 or not len(chance):
         return np.nan, NO_CROSSING
-    last, first = beyond[changes[0]], beyond[changes[0] + 1]
-    return float((last + first) / (2 * _GRID)), ""
+    first = peak + int(chance[0])
+    last = int(np.flatnonzero(excess[:first] > 0.0)[-1])  # both densities vanish between these
+    return (last + first) / (2 * _GRID), ""
 
 
 def _density(distances: FloatArray, n: int) -> FloatArray:

@@ -171,6 +171,20 @@ def test_histograms_and_shares_count_all_values() -> None:
     assert found.by_chance == sum(value >= found.threshold for value in expected) / len(expected)
 
 
+def test_missed_objects_do_not_hide_where_the_others_are() -> None:
+    # half of the objects are missed, which is the most frequent distance of all
+    observed, expected = _two_humps(2)
+    missed = np.concatenate([observed, np.zeros(len(observed))])
+    found = threshold_from_data(missed, expected, len(expected) // 3)
+    x = np.linspace(0.0, 1.0, 8_001)
+    own, other = gaussian_kde(1.0 - missed)(x), gaussian_kde(1.0 - expected, bw_method=(len(expected) // 3) ** -0.2)(x)
+    assert own.argmax() > 7_900
+    peak = int(np.where(own > other, own, 0.0).argmax())
+    crossed = peak + np.flatnonzero(own[peak:] < other[peak:])[0]
+    assert 0.1 < x[peak] < 0.3
+    assert found.threshold == pytest.approx(1.0 - x[crossed], rel=0, abs=1.1e-3)
+
+
 def test_between_distributions_that_never_meet_the_threshold_is_the_middle() -> None:
     # so narrow that both densities vanish between them
     observed, expected = 0.9 + np.linspace(-1e-3, 1e-3, 50), 0.1 + np.linspace(-1e-3, 1e-3, 50)
