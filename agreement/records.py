@@ -13,6 +13,7 @@ from ..metrics.arrays import BoolArray, FloatArray, IntArray
 
 #: columns by name
 Columns = dict[str, NDArray[Any]]
+AnyColumns = Mapping[str, NDArray[Any]]
 
 #: in ``Records.rows``: the column has one row a sample
 OF_SAMPLE = ""
@@ -53,7 +54,7 @@ class Records:
     """
 
     n_annotators: int
-    parts: tuple[Columns, ...]
+    parts: tuple[AnyColumns, ...]
 
     family: ClassVar[str]
     rows: ClassVar[Mapping[str, str]]
@@ -81,7 +82,8 @@ class Records:
 
     def select(self: R, samples: BoolArray) -> R:
         """The records of the samples that a mask ``(S,)`` keeps, without what is only known of all."""
-        parts, start = [], 0
+        parts: list[Columns] = []
+        start = 0
         for part in self.parts:
             kept = samples[start : start + len(part["score"])]
             start += len(kept)
@@ -104,12 +106,12 @@ class Records:
                 yield self._slice(part, start, end)
                 start = end
 
-    def _mask(self, part: Columns, name: str, samples: BoolArray) -> BoolArray:
+    def _mask(self, part: AnyColumns, name: str, samples: BoolArray) -> BoolArray:
         """The rows of a column that belong to the samples of a mask."""
         counted = self.rows[name]
         return samples if counted == OF_SAMPLE else np.repeat(samples, part[counted])
 
-    def _slice(self, part: Columns, start: int, end: int) -> Columns:
+    def _slice(self, part: AnyColumns, start: int, end: int) -> Columns:
         """The columns of consecutive samples."""
         cut = {}
         for name, values in part.items():
@@ -121,20 +123,17 @@ class Records:
             cut[name] = values[first : first + int(part[counted][start:end].sum(dtype=np.int64))]
         return cut
 
-    def to_arrays(self) -> Columns:
-        """The columns of all samples, for storing."""
-        return {name: self.column(name) for name in self.parts[0]}
-
-    @classmethod
-    def from_arrays(cls: type[R], arrays: Mapping[str, NDArray[Any]], n_annotators: int) -> R:
-        """The records that :meth:`to_arrays` gave, without what is only known of the run as a whole."""
-        return cls(n_annotators, (dict(arrays),))
-
 
 def compact(values: IntArray) -> NDArray[Any]:
-    """Whole numbers in the smallest type that holds them."""
+    """Whole numbers in the smallest type that holds them, but none whose mixture with others are floats."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
-    return values.astype(np.promote_types(np.min_scalar_type(low), np.min_scalar_type(high)))
+    types: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.uint32) if low >= 0 else (np.int8, np.int16)
+    return values.astype(next((kind for kind in types if _fits(kind, low, high)), np.int64))
+
+
+def _fits(kind: type[np.integer[Any]], low: int, high: int) -> bool:
+    limits = np.iinfo(kind)
+    return limits.min <= low and high <= limits.max
 
 
 def packed(assigned: BoolArray) -> NDArray[np.uint8]:

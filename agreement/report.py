@@ -93,6 +93,7 @@ class RunFacts:
     """What happened during the run, beside its result.
 
     ``n_videos`` counts the videos whose frames are the samples of the report; None where samples are no frames.
+    ``n_of`` counts the samples of the whole run, where the report is on a part of them; else None.
     """
 
     n_changed: int = 0
@@ -103,6 +104,7 @@ class RunFacts:
     n_added_assignments: int = 0
     seconds: float | None = None
     n_videos: int | None = None
+    n_of: int | None = None
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
 
 

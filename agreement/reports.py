@@ -1,21 +1,49 @@
-"""The reports of all families of label types."""
+"""The families of label types: what each keeps of samples, and the report that is built from it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
+from .objects.build import build_object_report
+from .objects.records import ObjectRecords
 from .objects.report import ObjectReport
-from .pixels.report import PixelReport
-from .ratings.report import RatingReport
-from .report import AgreementReport
-from .tags.report import TagReport
+from .pixels.records import PixelRecords
+from .pixels.report import PixelReport, build_pixel_report
+from .ratings.records import RatingRecords
+from .ratings.report import RatingReport, build_rating_report
+from .records import AnyColumns, Records
+from .report import AgreementReport, ReportContext
+from .tags.records import TagRecords
+from .tags.report import TagReport, build_tag_report
 
-REPORTS: dict[str, type[AgreementReport]] = {
-    report.family: report for report in (ObjectReport, PixelReport, RatingReport, TagReport)
+
+@dataclass(frozen=True, slots=True)
+class _Family:
+    report: type[AgreementReport]
+    records: type[Records]
+    build: Callable[[Any, ReportContext], AgreementReport]
+
+
+_FAMILIES = {
+    "objects": _Family(ObjectReport, ObjectRecords, build_object_report),
+    "pixels": _Family(PixelReport, PixelRecords, build_pixel_report),
+    "ratings": _Family(RatingReport, RatingRecords, build_rating_report),
+    "tags": _Family(TagReport, TagRecords, build_tag_report),
 }
 
 
 def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
     """The report that ``to_dict()`` of any family wrote."""
-    return REPORTS[values["family"]].from_dict(values)
+    return _FAMILIES[values["family"]].report.from_dict(values)
+
+
+def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
+    """The records of a family from their columns, without what is only known of a run as a whole."""
+    return _FAMILIES[family].records(n_annotators, (columns,))
+
+
+def build_report(records: Records, context: ReportContext) -> AgreementReport:
+    """The report on the samples of records."""
+    return _FAMILIES[records.family].build(records, context)

@@ -12,7 +12,7 @@ from .ratings import RatingFamily
 from .source import Source
 from .tags import TagFamily
 
-FAMILIES: dict[str, Callable[[Source], Family[Any, Any, Any]]] = {
+FAMILIES: dict[str, Callable[[Source], Family[Any, Any]]] = {
     "objects": ObjectFamily,
     "ratings": RatingFamily,
     "numbers": RatingFamily,

@@ -7,14 +7,14 @@ from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from ..agreement.report import AgreementReport, ReportContext, RunFacts
-from ..metrics.arrays import BoolArray, FloatArray, IntArray
+from ..agreement.records import Records
+from ..agreement.report import ReportContext, RunFacts
+from ..metrics.arrays import BoolArray, IntArray
 from .source import Source
 from .stored import StoredSample
 
 Labels = TypeVar("Labels")
 Result = TypeVar("Result")
-Records = TypeVar("Records")
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,23 +39,8 @@ class LabelsRead(Generic[Labels]):
         return cls(labels, *(np.zeros(n_samples, np.int64) for _ in range(3)))
 
 
-@dataclass(frozen=True, slots=True)
-class SampleScores:
-    """What is known of every sample, to find the worst.
-
-    Attributes:
-        score: shape ``(S,)``, nan where not scored
-        n_units: shape ``(S,)``, what was compared
-        n_disputed: shape ``(S,)``, how much of it is not fully agreed
-    """
-
-    score: FloatArray
-    n_units: IntArray
-    n_disputed: IntArray
-
-
-class Family(Protocol[Labels, Result, Records]):
-    """A family of label types; records of batches are added with ``+``."""
+class Family(Protocol[Labels, Result]):
+    """A family of label types; records of batches are added with ``+``, and its report is built from these."""
 
     source: Source
 
@@ -80,14 +65,8 @@ class Family(Protocol[Labels, Result, Records]):
     def values(self, labels: Labels, result: Result) -> list[dict[str, Any]]:
         """What is written on every sample, by path in its document."""
 
-    def scores(self, result: Result) -> SampleScores:
-        """What is known of every sample."""
-
     def record(self, result: Result) -> Records:
         """What is kept of a batch."""
 
     def context(self, run: RunFacts) -> ReportContext:
         """What the report needs to know of the labels and the run."""
-
-    def report(self, records: Records, context: ReportContext) -> AgreementReport:
-        """The report on all batches."""

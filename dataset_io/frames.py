@@ -13,7 +13,6 @@ from pymongo import UpdateOne
 
 from .. import names
 from ..metrics.arrays import BoolArray, FloatArray
-from .family import SampleScores
 from .source import Source
 from .stored import StoredSample, label_ids
 
@@ -111,9 +110,6 @@ class VideoScores:
         self._over = [names.over_frames(path.removeprefix(key), spec) for path, spec in fields.items()]
         self._totals = np.zeros((len(number), len(self._paths)))
         self._counts = np.zeros((len(number), len(self._paths)), np.int32)
-        self._scores = np.zeros((len(number), 4))  # sum of scores, scored frames, units, disputed units
-        self._lowest = np.full(len(number), np.inf)
-        self._lowest_frame = np.zeros(len(number), np.int64)
 
     @property
     def n_videos(self) -> int:
@@ -125,31 +121,16 @@ class VideoScores:
         rows = [[update.get(path, np.nan) for path in self._paths] for update in updates]
         return np.array(rows, np.float64).reshape(-1, len(self._paths))
 
-    def add(self, frames: Sequence[StoredSample], values: FloatArray, of_frames: SampleScores) -> None:
-        """Add the values of frames that were written, and what is known to find the worst."""
+    def add(self, frames: Sequence[StoredSample], values: FloatArray) -> None:
+        """Add the values of frames that were written."""
         self._extend()
         video = np.array([self._number[frame.video_id] for frame in frames], np.int64)
-        frame_number = np.array([frame.frame_number for frame in frames], np.int64)
-        scores = of_frames.score
-        scored = ~np.isnan(scores)
-        columns = (np.where(scored, scores, 0.0), scored, of_frames.n_units, of_frames.n_disputed)
-        np.add.at(self._scores, video, np.stack(columns, axis=1).astype(np.float64))
         defined = ~np.isnan(values)
         for column, over in enumerate(self._over):
             rows = np.flatnonzero(defined[:, column])
             total = np.maximum if over == "max" else np.add
             total.at(self._totals[:, column], video[rows], values[rows, column])
             np.add.at(self._counts[:, column], video[rows], 1)
-        # of equal scores the first frame, whatever the order in which they come
-        order = np.lexsort((frame_number, scores))
-        order = order[scored[order]]
-        videos, first = np.unique(video[order], return_index=True)
-        best = order[first]
-        lower = (scores[best] < self._lowest[videos]) | (
-            (scores[best] == self._lowest[videos]) & (frame_number[best] < self._lowest_frame[videos])
-        )
-        self._lowest[videos[lower]] = scores[best[lower]]
-        self._lowest_frame[videos[lower]] = frame_number[best[lower]]
 
     def _extend(self) -> None:
         """Make room for videos that were added during the run."""
@@ -157,25 +138,11 @@ class VideoScores:
         if n:
             self._totals = np.pad(self._totals, ((0, n), (0, 0)))
             self._counts = np.pad(self._counts, ((0, n), (0, 0)))
-            self._scores = np.pad(self._scores, ((0, n), (0, 0)))
-            self._lowest = np.pad(self._lowest, (0, n), constant_values=np.inf)
-            self._lowest_frame = np.pad(self._lowest_frame, (0, n))
 
     def _column(self, column: int) -> FloatArray:
         total, count = self._totals[:, column], self._counts[:, column]
         divided = total / np.maximum(count, 1) if self._over[column] == "mean" else total
         return np.where(count > 0, divided, np.nan)
-
-    def scores(self) -> tuple[list[ObjectId], SampleScores]:
-        """The videos, and their mean scores."""
-        self._extend()
-        total, n_scored, n_units, n_disputed = self._scores.T
-        mean = np.where(n_scored > 0, total / np.maximum(n_scored, 1), np.nan)
-        return list(self._number), SampleScores(mean, n_units.astype(np.int64), n_disputed.astype(np.int64))
-
-    def lowest_frame(self, video_id: ObjectId) -> int:
-        """Number of the frame with the lowest score of a video that has scored frames."""
-        return int(self._lowest_frame[self._number[video_id]])
 
     def write(self) -> Iterator[int]:
         """Write the values of all videos that still exist; yields how many were written, now and then."""

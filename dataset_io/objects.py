@@ -13,11 +13,9 @@ from bson import ObjectId
 
 from .. import names
 from ..agreement.classes import ClassCodes
-from ..agreement.objects.build import build_object_report
 from ..agreement.objects.columns import Batch
 from ..agreement.objects.compute import Agreement, compute_agreement_of
 from ..agreement.objects.records import ObjectRecords, record
-from ..agreement.objects.report import ObjectReport
 from ..agreement.objects.tracks import NO_TRACK, Tracks
 from ..agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ..agreement.option_checks import value_name
@@ -26,7 +24,7 @@ from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from ..metrics.objects import Objects
 from .assignment import assigned_annotators
 from .checks import check_files, check_labels, check_sizes, unknown_sizes_error, unusable_labels_error
-from .family import LabelsRead, SampleScores
+from .family import LabelsRead
 from .geometry_readers import is_usable_box
 from .kinds import titles
 from .label_facts import is_crowd, label_facts, with_masks
@@ -244,17 +242,9 @@ class ObjectFamily:
         """Match the objects and score the samples."""
         return compute_agreement_of(labels.batch, self.source.config)
 
-    def scores(self, result: Agreement) -> SampleScores:
-        """Score, units and disputed units of every sample."""
-        return SampleScores(result.score, result.n_units, result.n_disputed)
-
     def record(self, result: Agreement) -> ObjectRecords:
         """What is kept of a batch."""
         return record(result, self.source.config)
-
-    def report(self, records: ObjectRecords, context: ReportContext) -> ObjectReport:
-        """The report on all batches."""
-        return build_object_report(records, context)
 
     def context(self, run: RunFacts) -> ReportContext:
         """What the report needs to know of the labels and the run."""

@@ -19,18 +19,17 @@ from ..agreement.pixels.compute import (
     NUMBERS,
     PixelAgreement,
     PixelBatch,
-    SampleMasks,
     TooManyValuesError,
-    collect_pixels,
     compare_masks,
+    measure,
 )
+from ..agreement.pixels.counts import MaskCounts, SampleMasks
 from ..agreement.pixels.mask_values import mask_values
-from ..agreement.pixels.report import PixelReport, build_pixel_report
-from ..agreement.pixels.statistics import PixelStatistics, summarise_pixels
+from ..agreement.pixels.records import PixelRecords, record_pixels
 from ..agreement.report import ReportContext, RunFacts
 from ..metrics.arrays import BoolArray
 from ..metrics.pixel_classes import ClassMask, disagreement_map
-from .family import LabelsRead, SampleScores
+from .family import LabelsRead
 from .kinds import titles
 from .map_files import check_map_folder, encoded_map, map_path, write_map
 from .mask_checks import check_masks, check_same_shape, masks_error
@@ -218,15 +217,12 @@ class PixelFamily:
 
     def compute(self, labels: PixelLabels) -> PixelAgreement:
         """The numbers of the samples as columns."""
-        return collect_pixels(labels.batch)
+        counts = MaskCounts.of(labels.batch.samples, labels.batch.assigned)
+        return measure(counts, self.meaning.background, self.source.config)
 
-    def scores(self, result: PixelAgreement) -> SampleScores:
-        """Score, classes and disputed classes of every sample."""
-        return SampleScores(result.score, result.n_units, result.n_disputed)
-
-    def record(self, result: PixelAgreement) -> PixelStatistics:
+    def record(self, result: PixelAgreement) -> PixelRecords:
         """What is kept of a batch."""
-        return summarise_pixels(result)
+        return record_pixels(result, self.source.config)
 
     def context(self, run: RunFacts) -> ReportContext:
         """What the report needs to know of the labels and the run."""
@@ -236,19 +232,7 @@ class PixelFamily:
             class_names=(),
             label_types=titles(self.source.kinds),
             run=run,
-        )
-
-    def report(self, records: PixelStatistics, context: ReportContext) -> PixelReport:
-        """The report on all batches."""
-        return build_pixel_report(
-            records,
-            self.source.config,
-            self.source.annotators,
-            self.meaning,
-            titles(self.source.kinds),
-            context.worst_samples,
-            context.run,
-            is_rgb=bool(self._is_rgb),
+            details={**self.meaning.to_dict(), "is_rgb": bool(self._is_rgb)},
         )
 
     # ---- writing ----

@@ -14,12 +14,11 @@ from ..agreement.errors import AgreementInputError, shown
 from ..agreement.option_checks import value_name
 from ..agreement.ratings.compute import VERDICTS, RatingAgreement, compute_ratings, mean_and_spread
 from ..agreement.ratings.levels import NO_LABEL, check_categories, level_of
-from ..agreement.ratings.report import RatingReport, build_rating_report
-from ..agreement.ratings.statistics import RatingStatistics, summarise_ratings
+from ..agreement.ratings.records import RatingRecords, record_ratings
 from ..agreement.report import ReportContext, RunFacts
 from ..metrics.arrays import BoolArray, FloatArray
 from .checks import NAMING, document_title, unusable_labels_error
-from .family import LabelsRead, SampleScores
+from .family import LabelsRead
 from .kinds import LabelKind, titles
 from .source import Source
 from .stored import StoredSample
@@ -52,7 +51,7 @@ class RatingFamily:
         self.source = source
         self._numbers = source.kinds[0].comparable == "numbers"
         self._level = level_of(source.config, numbers=self._numbers)
-        self._codes = ClassCodes()
+        self._codes = ClassCodes(source.config.aliases)
         self._class_names: list[str] = []
         run_key = source.config.run_key
         self._label_suffixes = [run_key + suffix for suffix in names.FIELD_SETS[source.family].label]
@@ -110,7 +109,8 @@ class RatingFamily:
             values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${_value_path(kind, path)}"}}])
             given = [row["_id"] for row in values]
             found.update(_name_of(value) for value in given if not self._numbers or _is_usable(value))
-        return found
+        aliases = {} if self._numbers else self.source.config.aliases
+        return {aliases.get(name, name) for name in found}
 
     def projection(self) -> dict[str, Any]:
         """The value of every label; those of plain fields stand with the ids."""
@@ -145,7 +145,7 @@ class RatingFamily:
                 else:
                     n_invalid[k] += 1
         self._refuse(ratings, n_invalid, samples)
-        if len(self._class_names) != len(self._codes) + 1:
+        if len(self._class_names) != self._codes.n_codes:
             self._class_names = self._codes.names()  # a new list: others are in use where batches are written
         labels = RatingLabels(ratings, [] if self._numbers else self._class_names)
         none_unknown = np.zeros(len(rows), np.int64)
@@ -171,13 +171,9 @@ class RatingFamily:
         """Score the samples."""
         return compute_ratings(labels.ratings, self.source.config.tolerance if self._numbers else 0.0)
 
-    def scores(self, result: RatingAgreement) -> SampleScores:
-        """Score of every sample, which is one unit."""
-        return SampleScores(result.score, result.rated.astype(np.int64), result.disputed.astype(np.int64))
-
-    def record(self, result: RatingAgreement) -> RatingStatistics:
+    def record(self, result: RatingAgreement) -> RatingRecords:
         """What is kept of a batch."""
-        return summarise_ratings(result, numbers=self._numbers)
+        return record_ratings(result, numbers=self._numbers)
 
     def context(self, run: RunFacts) -> ReportContext:
         """What the report needs to know of the labels and the run."""
@@ -187,19 +183,7 @@ class RatingFamily:
             class_names=self._codes.names(),
             label_types=titles(self.source.kinds),
             run=run,
-        )
-
-    def report(self, records: RatingStatistics, context: ReportContext) -> RatingReport:
-        """The report on all batches."""
-        return build_rating_report(
-            records,
-            self.source.config,
-            self._level,
-            self.source.annotators,
-            None if self._numbers else self._codes.names(),
-            titles(self.source.kinds),
-            context.worst_samples,
-            context.run,
+            details={"numbers": self._numbers},
         )
 
     # ---- writing ----

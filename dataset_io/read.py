@@ -47,7 +47,7 @@ class ReadBatch(Generic[Labels]):
 class Reader(Generic[Labels]):
     """Reads the samples of a source, each once."""
 
-    def __init__(self, family: Family[Labels, Any, Any]) -> None:
+    def __init__(self, family: Family[Labels, Any]) -> None:
         self.family = family
         self.source: Source = family.source
         self.n_repeated = 0

@@ -29,8 +29,9 @@ from ..agreement.config import (
     make_config,
 )
 from ..agreement.errors import AgreementInputError
-from ..agreement.objects.records import ObjectRecords
-from ..agreement.report import AgreementReport, ReportContext, RunFacts
+from ..agreement.records import Records
+from ..agreement.report import AgreementReport, RunFacts
+from ..agreement.reports import build_report
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from . import runs
@@ -45,7 +46,7 @@ from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent
 from .sample_index import SampleIndex
 from .source import Source, open_source
 from .stored_records import StoredRecords
-from .worst import WorstSamples
+from .worst import worst_samples
 from .write import Writer, Written
 
 logger = logging.getLogger(__name__)
@@ -79,6 +80,8 @@ def compute_agreement(
     rasterize: str | None = None,
     line_tolerance: float | None = None,
     crowd_attribute: str | None = "iscrowd",
+    attributes: str | Sequence[str] = (),
+    aliases: Mapping[str, str] | None = None,
     sigmas: str | float | Sequence[float] | None = None,
     level: Level = "auto",
     categories: Sequence[Any] = (),
@@ -91,6 +94,8 @@ def compute_agreement(
     boundary_width: float | None = None,
     disagreement_map: bool = False,
     map_folder: str | None = None,
+    resamples: int = 1000,
+    seed: int = 51,
     overwrite: bool = False,
     progress: Progress = None,
 ) -> AgreementReport:
@@ -124,11 +129,13 @@ def compute_agreement(
         rasterize: ``"pillow"`` compares the pixels that Pillow fills for polygons, None their exact areas
         line_tolerance: distance in pixels within which open polylines agree; without it they are refused
         crowd_attribute: attribute of labels that marks crowd regions, which are not matched
+        attributes: attributes of labels that are compared among the labels of one object
+        aliases: names of classes that stand for others, and those others: ``{"Car ": "car"}``; labels stay as they are
         sigmas: keypoints: a constant for every point, one for all, ``"coco"`` for the 17 of COCO, or None for 0.05
         level: level of measurement of ratings: ``"nominal"``, ``"ordinal"``, ``"interval"``, ``"ratio"``, or
             ``"auto"``: ordinal with ``categories``, interval for numbers, else nominal
         categories: all classes in ascending order
-        tolerance: numbers that differ by at most this agree
+        tolerance: numbers (ratings, values of attributes) that differ by at most this agree
         set_distance: distance of two sets of tags, ``"masi"`` or ``"jaccard"``
         background: value of the background in semantic masks; ``"auto"`` is 0 unless the mask targets name that as a
             class; None if there is no background
@@ -138,6 +145,9 @@ def compute_agreement(
         boundary_width: width in pixels of the bands that boundary IoU compares, None for 2 % of the image diagonal
         disagreement_map: write a heatmap on every sample that shows where annotators disagree
         map_folder: folder for the files of the heatmaps; without it they are written into the database
+        resamples: how often the samples (or videos, or groups) are resampled for the confidence intervals of the
+            report; 0 for no intervals
+        seed: of the random numbers of the intervals; the same data and seed give the same report
         overwrite: replace a run of the same key
         progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
 
@@ -165,6 +175,8 @@ def compute_agreement(
         rasterize=rasterize,
         line_tolerance=line_tolerance,
         crowd_attribute=crowd_attribute,
+        attributes=attributes,
+        aliases=aliases or {},
         sigmas=sigmas,
         level=level,
         categories=categories,
@@ -177,6 +189,8 @@ def compute_agreement(
         boundary_width=boundary_width,
         disagreement_map=disagreement_map,
         map_folder=map_folder,
+        resamples=resamples,
+        seed=seed,
     )
     return run_agreement(samples, config, overwrite=overwrite, progress=progress)
 
@@ -208,7 +222,7 @@ def run_agreement(
     return report
 
 
-def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> Family[Any, Any, Any]:
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> Family[Any, Any]:
     if not isinstance(overwrite, bool):
         raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
     if isinstance(samples, SampleCollection) and not samples._is_generated:
@@ -256,22 +270,21 @@ class _Computed:
 class _Run:
     """One run: batches are read ahead, computed and written at the same time; their records are added up."""
 
-    def __init__(self, family: Family[Any, Any, Any], run_id: str) -> None:
+    def __init__(self, family: Family[Any, Any], run_id: str) -> None:
         self._family = family
         self._source = source = family.source
         self._run_id = run_id
         self._reader = Reader(family)
         self._writer = Writer(source, source.config.run_key)
-        self._records: Any = None
+        self._records: Records | None = None
         self._index = SampleIndex()
         self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
-        self._worst = WorstSamples()
         self._n_changed = 0
         self._n_invalid = 0
         self._n_unknown = 0
         self._n_added = 0
 
-    def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, str | None]:
+    def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, StoredRecords]:
         """Read, compute and write everything; returns the report, and the records as text."""
         with fou.ProgressBar(total=self._source.count(), progress=progress) as bar:
             for n_done in self._batches():
@@ -291,28 +304,20 @@ class _Run:
             n_videos=None if self._videos is None else self._videos.n_videos,
             versions=runs.versions(),
         )
-        worst = self._worst.described(self._source.dataset)
-        if self._videos is not None:
-            worst = [{**entry, "frame_number": self._videos.lowest_frame(ObjectId(entry["id"]))} for entry in worst]
+        dataset = self._source.dataset
         context = replace(
             self._family.context(facts),
-            worst_samples=worst,
+            worst_samples=worst_samples(self._records.sample_values(), self._index, dataset),
             clusters=self._index.clusters(),
-            describe=functools.partial(self._index.described, self._source.dataset),
+            describe=functools.partial(self._index.described, dataset),
         )
-        return self._family.report(self._records, context), self._stored(context)
-
-    def _stored(self, context: ReportContext) -> str | None:
-        if not isinstance(self._records, ObjectRecords):
-            return None
-        return StoredRecords(self._records.to_arrays(), self._index.to_arrays(), context.to_stored()).to_text()
+        return build_report(self._records, context), StoredRecords.of(self._records, self._index, context)
 
     def _write_videos(self, videos: VideoScores) -> None:
-        """Write the means over frames, and find the videos with the lowest."""
+        """Write the means over frames."""
         runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
         for _ in videos.write():
             runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
-        self._worst.add(*videos.scores())
 
     def _coverage(self) -> str:
         config = self._source.config
@@ -370,11 +375,8 @@ class _Run:
         records = self._family.record(result)
         self._records = records if self._records is None else self._records + records
         self._index.add(read.samples)
-        scores = self._family.scores(result)
-        if self._videos is None or of_videos is None:
-            self._worst.add([sample.sample_id for sample in read.samples], scores)
-        else:
-            self._videos.add(read.samples, of_videos, scores)
+        if self._videos is not None and of_videos is not None:
+            self._videos.add(read.samples, of_videos)
         self._n_invalid += int(read.n_invalid.sum())
         self._n_unknown += int(read.n_unknown.sum())
         self._n_added += int(read.n_added.sum())

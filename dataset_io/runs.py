@@ -26,7 +26,7 @@ from ..agreement.reports import report_from_dict
 from .map_files import delete_map_files, runs_of_files
 from .paths import all_fields, declare, delete_fields, places
 from .source import refuse_read_only
-from .stored_records import StoredRecords
+from .stored_records import OpenRecords, StoredRecords
 
 logger = logging.getLogger(__name__)
 
@@ -97,11 +97,16 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
     Raises:
         AgreementInputError: if there is no such run, it did not complete, or an older version computed it
     """
-    return load_results(dataset_of(dataset), run_key)[0]
+    return _load(dataset_of(dataset), run_key)[0]
 
 
-def load_results(dataset: fo.Dataset, run_key: str) -> tuple[AgreementReport, StoredRecords | None]:
-    """The report and the records of a completed run; errors as of :func:`load_agreement`."""
+def load_records(dataset: fo.Dataset, run_key: str) -> OpenRecords:
+    """The records of a completed run; errors as of :func:`load_agreement`."""
+    report, records = _load(dataset, run_key)
+    return StoredRecords.from_dict(records).open(report)
+
+
+def _load(dataset: fo.Dataset, run_key: str) -> tuple[AgreementReport, dict[str, Any]]:
     require_run(dataset, run_key)
     status = read_config(dataset, run_key).get("status")
     results = dataset.load_run_results(run_key, cache=False, load_view=False)
@@ -116,7 +121,7 @@ def load_results(dataset: fo.Dataset, run_key: str) -> tuple[AgreementReport, St
         )
     # a run that was renamed is known by its new key
     report = report_from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
-    return report, None if results.records is None else StoredRecords.from_text(results.records)
+    return report, results.records
 
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:
@@ -181,10 +186,10 @@ def update_config(dataset: fo.Dataset, run_key: str, **values: Any) -> None:
     dataset.update_run_config(run_key, config)
 
 
-def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport, records: str | None) -> None:
+def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport, records: StoredRecords) -> None:
     """Store the report and the records of a run, and mark it as completed."""
     run_document = dataset._doc.runs[run_key]
-    results = dataset.init_run_results(run_key, report=json.dumps(report.to_dict()), records=records)
+    results = dataset.init_run_results(run_key, report=json.dumps(report.to_dict()), records=records.to_dict())
     # as FiftyOne stores results, but under an id that the run's config knows: a file that was half written when the
     # process died can be found and removed
     run_document.results.put(

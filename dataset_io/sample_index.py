@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ..metrics.arrays import BoolArray, IntArray
 from .stored import StoredSample
 
-#: bytes of an id
-_ID = 12
+#: bytes of an id, and of an id with the number of a frame
+_ID, _FRAME = 12, 16
 
 
 class SampleIndex:
@@ -40,21 +40,39 @@ class SampleIndex:
     def __len__(self) -> int:
         return len(self._ids) // _ID
 
+    def numbers(self) -> IntArray:
+        """Position of every sample, of frames that of the video, among all in ascending order of their ids."""
+        return _numbers(self._ids)
+
     def clusters(self) -> IntArray | None:
         """Number of the video or group of every sample, shape ``(S,)``; None where samples stand alone."""
         if self._frame_numbers:
-            return _numbers(self._ids)
+            return self.numbers()
         return _numbers(self._groups) if len(self._groups) == len(self._ids) and self._ids else None
 
-    def ids(self) -> list[ObjectId]:
-        """Id of every sample, of frames that of the video."""
-        return [ObjectId(bytes(self._ids[k : k + _ID])) for k in range(0, len(self._ids), _ID)]
+    def frame_numbers(self) -> IntArray | None:
+        """Number of every frame, shape ``(S,)``; None where samples are no frames."""
+        return np.array(self._frame_numbers, np.int64) if self._frame_numbers else None
 
-    def among(self, chosen: Iterable[str]) -> BoolArray:
-        """Which samples, or frames of which videos, have one of some ids, shape ``(S,)``."""
-        wanted = frozenset(map(bytes.fromhex, chosen))
-        ids = bytes(self._ids)
-        return np.array([ids[k : k + _ID] in wanted for k in range(0, len(ids), _ID)], np.bool_)
+    def ids(self) -> list[str]:
+        """Id of every sample, of frames that of the video."""
+        text = self._ids.hex()
+        return [text[k : k + 2 * _ID] for k in range(0, len(text), 2 * _ID)]
+
+    def keys(self) -> NDArray[np.bytes_]:
+        """What tells every sample, or frame, from all others; see :func:`sample_key` and :func:`frame_key`."""
+        if not self._frame_numbers:
+            return _rows(self._ids)
+        keys = np.empty((len(self), _FRAME), np.uint8)
+        keys[:, :_ID] = np.frombuffer(bytes(self._ids), np.uint8).reshape(-1, _ID)
+        keys[:, _ID:] = np.array(self._frame_numbers, ">u4").view(np.uint8).reshape(-1, _FRAME - _ID)
+        return _rows(keys.tobytes(), _FRAME)
+
+    def among(self, chosen: Iterable[bytes]) -> BoolArray:
+        """Which samples, or frames, have one of some keys, shape ``(S,)``."""
+        wanted = b"".join(chosen)
+        found: BoolArray = np.isin(self.keys(), _rows(wanted, _FRAME if self._frame_numbers else _ID))
+        return found
 
     def select(self, samples: BoolArray) -> SampleIndex:
         """The samples that a mask ``(S,)`` keeps."""
@@ -99,8 +117,18 @@ class SampleIndex:
         return index
 
 
-def _rows(ids: bytearray) -> NDArray[Any]:
-    return np.frombuffer(bytes(ids), f"V{_ID}")
+def sample_key(sample_id: ObjectId) -> bytes:
+    """The key of a sample."""
+    return sample_id.binary
+
+
+def frame_key(video_id: ObjectId, frame_number: int) -> bytes:
+    """The key of a frame of a video."""
+    return video_id.binary + frame_number.to_bytes(_FRAME - _ID, "big")
+
+
+def _rows(ids: bytearray | bytes, size: int = _ID) -> NDArray[np.bytes_]:
+    return np.frombuffer(bytes(ids), f"S{size}")
 
 
 def _numbers(ids: bytearray) -> IntArray:

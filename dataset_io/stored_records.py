@@ -1,17 +1,22 @@
-"""The records of a run as text that its results hold beside the report, and back."""
+"""The records of a run as texts that its results hold beside the report, and back."""
 
 from __future__ import annotations
 
 import base64
+import dataclasses
 import io
-import json
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..agreement.records import Records
+from ..agreement.report import AgreementReport, ReportContext
+from ..agreement.reports import records_of
+from .sample_index import SampleIndex
 
 #: the fastest; more takes several times as long, and floats hardly get smaller
 _COMPRESSION = 1
@@ -19,7 +24,7 @@ _COMPRESSION = 1
 
 @dataclass(frozen=True, slots=True)
 class StoredRecords:
-    """Columns of the records and of the sample index, and what a report needs to know of the labels.
+    """What a run keeps of its samples; every column is a text, unpacked when it is asked for.
 
     Attributes:
         records: columns of the records
@@ -27,24 +32,75 @@ class StoredRecords:
         context: the parts of a report's context that JSON can hold
     """
 
-    records: dict[str, NDArray[Any]]
-    index: dict[str, NDArray[Any]]
+    records: dict[str, str]
+    index: dict[str, str]
     context: dict[str, Any]
 
-    def to_text(self) -> str:
-        """The records as text."""
-        columns = {f"records.{name}": values for name, values in self.records.items()}
-        columns |= {f"index.{name}": values for name, values in self.index.items()}
-        packed = io.BytesIO()
-        np.savez(packed, **columns, context=np.frombuffer(json.dumps(self.context).encode(), np.uint8))  # type: ignore[arg-type]
-        return base64.b64encode(zlib.compress(packed.getbuffer(), _COMPRESSION)).decode()
+    @classmethod
+    def of(cls, records: Records, index: SampleIndex, context: ReportContext) -> StoredRecords:
+        """What is kept of a run."""
+        columns = {name: _packed(records.column(name)) for name in records.parts[0]}
+        of_index = {name: _packed(values) for name, values in index.to_arrays().items()}
+        return cls(columns, of_index, context.to_stored())
 
     @classmethod
-    def from_text(cls, text: str) -> StoredRecords:
-        """The records that :meth:`to_text` gave."""
-        columns = np.load(io.BytesIO(zlib.decompress(base64.b64decode(text))), allow_pickle=False)
-        return cls(_of(columns, "records."), _of(columns, "index."), json.loads(columns["context"].tobytes()))
+    def from_dict(cls, values: Mapping[str, Any]) -> StoredRecords:
+        """The records that :meth:`to_dict` gave."""
+        return cls(**values)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The records as JSON values."""
+        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+
+    def open(self, report: AgreementReport) -> OpenRecords:
+        """The records of the run of a report."""
+        context = ReportContext.from_stored(self.context, report)
+        records = records_of(report.family, _Unpacked(self.records), len(context.annotators))
+        return OpenRecords(report, records, SampleIndex.from_arrays(_Unpacked(self.index)), context)
 
 
-def _of(columns: Mapping[str, NDArray[Any]], prefix: str) -> dict[str, NDArray[Any]]:
-    return {name.removeprefix(prefix): columns[name] for name in columns if name.startswith(prefix)}
+@dataclass(frozen=True, slots=True)
+class OpenRecords:
+    """The records of a run, and which samples they are of.
+
+    Attributes:
+        report: of the run
+        records: of its samples
+        index: these samples
+        context: what reports on them need beside the records, without what depends on the samples
+    """
+
+    report: AgreementReport
+    records: Records
+    index: SampleIndex
+    context: ReportContext
+
+
+class _Unpacked(Mapping[str, NDArray[Any]]):
+    """Columns from their texts; only those that are looked at are unpacked."""
+
+    def __init__(self, texts: Mapping[str, str]) -> None:
+        self._texts = texts
+        self._columns: dict[str, NDArray[Any]] = {}
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        if name not in self._columns:
+            self._columns[name] = _unpacked(self._texts[name])
+        return self._columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._texts)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+
+def _packed(values: NDArray[Any]) -> str:
+    content = io.BytesIO()
+    np.save(content, values, allow_pickle=False)
+    return base64.b64encode(zlib.compress(content.getbuffer(), _COMPRESSION)).decode()
+
+
+def _unpacked(text: str) -> NDArray[Any]:
+    values: NDArray[Any] = np.load(io.BytesIO(zlib.decompress(base64.b64decode(text))), allow_pickle=False)
+    return values

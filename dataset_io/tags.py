@@ -16,12 +16,11 @@ from ..agreement.option_checks import value_name
 from ..agreement.ratings.levels import NO_LABEL
 from ..agreement.report import ReportContext, RunFacts
 from ..agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
-from ..agreement.tags.report import TagReport, build_tag_report
-from ..agreement.tags.statistics import TagStatistics, summarise_tags
+from ..agreement.tags.records import TagRecords, record_tags
 from ..metrics.arrays import BoolArray, IntArray
 from .assignment import assigned_annotators
 from .checks import check_labels
-from .family import LabelsRead, SampleScores
+from .family import LabelsRead
 from .kinds import titles
 from .positions import label_positions
 from .source import Source
@@ -50,7 +49,7 @@ class TagFamily:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._codes = ClassCodes()
+        self._codes = ClassCodes(source.config.aliases)
         self._tag_names: list[str] = []
         self._number = {name: k for k, name in enumerate(source.annotators)}
         self._label_suffixes = [source.config.run_key + suffix for suffix in names.TAG_FIELDS.label]
@@ -91,7 +90,7 @@ class TagFamily:
             n_unknown = np.bincount(sample[~known], minlength=len(rows))
         sample, annotator, tag = sample[known], annotator[known], tag[known]
         assigned, n_added = assigned_annotators(self.source, rows, samples, (sample, annotator))
-        if len(self._tag_names) != len(self._codes) + 1:
+        if len(self._tag_names) != self._codes.n_codes:
             self._tag_names = self._codes.names()  # a new list: others are in use where batches are written
         labels = TagLabels(TagBatch(sample, annotator, tag, assigned), field[known], position[known], self._tag_names)
         return LabelsRead(labels, np.zeros(len(rows), np.int64), n_unknown, n_added)
@@ -127,13 +126,9 @@ class TagFamily:
         """Score the samples, and judge their tags."""
         return compute_tags(labels.batch)
 
-    def scores(self, result: TagAgreement) -> SampleScores:
-        """Score, tags and disputed tags of every sample."""
-        return SampleScores(result.score, result.n_tags, result.n_disputed)
-
-    def record(self, result: TagAgreement) -> TagStatistics:
+    def record(self, result: TagAgreement) -> TagRecords:
         """What is kept of a batch."""
-        return summarise_tags(result, len(self.source.annotators), self.source.config.set_distance)
+        return record_tags(result, len(self.source.annotators))
 
     def context(self, run: RunFacts) -> ReportContext:
         """What the report needs to know of the labels and the run."""
@@ -143,18 +138,6 @@ class TagFamily:
             class_names=self._codes.names(),
             label_types=titles(self.source.kinds),
             run=run,
-        )
-
-    def report(self, records: TagStatistics, context: ReportContext) -> TagReport:
-        """The report on all batches."""
-        return build_tag_report(
-            records,
-            self.source.config,
-            self.source.annotators,
-            self._codes.names(),
-            titles(self.source.kinds),
-            context.worst_samples,
-            context.run,
         )
 
     # ---- writing ----

@@ -1,45 +1,84 @@
-"""The report of a run on some of its samples, from what the run stored: no label is read again."""
+"""What a run found in some of its samples, from what it stored: no label is read again."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from collections.abc import Iterator
 
+import numpy as np
+from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
 
 from .. import names
 from ..agreement.errors import AgreementInputError
-from ..agreement.objects.build import build_object_report
-from ..agreement.objects.records import ObjectRecords
-from ..agreement.report import AgreementReport, ReportContext
-from .runs import dataset_of, load_results
-from .sample_index import SampleIndex
+from ..agreement.report import AgreementReport
+from ..agreement.reports import build_report
+from .runs import dataset_of, load_records
+from .sample_index import frame_key, sample_key
 from .source import flattened
+from .worst import worst_samples
 
 
 def agreement_on(view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
     """The report of a run on the samples of a view, as the run found them.
 
+    Labels that were edited, deleted or added since the run, and labels that the view hides, make no difference. What
+    is only known of a run as a whole is left out.
+
     Args:
-        view: a view of the dataset, or the dataset; samples that the run has not seen are left out
+        view: a view of the dataset, or the dataset; samples that the run has not seen are left out. Of runs on frames
+            the frames of the view count, of patches and clips the samples, or frames, that they are of
         run_key: key of the run
 
     Raises:
         AgreementInputError: as :func:`load_agreement`; if the view has no sample of the run
     """
     dataset = dataset_of(view)
-    report, stored = load_results(dataset, run_key)
-    if stored is None:
-        raise AgreementInputError(f"The run {run_key!r} must be one on objects, got {report.family}")
-    index = SampleIndex.from_arrays(stored.index)
-    context = ReportContext.from_stored(stored.context, report)
-    records = ObjectRecords.from_arrays(stored.records, len(context.annotators))
-    samples = flattened(view)
-    kept = index.among(set(samples.values("sample_id" if view._is_generated else "id")))
+    loaded = load_records(dataset, run_key)
+    kept = loaded.index.among(_keys(view, on_frames=loaded.index.frame_numbers() is not None))
     if not kept.any():
         raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got {len(view)} of which none is")
-    index = index.select(kept)
-    context = dataclasses.replace(
-        context, clusters=index.clusters(), describe=functools.partial(index.described, dataset)
+    records, index = loaded.records.select(kept), loaded.index.select(kept)
+    run = dataclasses.replace(
+        loaded.report.run,
+        n_of=loaded.report.n_samples,
+        n_videos=None if index.frame_numbers() is None else len(np.unique(index.numbers())),
     )
-    return build_object_report(records.select(kept), context)
+    context = dataclasses.replace(
+        loaded.context,
+        run=run,
+        worst_samples=worst_samples(records.sample_values(), index, dataset),
+        clusters=index.clusters(),
+        describe=functools.partial(index.described, dataset),
+    )
+    return build_report(records, context)
+
+
+def _keys(view: SampleCollection, *, on_frames: bool) -> Iterator[bytes]:
+    """Keys of the samples, or frames, of a view."""
+    if view._is_generated:
+        return _keys_of_sources(view, on_frames=on_frames)
+    samples = flattened(view)
+    wanted = {"$project": {"_sample_id": True, "frame_number": True} if on_frames else {"_id": True}}
+    collection = view._dataset._sample_collection
+    if isinstance(samples, DatasetView):
+        found = collection.aggregate([*samples._pipeline(frames_only=on_frames), wanted], allowDiskUse=True)
+    else:
+        found = (view._dataset._frame_collection if on_frames else collection).aggregate([wanted])
+    if on_frames:
+        return (frame_key(row["_sample_id"], row["frame_number"]) for row in found)
+    return (sample_key(row["_id"]) for row in found)
+
+
+def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> Iterator[bytes]:
+    """Keys of the samples, or frames, that patches, frames or clips are of."""
+    ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
+    if not on_frames:
+        yield from map(sample_key, ids)
+    elif "frame_number" in view.get_field_schema():
+        yield from map(frame_key, ids, view.values("frame_number"))
+    else:
+        for video_id, (first, last) in zip(ids, view.values("support"), strict=True):
+            yield from (frame_key(video_id, number) for number in range(first, last + 1))

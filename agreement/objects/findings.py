@@ -10,6 +10,8 @@ import numpy as np
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.objects import Objects
 from ..config import AgreementConfig
+from ..pairs import pair_names as pair_names
+from ..pairs import pair_rows as pair_rows
 from .columns import SamplePairs
 from .compute import MatchedPairs, Ratings, Units, pair_scores, ratings_of
 
@@ -107,18 +109,6 @@ class Findings:
             missing=missing or self.config.missing,  # type: ignore[arg-type]
             empty=empty or self.config.empty,  # type: ignore[arg-type]
         )
-
-
-def pair_rows(a: IntArray, b: IntArray, n_annotators: int) -> IntArray:
-    """Number of the pair of annotators ``a`` before ``b``, in the order (0, 1), (0, 2) … (R - 2, R - 1)."""
-    number: IntArray = a * n_annotators - a * (a + 1) // 2 + (b - a - 1)
-    return number
-
-
-def pair_names(n_annotators: int) -> tuple[IntArray, IntArray]:
-    """Annotators ``(a, b)`` of every pair, in the order of :func:`pair_rows`."""
-    a, b = np.triu_indices(n_annotators, 1)
-    return a, b
 
 
 def largest(counts: Sequence[int] | IntArray, n: int) -> list[int]:

@@ -1,4 +1,4 @@
-"""From the masks of a sample to its numbers, and from samples to the columns of a batch."""
+"""From the masks of a sample to counts, and from the counts of many samples to their numbers."""
 
 from __future__ import annotations
 
@@ -8,18 +8,13 @@ from itertools import combinations
 
 import numpy as np
 
+from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.boundaries import boundary_agreement
-from ...metrics.pixel_classes import (
-    ClassMask,
-    JointCounts,
-    PixelConfusion,
-    PixelTally,
-    ignored_pixels,
-    joint_counts,
-    pair_confusion,
-)
+from ...metrics.overlaps import dice_from_areas, iou_from_areas
+from ...metrics.pixel_classes import ClassMask, ignored_pixels, joint_counts
 from ..config import AgreementConfig
+from .counts import BOUNDARY_NUMBERS, MaskCounts, MaskTable, SampleMasks
 from .mask_values import MaskValues
 
 #: numbers of a pair of annotators on a sample, and their means over the pairs: the columns of all tables of numbers
@@ -31,63 +26,27 @@ NUMBERS = (
     "dice_with_background",
     "accuracy",
     "kappa",
-    "boundary_iou",
-    "surface_dice",
-    "hd95",
+    *BOUNDARY_NUMBERS,
 )
 SCORE, IOU = NUMBERS.index("score"), NUMBERS.index("iou")
-BOUNDARY_NUMBERS = slice(NUMBERS.index("boundary_iou"), len(NUMBERS))
+_OF_COUNTS = len(NUMBERS) - len(BOUNDARY_NUMBERS)
 
 #: different values in the masks of a sample beyond which these hold no classes
 MAX_VALUES = 4_096
 
 #: why the alpha of a sample is undefined; entry 0 where it is defined
 ALPHA_REASONS = ("", "one_annotator", "no_pixels", "single_category")
+_ONE_ANNOTATOR, _NO_PIXELS, _SINGLE_CATEGORY = range(1, len(ALPHA_REASONS))
 
 
 class TooManyValuesError(ValueError):
     """The masks of a sample have more than ``MAX_VALUES`` different values; the message is how many."""
 
 
-@dataclass(frozen=True, slots=True)
-class SampleMasks:
-    """The agreement on the masks of one sample with at least two annotators.
-
-    Attributes:
-        annotators: ``M`` indices, ascending: whose masks were compared
-        joint: combinations of their values
-        confusions: for every pair of them, in the order (0, 1), (0, 2) … (M - 2, M - 1)
-        numbers: shape ``(P, len(NUMBERS))``, the numbers of every pair; nan where undefined
-        values: shape ``(K,)``, values that anybody used, ascending
-        is_class: shape ``(K,)``, which of them are not the background
-        class_iou: shape ``(K,)``, mean over the pairs in which the class is present
-        class_dice: shape ``(K,)``
-        is_disputed: shape ``(K,)``, whether any pair does not agree on all pixels of the class
-        tally: what alpha counts
-        alpha: nan where undefined
-        reason: index into ``ALPHA_REASONS``
-        is_empty: whether nobody drew anything but background
-    """
-
-    annotators: tuple[int, ...]
-    joint: JointCounts
-    confusions: tuple[PixelConfusion, ...]
-    numbers: FloatArray
-    values: IntArray
-    is_class: BoolArray
-    class_iou: FloatArray
-    class_dice: FloatArray
-    is_disputed: BoolArray
-    tally: PixelTally
-    alpha: float
-    reason: int
-    is_empty: bool
-
-
 def compare_masks(
     masks: Sequence[ClassMask], annotators: Sequence[int], meaning: MaskValues, config: AgreementConfig
 ) -> SampleMasks:
-    """Compare the masks of one sample, all pairs from one pass over the pixels; boundaries, if asked for, from more.
+    """Compare the masks of one sample, all pairs in one pass over the pixels; boundaries, if asked for, in more.
 
     Args:
         masks: of at least two annotators, integers, shape ``(H, W)``
@@ -99,82 +58,27 @@ def compare_masks(
         TooManyValuesError: before anything is computed of every value
     """
     joint = joint_counts(masks, meaning.ignored)
-    values = np.unique(joint.values)
+    values, code = np.unique(joint.values, return_inverse=True)
     if len(values) > MAX_VALUES:
         raise TooManyValuesError(str(len(values)))
-    is_class = values != meaning.background if meaning.background is not None else np.ones(len(values), np.bool_)
-    is_empty = bool(joint.n_pixels) and not is_class.any()
-    pairs = list(combinations(range(len(masks)), 2))
-    confusions = tuple(pair_confusion(joint, a, b) for a, b in pairs)
-    numbers = np.full((len(pairs), len(NUMBERS)), np.nan)
-    sums = np.zeros((3, len(values)))
-    is_disputed = np.zeros(len(values), np.bool_)
-    for row, confusion in zip(numbers, confusions, strict=True):
-        classes, iou, dice = confusion.class_iou()
-        at = np.searchsorted(values, classes)
-        sums[:, at] += (np.ones(len(at)), iou, dice)
-        is_disputed[at[iou < 1.0]] = True
-        drawn = is_class[at]
-        score = _mean(iou[drawn])
-        if not drawn.any() and joint.n_pixels and (not is_empty or config.empty == "agree"):
-            score = 1.0
-        row[: BOUNDARY_NUMBERS.start] = (
-            score,
-            _mean(iou[drawn]),
-            _mean(dice[drawn]),
-            _mean(iou),
-            _mean(dice),
-            confusion.pixel_accuracy(),
-            confusion.cohen_kappa(),
-        )
+    boundaries = None
     if config.boundaries:
-        numbers[:, BOUNDARY_NUMBERS] = _boundaries(masks, pairs, values[is_class], meaning, config)
-    tally = joint.tally()
-    alpha, reason = _alpha(tally, is_empty, config)
-    present = np.maximum(sums[0], 1.0)
-    return SampleMasks(
-        annotators=tuple(annotators),
-        joint=joint,
-        confusions=confusions,
-        numbers=numbers,
-        values=values,
-        is_class=is_class,
-        class_iou=sums[1] / present,
-        class_dice=sums[2] / present,
-        is_disputed=is_disputed,
-        tally=tally,
-        alpha=alpha,
-        reason=reason,
-        is_empty=is_empty,
-    )
+        boundaries = _boundaries(masks, values[_are_classes(values, meaning.background)], meaning, config)
+    return SampleMasks(tuple(annotators), joint, values, code.reshape(joint.values.shape), boundaries)
 
 
-def _mean(values: FloatArray) -> float:
-    return float(values.mean()) if len(values) else np.nan
-
-
-def _alpha(tally: PixelTally, is_empty: bool, config: AgreementConfig) -> tuple[float, int]:
-    alpha = tally.nominal.alpha()
-    if alpha == alpha:  # nan is not equal to itself
-        return alpha, 0
-    if not tally.nominal.n_ratings:
-        return alpha, ALPHA_REASONS.index("no_pixels")
-    if config.undefined == "one" or (is_empty and config.empty == "agree"):
-        return 1.0, 0
-    return alpha, ALPHA_REASONS.index("single_category")
+def _are_classes(values: IntArray, background: int | None) -> BoolArray:
+    return np.ones(len(values), np.bool_) if background is None else values != background
 
 
 def _boundaries(
-    masks: Sequence[ClassMask],
-    pairs: Sequence[tuple[int, int]],
-    classes: IntArray,
-    meaning: MaskValues,
-    config: AgreementConfig,
+    masks: Sequence[ClassMask], classes: IntArray, meaning: MaskValues, config: AgreementConfig
 ) -> FloatArray:
     """Boundary numbers of every pair: means over the classes that either has, shape ``(P, 3)``."""
     excluded = ignored_pixels(masks, meaning.ignored) if meaning.ignored else None
     width = None if config.boundary_width is None else int(config.boundary_width)
-    rows = np.full((len(pairs), 3), np.nan)
+    pairs = list(combinations(range(len(masks)), 2))
+    rows = np.full((len(pairs), len(BOUNDARY_NUMBERS)), np.nan)
     for row, (a, b) in zip(rows, pairs, strict=True):
         found = boundary_agreement(
             masks[a],
@@ -185,7 +89,8 @@ def _boundaries(
             excluded=excluded,
         )
         for k, column in enumerate((found.boundary_iou, found.surface_dice, found.hd95)):
-            row[k] = _mean(column[~np.isnan(column)])
+            defined = column[~np.isnan(column)]
+            row[k] = float(defined.mean()) if len(defined) else np.nan
     return rows
 
 
@@ -209,29 +114,41 @@ class PixelBatch:
 
 @dataclass(frozen=True, slots=True)
 class PixelAgreement:
-    """The agreement on a batch.
+    """The agreement on some samples, of which those with fewer than two masks are not rated.
 
     Attributes:
-        batch: the samples
+        counts: what it follows from
         numbers: shape ``(S, len(NUMBERS))``, means over the pairs of annotators; nan where undefined
+        pair_numbers: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
+        pair: shape ``(Q, 2)``, these annotators, in ascending order of the samples, then of the annotators
         mask_iou: shape ``(S, R)``, mean class IoU of every mask with the others, background left out; nan without any
         alpha: shape ``(S,)``, nan where undefined
         alpha_reason: shape ``(S,)``, index into ``ALPHA_REASONS``
-        n_annotators: shape ``(S,)``
+        differing: shape ``(S,)``, ordered pairs of masks, over the pixels, that differ
+        n_pixels: shape ``(S,)``, pixels that were compared
         n_units: shape ``(S,)``, classes that anybody used, background left out
         n_disputed: shape ``(S,)``, those on which any pair does not fully agree
-        ignored: shape ``(S,)``, share of the pixels that was left out; nan where nothing was compared
+        is_empty: shape ``(S,)``, whether nobody drew anything but background
+        class_iou: shape ``(V,)``, of every value of every sample: mean over the pairs in which it is present
+        class_dice: shape ``(V,)``
+        area: shape ``(V, R)``, pixels that every annotator gave it
     """
 
-    batch: PixelBatch
+    counts: MaskCounts
     numbers: FloatArray
+    pair_numbers: FloatArray
+    pair: IntArray
     mask_iou: FloatArray
     alpha: FloatArray
     alpha_reason: IntArray
-    n_annotators: IntArray
+    differing: IntArray
+    n_pixels: IntArray
     n_units: IntArray
     n_disputed: IntArray
-    ignored: FloatArray
+    is_empty: BoolArray
+    class_iou: FloatArray
+    class_dice: FloatArray
+    area: IntArray
 
     @property
     def score(self) -> FloatArray:
@@ -240,51 +157,141 @@ class PixelAgreement:
         return score
 
     @property
+    def n_annotators(self) -> IntArray:
+        """Annotators with a mask of every sample, shape ``(S,)``."""
+        n: IntArray = self.counts.assigned.sum(axis=1)
+        return n
+
+    @property
     def rated(self) -> BoolArray:
         """Samples with at least two annotators, shape ``(S,)``."""
         return self.n_annotators >= 2
 
+    @property
+    def ignored(self) -> FloatArray:
+        """Share of the pixels that was left out, shape ``(S,)``; nan where nothing was compared."""
+        n = self.counts.n_ignored + self.n_pixels
+        return np.where(self.rated, self.counts.n_ignored / np.maximum(n, 1), np.nan)
 
-def collect_pixels(batch: PixelBatch) -> PixelAgreement:
-    """The numbers of all samples of a batch as columns."""
-    n_samples, n_annotators = batch.assigned.shape
-    numbers = np.full((n_samples, len(NUMBERS)), np.nan)
-    mask_iou = np.full((n_samples, n_annotators), np.nan)
-    alpha, ignored = np.full((2, n_samples), np.nan)
-    reason = np.full(n_samples, ALPHA_REASONS.index("one_annotator"))
-    n_units, n_disputed = np.zeros((2, n_samples), np.int64)
-    for k, sample in enumerate(batch.samples):
-        if sample is None:
-            continue
-        numbers[k] = means_defined(sample.numbers)
-        for m, of_annotator in enumerate(_pairs_of_members(len(sample.annotators))):
-            mask_iou[k, sample.annotators[m]] = means_defined(sample.numbers[of_annotator, IOU : IOU + 1])[0]
-        alpha[k], reason[k] = sample.alpha, sample.reason
-        n_units[k] = np.count_nonzero(sample.is_class)
-        n_disputed[k] = np.count_nonzero(sample.is_class & sample.is_disputed)
-        ignored[k] = sample.joint.n_ignored / (sample.joint.n_ignored + sample.joint.n_pixels)
-    return PixelAgreement(
-        batch=batch,
-        numbers=numbers,
-        mask_iou=mask_iou,
-        alpha=alpha,
-        alpha_reason=reason,
-        n_annotators=batch.assigned.sum(axis=1),
-        n_units=n_units,
-        n_disputed=n_disputed,
-        ignored=ignored,
+
+def measure(counts: MaskCounts, background: int | None, config: AgreementConfig) -> PixelAgreement:
+    """The agreement on samples.
+
+    Args:
+        counts: of the samples
+        background: value of the background; None if there is none
+        config: the options
+    """
+    n_samples, n_annotators = counts.assigned.shape
+    n_pairs, n_values = int(counts.n_pairs.sum()), len(counts.values)
+    found = PixelAgreement(
+        counts=counts,
+        numbers=np.full((n_samples, len(NUMBERS)), np.nan),
+        pair_numbers=np.full((n_pairs, len(NUMBERS)), np.nan),
+        pair=np.zeros((n_pairs, 2), np.int64),
+        mask_iou=np.full((n_samples, n_annotators), np.nan),
+        alpha=np.full(n_samples, np.nan),
+        alpha_reason=np.full(n_samples, _ONE_ANNOTATOR),
+        differing=np.zeros(n_samples, np.int64),
+        n_pixels=np.zeros(n_samples, np.int64),
+        n_units=np.zeros(n_samples, np.int64),
+        n_disputed=np.zeros(n_samples, np.int64),
+        is_empty=np.zeros(n_samples, np.bool_),
+        class_iou=np.zeros(n_values),
+        class_dice=np.zeros(n_values),
+        area=np.zeros((n_values, n_annotators), np.int64),
     )
+    of_value = np.repeat(np.arange(n_samples), counts.n_values)
+    for table in counts.tables():
+        _fill(found, table, np.isin(of_value, table.samples), background, config)
+    return found
 
 
-def means_defined(rows: FloatArray) -> FloatArray:
-    """Mean of the numbers of every column that are not nan; nan for a column without any."""
-    defined = ~np.isnan(rows)
-    n = defined.sum(axis=0)
-    means: FloatArray = np.where(defined, rows, 0.0).sum(axis=0) / np.where(n > 0, n, np.nan)
+def _fill(
+    found: PixelAgreement, table: MaskTable, is_of_table: BoolArray, background: int | None, config: AgreementConfig
+) -> None:
+    """Enter the numbers of some samples; a mask ``(V,)`` tells which values are theirs."""
+    samples, members, pairs = table.samples, table.members, table.pairs()
+    is_value = table.is_value
+    is_class = table.spread(_are_classes(table.values, background))
+    areas, shared = table.areas(), table.shared()
+    n_pixels = areas[0].sum(axis=1)
+    n_agreed = shared.sum(axis=2)
+    found.n_pixels[samples] = n_pixels
+    found.n_units[samples] = is_class.sum(axis=1)
+    found.is_empty[samples] = is_empty = (n_pixels > 0) & ~is_class.any(axis=1)
+    found.differing[samples] = 2 * (n_pixels - n_agreed).sum(axis=0)
+
+    a, b = np.array(pairs).T
+    iou, dice = (
+        measured(shared.astype(np.float64), areas[a].astype(np.float64), areas[b].astype(np.float64))
+        for measured in (iou_from_areas, dice_from_areas)
+    )
+    present = ~np.isnan(iou)
+    drawn = present & is_class
+    numbers = np.full((len(pairs), len(samples), len(NUMBERS)), np.nan)
+    # no class at all agrees, unless nobody drew anything, which may be left out
+    agree = ~drawn.any(axis=2) & (n_pixels > 0) & (~is_empty | (config.empty == "agree"))
+    of_classes = _means(iou, drawn)
+    columns = (
+        np.where(agree, 1.0, of_classes),
+        of_classes,
+        _means(dice, drawn),
+        _means(iou, present),
+        _means(dice, present),
+        np.where(n_pixels > 0, n_agreed / np.maximum(n_pixels, 1), np.nan),
+        _kappa(n_pixels, n_agreed, (areas[a] * areas[b]).sum(axis=2)),
+    )
+    numbers[:, :, :_OF_COUNTS] = np.stack(columns, axis=2)
+    rows = table.sample_pair[:, None] + np.arange(len(pairs))
+    if found.counts.boundaries is not None:
+        numbers[:, :, _OF_COUNTS:] = found.counts.boundaries[rows].swapaxes(0, 1)
+    found.pair_numbers[rows] = numbers.swapaxes(0, 1)
+    found.pair[rows] = np.stack([members[:, a], members[:, b]], axis=2)
+    found.numbers[samples] = means_defined(numbers)
+    for m in range(members.shape[1]):
+        found.mask_iou[samples, members[:, m]] = means_defined(numbers[(a == m) | (b == m), :, IOU])
+
+    is_disputed = (present & (iou < 1.0)).any(axis=0)
+    found.n_disputed[samples] = (is_disputed & is_class).sum(axis=1)
+    n_present = np.maximum(present.sum(axis=0), 1)
+    for column, values in ((found.class_iou, iou), (found.class_dice, dice)):
+        column[is_of_table] = (np.where(present, values, 0.0).sum(axis=0) / n_present)[is_value]
+    of_sample = np.repeat(np.arange(len(samples)), table.n_values)
+    for m in range(members.shape[1]):
+        found.area[np.flatnonzero(is_of_table), members[of_sample, m]] = areas[m][is_value]
+    _enter_alpha(found, table, areas.sum(axis=0), config)
+
+
+def _means(values: FloatArray, counted: BoolArray) -> FloatArray:
+    """Means along the last axis of the values that count; nan without any."""
+    n = counted.sum(axis=-1)
+    means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
     return means
 
 
-def _pairs_of_members(n: int) -> list[IntArray]:
-    """For every member of ``n``, the pairs that it is one of."""
-    members = np.array(list(combinations(range(n), 2)), np.int64).reshape(-1, 2)
-    return [np.flatnonzero((members == m).any(axis=1)) for m in range(n)]
+def means_defined(numbers: FloatArray) -> FloatArray:
+    """Means along the first axis of the numbers that are not nan; nan without any."""
+    return _means(np.moveaxis(numbers, 0, -1), ~np.isnan(np.moveaxis(numbers, 0, -1)))
+
+
+def _kappa(n: IntArray, n_agreed: IntArray, n_expected: IntArray) -> FloatArray:
+    """Cohen's kappa from pixels, those that agree, and the sum over values of the products of areas, shapes ``(P, B)``.
+
+    Nan without pixels, and where both annotators gave all of them one and the same value.
+    """
+    undefined = n * n == n_expected  # whole numbers, exact for images of up to 3e9 pixels
+    return np.where(undefined, np.nan, (n * n_agreed - n_expected) / np.where(undefined, 1, n * n - n_expected))
+
+
+def _enter_alpha(found: PixelAgreement, table: MaskTable, ratings: IntArray, config: AgreementConfig) -> None:
+    """Enter alpha, from the pixels of every value in all masks together, shape ``(B, K)``."""
+    samples = table.samples
+    observed = found.differing[samples] / (table.members.shape[1] - 1)
+    alpha = nominal_alpha_of_sums(observed, ratings.astype(np.float64))
+    has_pixels = found.n_pixels[samples] > 0
+    agrees = (config.undefined == "one") | (found.is_empty[samples] & (config.empty == "agree"))
+    alpha = np.where(np.isnan(alpha) & has_pixels & agrees, 1.0, alpha)
+    found.alpha[samples] = alpha
+    undefined = np.where(has_pixels, _SINGLE_CATEGORY, _NO_PIXELS)
+    found.alpha_reason[samples] = np.where(np.isnan(alpha), undefined, 0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from ..config import AgreementConfig
 from ..errors import AgreementInputError, shown
@@ -33,6 +34,17 @@ class MaskValues:
         """Name of a class; its value, or its colour, if it has none."""
         unnamed = f"#{value:06x}" if is_rgb else str(value)
         return self.names.get(value, unnamed)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The meaning as JSON values."""
+        names = {str(value): name for value, name in self.names.items()}
+        return {"background": self.background, "ignored": list(self.ignored), "names": names}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> MaskValues:
+        """The meaning that :meth:`to_dict` gave, among other entries."""
+        names = {int(value): name for value, name in values["names"].items()}
+        return cls(values["background"], tuple(values["ignored"]), names)
 
 
 def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str, str]]) -> MaskValues:

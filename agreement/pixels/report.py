@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -9,14 +11,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.overlaps import dice_from_areas, iou_from_areas
-from ...metrics.pixel_classes import PixelConfusion, PixelTally
+from ...metrics.pixel_classes import PixelTally
 from ..config import AgreementConfig
-from ..report import AgreementReport, AlphaSummary, RunFacts, ScoreSummary, mean_defined, number
+from ..report import AgreementReport, AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
 from .compute import ALPHA_REASONS
 from .mask_values import MaskValues
-from .statistics import PixelStatistics
+from .records import PixelRecords
+from .statistics import PairConfusions, PixelStatistics, summarise_pixels
 
 #: classes that are listed; those with the fewest pixels are left out
 MAX_CLASSES = 1_000
@@ -124,29 +127,15 @@ class PixelReport(AgreementReport):
     annotators: list[MaskAnnotatorSummary]
 
 
-def build_pixel_report(
-    statistics: PixelStatistics,
-    config: AgreementConfig,
-    annotators: Sequence[str],
-    meaning: MaskValues,
-    label_types: Sequence[str],
-    worst_samples: list[dict[str, Any]],
-    run: RunFacts,
-    *,
-    is_rgb: bool,
-) -> PixelReport:
-    """Turn statistics into a report.
+def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelReport:
+    """The report on samples.
 
-    Args:
-        statistics: of all samples
-        config: the options of the run
-        annotators: name of every annotator, in the order of the statistics
-        meaning: background, ignored values and names
-        label_types: what the fields hold, for readers
-        worst_samples: the samples with the lowest scores
-        run: what happened during the run
-        is_rgb: whether values are colours
+    ``context.details`` are those of :meth:`MaskValues.to_dict`, and whether values are colours (``is_rgb``).
     """
+    config, annotators, is_rgb = context.config, context.annotators, bool(context.details["is_rgb"])
+    meaning = MaskValues.from_dict(context.details)
+    parts = map(summarise_pixels, records.agreements(meaning.background, config))
+    statistics = functools.reduce(operator.add, parts)
     tally = statistics.tally.nominal
     mean, n_defined = mean_defined(statistics.alpha)
     pairs = _pairs(statistics, config, annotators)
@@ -155,7 +144,7 @@ def build_pixel_report(
     return PixelReport(
         run_key=config.run_key,
         config=config.to_dict(),
-        label_types=list(label_types),
+        label_types=list(context.label_types),
         n_samples=len(statistics.score),
         n_rated=statistics.n_rated,
         n_units=statistics.n_units,
@@ -186,8 +175,8 @@ def build_pixel_report(
         classes=classes[:MAX_CLASSES],
         pairs=pairs,
         annotators=_annotators(statistics, annotators, classes),
-        worst_samples=worst_samples,
-        run=run,
+        worst_samples=context.worst_samples,
+        run=context.run,
     )
 
 
@@ -206,7 +195,7 @@ def _pairs(statistics: PixelStatistics, config: AgreementConfig, annotators: Seq
     for k, (a, b) in enumerate(combinations(annotators, 2)):
         if not statistics.n_shared[k]:
             continue
-        confusion, means = statistics.confusions[k], statistics.pairs.means(k)
+        confusion, means = statistics.confusions.of_pair(k), statistics.pairs.means(k)
         summaries.append(
             MaskPairSummary(
                 a=a,
@@ -245,17 +234,13 @@ def _classes(statistics: PixelStatistics, meaning: MaskValues, is_rgb: bool) -> 
     ]
 
 
-def _pooled(values: IntArray, confusions: Sequence[PixelConfusion]) -> tuple[FloatArray, FloatArray]:
+def _pooled(values: IntArray, confusions: PairConfusions) -> tuple[FloatArray, FloatArray]:
     """IoU and Dice of every value, over the pixels of all pairs together."""
-    area_a, area_b, shared = np.zeros((3, len(values)), np.int64)
-    for confusion in confusions:
-        first, second = (np.searchsorted(values, column) for column in (confusion.values_a, confusion.values_b))
-        np.add.at(area_a, first, confusion.count)
-        np.add.at(area_b, second, confusion.count)
-        np.add.at(shared, first[first == second], confusion.count[first == second])
-    areas = (area.astype(np.float64) for area in (shared, area_a, area_b))
-    both, a, b = areas
-    return iou_from_areas(both, a, b), dice_from_areas(both, a, b)
+    first, second = (np.searchsorted(values, column) for column in (confusions.values_a, confusions.values_b))
+    same = first == second
+    shared = sums_by(first[same], confusions.count[same], len(values))
+    area_a, area_b = (sums_by(column, confusions.count, len(values)) for column in (first, second))
+    return iou_from_areas(shared, area_a, area_b), dice_from_areas(shared, area_a, area_b)
 
 
 def _annotators(

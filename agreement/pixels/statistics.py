@@ -5,15 +5,20 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ...metrics.alpha import NominalTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.pixel_classes import PixelConfusion, PixelTally
-from .compute import ALPHA_REASONS, NUMBERS, PixelAgreement, SampleMasks
+from ..pairs import pair_rows
+from .compute import ALPHA_REASONS, NUMBERS, PixelAgreement
+from .counts import MaskCounts
+
+#: rows of confusion matrices that are added up at once
+MAX_ROWS_AT_ONCE = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +77,43 @@ class NumberSums:
 
 
 @dataclass(frozen=True, slots=True)
+class PairConfusions:
+    """The confusion matrices over pixels of all pairs of annotators, without zeros; shapes ``(N,)``, rows ascend.
+
+    Attributes:
+        pair: number of the pair
+        values_a: value of its first annotator
+        values_b: value of the second
+        count: pixels
+    """
+
+    pair: IntArray
+    values_a: IntArray
+    values_b: IntArray
+    count: IntArray
+
+    @classmethod
+    def joined(cls, parts: Sequence[PairConfusions]) -> PairConfusions:
+        """Add up rows, which need not ascend, nor differ."""
+        columns = [[getattr(part, field.name) for part in parts] for field in dataclasses.fields(cls)]
+        pair, values_a, values_b, count = map(np.concatenate, columns)
+        values, code = np.unique(np.concatenate([values_a, values_b]), return_inverse=True)
+        n, n_values = len(pair), max(len(values), 1)
+        keys, at = np.unique((pair * n_values + code[:n]) * n_values + code[n:], return_inverse=True)
+        rest = keys // n_values
+        total = sums_by(at.ravel(), count, len(keys)).astype(np.int64)
+        return cls(rest // n_values, values[rest % n_values], values[keys % n_values], total)
+
+    def __add__(self, other: PairConfusions) -> PairConfusions:
+        return PairConfusions.joined([self, other])
+
+    def of_pair(self, pair: int) -> PixelConfusion:
+        """The matrix of one pair."""
+        rows = slice(*np.searchsorted(self.pair, [pair, pair + 1]).tolist())
+        return PixelConfusion(self.values_a[rows], self.values_b[rows], self.count[rows])
+
+
+@dataclass(frozen=True, slots=True)
 class PixelStatistics:
     """Sufficient statistics of any number of samples; only rated samples enter, unless said otherwise.
 
@@ -86,7 +128,8 @@ class PixelStatistics:
         n_units: sum over samples of the classes that anybody used, background left out
         n_disputed: those on which any pair does not fully agree
         n_ignored: pixels that were left out
-        tally: what alpha counts
+        differing: shape ``(R + 1,)``, over samples with so many masks: ordered pairs of masks, over pixels, that differ
+        n_pixels: shape ``(R + 1,)``, the pixels of these samples
         samples: one row, sums over the samples of their means over pairs
         pairs: a row for every pair of annotators, sums over the samples with masks of both
         n_shared: shape ``(P,)``, those samples
@@ -105,11 +148,12 @@ class PixelStatistics:
     n_units: int
     n_disputed: int
     n_ignored: int
-    tally: PixelTally
+    differing: IntArray
+    n_pixels: IntArray
     samples: NumberSums
     pairs: NumberSums
     n_shared: IntArray
-    confusions: tuple[PixelConfusion, ...]
+    confusions: PairConfusions
     classes: ValueSums
     pixels: ValueSums
 
@@ -117,90 +161,62 @@ class PixelStatistics:
         total: dict[str, Any] = {}
         for field in dataclasses.fields(self):
             own, others = getattr(self, field.name), getattr(other, field.name)
-            if field.name in ("score", "alpha"):
-                total[field.name] = np.concatenate([own, others])
-            elif field.name == "confusions":
-                total[field.name] = tuple(a + b for a, b in zip(own, others, strict=True))
-            else:
-                total[field.name] = own + others
+            joined = field.name in ("score", "alpha")
+            total[field.name] = np.concatenate([own, others]) if joined else own + others
         return PixelStatistics(**total)
+
+    @property
+    def tally(self) -> PixelTally:
+        """What alpha counts."""
+        return PixelTally(self.pixels.values, NominalTally(self.pixels.sums.sum(axis=1), self.differing, self.n_pixels))
 
 
 def summarise_pixels(agreement: PixelAgreement) -> PixelStatistics:
-    """The statistics of a batch."""
-    assigned = agreement.batch.assigned
-    n_annotators = assigned.shape[1]
-    samples = [sample for sample in agreement.batch.samples if sample is not None]
-    pair_number = {pair: k for k, pair in enumerate(combinations(range(n_annotators), 2))}
-    pair = np.array(
-        [pair_number[names] for sample in samples for names in combinations(sample.annotators, 2)], np.int64
-    )
-    numbers = np.concatenate([np.empty((0, len(NUMBERS))), *(sample.numbers for sample in samples)])
-    rated = agreement.rated
+    """The statistics of some samples."""
+    counts, rated = agreement.counts, agreement.rated
+    n_annotators = counts.assigned.shape[1]
+    n_pairs = n_annotators * (n_annotators - 1) // 2
+    pair = pair_rows(agreement.pair[:, 0], agreement.pair[:, 1], n_annotators)
+    n_masks = counts.n_masks
+
+    def by_masks(values: IntArray) -> IntArray:
+        return sums_by(n_masks, values, n_annotators + 1).astype(np.int64)
+
     return PixelStatistics(
         score=agreement.score,
         alpha=agreement.alpha,
         alpha_reasons=np.bincount(agreement.alpha_reason, minlength=len(ALPHA_REASONS)),
-        n_assigned=assigned.sum(axis=0),
-        n_rated=len(samples),
-        n_empty=sum(sample.is_empty for sample in samples),
-        n_masks=sum(len(sample.annotators) for sample in samples),
+        n_assigned=counts.assigned.sum(axis=0),
+        n_rated=int(rated.sum()),
+        n_empty=int(agreement.is_empty.sum()),
+        n_masks=int(n_masks.sum()),
         n_units=int(agreement.n_units.sum()),
         n_disputed=int(agreement.n_disputed.sum()),
-        n_ignored=sum(sample.joint.n_ignored for sample in samples),
-        tally=_tally(samples),
-        samples=NumberSums.of(np.zeros(len(samples), np.int64), agreement.numbers[rated], 1),
-        pairs=NumberSums.of(pair, numbers, len(pair_number)),
-        n_shared=np.bincount(pair, minlength=len(pair_number)),
-        confusions=_confusions(samples, pair, len(pair_number)),
-        classes=_classes(samples),
-        pixels=_pixels(samples, n_annotators),
+        n_ignored=int(counts.n_ignored.sum()),
+        differing=by_masks(agreement.differing),
+        n_pixels=by_masks(agreement.n_pixels),
+        samples=NumberSums.of(np.zeros(int(rated.sum()), np.int64), agreement.numbers[rated], 1),
+        pairs=NumberSums.of(pair, agreement.pair_numbers, n_pairs),
+        n_shared=np.bincount(pair, minlength=n_pairs),
+        confusions=_confusions(counts, n_annotators),
+        classes=ValueSums.of(
+            counts.values, np.column_stack([np.ones(len(counts.values)), agreement.class_iou, agreement.class_dice])
+        ),
+        pixels=ValueSums.of(counts.values, agreement.area),
     )
 
 
-def _tally(samples: Sequence[SampleMasks]) -> PixelTally:
-    """What alpha counts, of all samples together; those with equally many annotators at once."""
-    total = PixelTally.empty()
-    for m in sorted({len(sample.annotators) for sample in samples}):
-        joints = [sample.joint for sample in samples if len(sample.annotators) == m]
-        values, counts = (np.concatenate([getattr(joint, name) for joint in joints]) for name in ("values", "count"))
-        total += PixelTally.from_counts(values, counts)
-    return total
-
-
-def _confusions(samples: Sequence[SampleMasks], pair: IntArray, n_pairs: int) -> tuple[PixelConfusion, ...]:
-    by_pair: list[list[PixelConfusion]] = [[] for _ in range(n_pairs)]
-    for k, confusion in zip(pair.tolist(), (entry for sample in samples for entry in sample.confusions), strict=True):
-        by_pair[k].append(confusion)
-    return tuple(map(_joined, by_pair))
-
-
-def _joined(confusions: Sequence[PixelConfusion]) -> PixelConfusion:
-    """The sum of confusion matrices, in one step."""
-    if not confusions:
-        return PixelConfusion.empty()
-    columns = [
-        np.concatenate([getattr(confusion, name) for confusion in confusions])
-        for name in ("values_a", "values_b", "count")
-    ]
-    return PixelConfusion.from_counts(np.column_stack(columns[:2]), columns[2])
-
-
-def _classes(samples: Sequence[SampleMasks]) -> ValueSums:
-    values = np.concatenate([np.empty(0, np.int64), *(sample.values for sample in samples)])
-    iou = np.concatenate([np.empty(0), *(sample.class_iou for sample in samples)])
-    dice = np.concatenate([np.empty(0), *(sample.class_dice for sample in samples)])
-    return ValueSums.of(values, np.column_stack([np.ones(len(values)), iou, dice]))
-
-
-def _pixels(samples: Sequence[SampleMasks], n_annotators: int) -> ValueSums:
-    values = np.concatenate([np.empty(0, np.int64), *(sample.values for sample in samples)])
-    rows = np.zeros((len(values), n_annotators), np.int64)
-    start = 0
-    for sample in samples:
-        own = rows[start : start + len(sample.values)]
-        for m, annotator in enumerate(sample.annotators):
-            at = np.searchsorted(sample.values, sample.joint.values[:, m])
-            own[:, annotator] = sums_by(at, sample.joint.count, len(own))
-        start += len(own)
-    return ValueSums.of(values, rows)
+def _confusions(counts: MaskCounts, n_annotators: int) -> PairConfusions:
+    """The confusion matrices of all pairs of annotators."""
+    none = np.empty(0, np.int64)
+    parts = [PairConfusions(none, none, none, none)]
+    n_rows = 0
+    for table in counts.tables():
+        given = table.spread(table.values)[table.sample[:, None], table.code]
+        for a, b in table.pairs():
+            pair = pair_rows(table.members[:, a], table.members[:, b], n_annotators)[table.sample]
+            parts.append(PairConfusions(pair, given[:, a], given[:, b], table.count))
+            n_rows += len(pair)
+            if n_rows > MAX_ROWS_AT_ONCE:
+                parts, n_rows = [PairConfusions.joined(parts)], 0
+    return PairConfusions.joined(parts)

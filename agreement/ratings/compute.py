@@ -65,7 +65,7 @@ def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreem
         ratings: shape ``(S, R)``, class codes or numbers, nan where one did not rate
         tolerance: numbers that differ by at most this agree
     """
-    agree = _agree(ratings[:, :, None], ratings[:, None, :], tolerance)
+    agree = agreeing(ratings[:, :, None], ratings[:, None, :], tolerance)
     votes = unit_votes(ratings)
     n = votes.n_ratings
     # everybody agrees with oneself, so n of the ordered pairs are no pairs of annotators
@@ -76,8 +76,14 @@ def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreem
     return RatingAgreement(ratings, agree, n, score, votes.majority, votes.entropy_bits)
 
 
-def _agree(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
-    # nan, no rating, agrees with nothing
+def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
+    """Whether ratings agree, of any shapes that fit; nan, no rating, agrees with nothing.
+
+    Args:
+        a: ratings
+        b: others
+        tolerance: numbers that differ by at most this agree
+    """
     agree: BoolArray = a == b
     if tolerance > 0:
         agree = np.abs(a - b) <= tolerance + _ROUNDING * np.maximum(np.abs(a), np.abs(b))

@@ -14,11 +14,13 @@ from ...metrics.arrays import FloatArray
 from ...metrics.category_weights import Weights
 from ...metrics.coefficients import cohen_kappa, scott_pi
 from ..config import AgreementConfig
-from ..report import AgreementReport, AlphaSummary, RunFacts, ScoreSummary, mean_defined, number
+from ..report import AgreementReport, AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
 from .coefficients import alpha_of, coefficients_of
 from .compute import VERDICTS, mean_and_spread
+from .levels import level_of
+from .records import RatingRecords
 from .scale import ScaledRatings, scale_classes, scale_numbers
-from .statistics import RatingStatistics
+from .statistics import RatingStatistics, summarise_ratings
 
 #: entries of the confusion matrices of all pairs together, about; the rarest are left out
 MAX_CONFUSIONS = 100_000
@@ -91,44 +93,30 @@ class RatingReport(AgreementReport):
     annotators: list[RaterSummary]
 
 
-def build_rating_report(
-    statistics: RatingStatistics,
-    config: AgreementConfig,
-    level: Level,
-    annotators: Sequence[str],
-    class_names: Sequence[str] | None,
-    label_types: Sequence[str],
-    worst_samples: list[dict[str, Any]],
-    run: RunFacts,
-) -> RatingReport:
-    """Turn statistics into a report.
+def build_rating_report(records: RatingRecords, context: ReportContext) -> RatingReport:
+    """The report on samples.
 
-    Args:
-        statistics: of all samples
-        config: the options of the run
-        level: level of measurement
-        annotators: name of every annotator, in the order of the statistics
-        class_names: name of every class code; None if the ratings are numbers
-        label_types: what the fields hold, for readers
-        worst_samples: the samples with the lowest scores
-        run: what happened during the run
+    ``context.details`` says whether the ratings are ``numbers``.
 
     Raises:
         AgreementInputError: if a class is not among those that the user listed
     """
-    ratings, score = statistics.ratings, statistics.score
-    if class_names is None:
+    config, numbers = context.config, bool(context.details["numbers"])
+    level = level_of(config, numbers=numbers)
+    ratings, score = records.ratings, records.column("score")
+    statistics = summarise_ratings(ratings, score, config.tolerance if numbers else 0.0)
+    if numbers:
         scaled = scale_numbers(ratings, level, config)
     else:
-        scaled = scale_classes(ratings, class_names, level, config)
+        scaled = scale_classes(ratings, context.class_names, level, config)
         ratings = scaled.positions  # the codes take memory, and tell no more
-    table = _Table(statistics, config, level, annotators, ratings, scaled, numbers=class_names is None)
+    table = _Table(statistics, config, level, context.annotators, ratings, scaled, numbers)
     rated = ~np.isnan(score)
     summary = ScoreSummary(*mean_defined(score))
     return RatingReport(
         run_key=config.run_key,
         config=config.to_dict(),
-        label_types=list(label_types),
+        label_types=list(context.label_types),
         n_samples=len(score),
         n_rated=int(rated.sum()),
         n_units=int(rated.sum()),
@@ -148,8 +136,8 @@ def build_rating_report(
         coefficients=coefficients_of(scaled) if scaled is not None else {},
         pairs=table.pairs(),
         annotators=table.raters(),
-        worst_samples=worst_samples,
-        run=run,
+        worst_samples=context.worst_samples,
+        run=context.run,
     )
 
 

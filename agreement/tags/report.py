@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -11,9 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..config import AgreementConfig
-from ..report import AgreementReport, AlphaSummary, RunFacts, ScoreSummary, mean_defined, number
+from ..report import AgreementReport, AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
 from .compute import VERDICTS
-from .statistics import TagStatistics
+from .records import TagRecords
+from .statistics import TagStatistics, summarise_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,31 +94,16 @@ class TagReport(AgreementReport):
     annotators: list[TaggerSummary]
 
 
-def build_tag_report(
-    statistics: TagStatistics,
-    config: AgreementConfig,
-    annotators: Sequence[str],
-    tag_names: Sequence[str],
-    label_types: Sequence[str],
-    worst_samples: list[dict[str, object]],
-    run: RunFacts,
-) -> TagReport:
-    """Turn statistics into a report.
-
-    Args:
-        statistics: of all samples
-        config: the options of the run
-        annotators: name of every annotator, in the order of the statistics
-        tag_names: name of every tag code
-        label_types: what the fields hold, for readers
-        worst_samples: the samples with the lowest scores
-        run: what happened during the run
-    """
+def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
+    """The report on samples."""
+    config, annotators, tag_names = context.config, context.annotators, context.class_names
+    parts = (summarise_tags(agreement, records.n_annotators, config.set_distance) for agreement in records.agreements())
+    statistics = functools.reduce(operator.add, parts)
     score, n_rated = statistics.score, statistics.n_rated
     return TagReport(
         run_key=config.run_key,
         config=config.to_dict(),
-        label_types=list(label_types),
+        label_types=list(context.label_types),
         n_samples=len(score),
         n_rated=n_rated,
         n_units=n_rated,
@@ -135,8 +123,8 @@ def build_tag_report(
         tags=_tags(statistics, tag_names),
         pairs=_pairs(statistics, annotators),
         annotators=[_tagger(statistics, k, name, tag_names) for k, name in enumerate(annotators)],
-        worst_samples=worst_samples,
-        run=run,
+        worst_samples=context.worst_samples,
+        run=context.run,
     )
 
 

@@ -13,10 +13,9 @@ import pytest
 
 from annotator_agreement.agreement.config import AgreementConfig
 from annotator_agreement.agreement.ratings.compute import compute_ratings
-from annotator_agreement.agreement.ratings.levels import level_of
+from annotator_agreement.agreement.ratings.records import record_ratings
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
-from annotator_agreement.agreement.ratings.statistics import summarise_ratings
-from annotator_agreement.agreement.report import RunFacts
+from annotator_agreement.agreement.report import ReportContext, RunFacts
 
 NAN = float("nan")
 
@@ -47,18 +46,14 @@ def report_of(
     total = None
     for start in range(0, len(rows), size):
         agreement = compute_ratings(table(rows[start : start + size]), config.tolerance if numbers else 0.0)
-        statistics = summarise_ratings(agreement, numbers=numbers)
-        total = statistics if total is None else total + statistics
-    return build_rating_report(
-        total,
-        config,
-        level_of(config, numbers=numbers),
-        config.annotators,
-        None if numbers else ["(missing)", *names],
-        ["labels"],
-        [],
-        RunFacts(),
-    )
+        records = record_ratings(agreement, numbers=numbers)
+        total = records if total is None else total + records
+    return build_rating_report(total, context_of(config, ["(missing)", *names], numbers=numbers))
+
+
+def context_of(config: AgreementConfig, class_names: Sequence[str], *, numbers: bool) -> ReportContext:
+    """What a report on ratings needs beside these."""
+    return ReportContext(config, config.annotators, class_names, ["labels"], RunFacts(), details={"numbers": numbers})
 
 
 def given(row: Row) -> list[Any]:

@@ -16,14 +16,15 @@ from annotator_agreement.agreement.pixels.compute import (
     ALPHA_REASONS,
     NUMBERS,
     PixelBatch,
-    collect_pixels,
     compare_masks,
     means_defined,
+    measure,
 )
+from annotator_agreement.agreement.pixels.counts import MaskCounts
 from annotator_agreement.agreement.pixels.mask_values import MaskValues, mask_values
+from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
-from annotator_agreement.agreement.pixels.statistics import summarise_pixels
-from annotator_agreement.agreement.report import RunFacts
+from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.agreement.reports import report_from_dict
 from annotator_agreement.charts.markdown import report_markdown
 from annotator_agreement.charts.text import report_text
@@ -95,19 +96,28 @@ def _batch(samples, config=CONFIG, meaning=PLAIN):
     return PixelBatch(tuple(compared), assigned)
 
 
-def _report(statistics, config=CONFIG, meaning=PLAIN, **options):
-    build = functools.partial(build_pixel_report, statistics, config, ANNOTATORS, meaning, ["Segmentation"], [])
-    return build(RunFacts(), **{"is_rgb": False, **options})
+def _agreement(samples, config=CONFIG, meaning=PLAIN):
+    return measure(_counts(_batch(samples, config, meaning)), meaning.background, config)
+
+
+def _counts(batch):
+    return MaskCounts.of(batch.samples, batch.assigned)
+
+
+def _report(*parts, config=CONFIG, meaning=PLAIN):
+    records = (record_pixels(_agreement(part, config, meaning), config) for part in parts)
+    details = {**meaning.to_dict(), "is_rgb": False}
+    context = ReportContext(config, ANNOTATORS, (), ["Segmentation"], RunFacts(), details=details)
+    return build_pixel_report(functools.reduce(operator.add, records), context)
 
 
 @pytest.mark.parametrize("sizes", [[20], [1] * 20, [0, 7, 0, 13], [19, 1]])
 def test_statistics_of_batches_add_up(sizes):
     samples = _samples(20)
-    whole = _report(summarise_pixels(collect_pixels(_batch(samples)))).to_dict()
+    whole = _report(samples).to_dict()
     starts = np.cumsum([0, *sizes])
     parts = [samples[start:end] for start, end in itertools.pairwise(starts)]
-    total = functools.reduce(operator.add, (summarise_pixels(collect_pixels(_batch(part))) for part in parts))
-    assert json.dumps(_rounded(_report(total).to_dict())) == json.dumps(_rounded(whole))
+    assert json.dumps(_rounded(_report(*parts).to_dict())) == json.dumps(_rounded(whole))
 
 
 def _rounded(value):
@@ -121,14 +131,14 @@ def _rounded(value):
 def test_a_part_of_a_batch_is_the_batch_of_the_part():
     samples = _samples(12)
     kept = np.arange(12) % 3 != 1
-    part = collect_pixels(_batch(samples).select(kept))
-    expected = collect_pixels(_batch([sample for sample, keep in zip(samples, kept, strict=True) if keep]))
+    part = measure(_counts(_batch(samples).select(kept)), 0, CONFIG)
+    expected = _agreement([sample for sample, keep in zip(samples, kept, strict=True) if keep])
     np.testing.assert_array_equal(part.numbers, expected.numbers)
     np.testing.assert_array_equal(part.n_annotators, expected.n_annotators)
 
 
 def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
-    agreement = collect_pixels(_batch([([1], [np.ones((3, 4), np.uint8)]), ([], [])]))
+    agreement = _agreement([([1], [np.ones((3, 4), np.uint8)]), ([], [])])
     assert np.isnan(agreement.numbers).all()
     assert agreement.alpha_reason.tolist() == [ALPHA_REASONS.index("one_annotator")] * 2
     assert agreement.n_annotators.tolist() == [1, 0]
@@ -137,18 +147,17 @@ def test_a_sample_that_fewer_than_two_drew_has_no_numbers():
 
 def test_equal_masks_agree_in_every_number():
     mask = np.kron([[0, 1], [2, 1]], np.ones((4, 5), np.int64))
-    found = compare_masks([mask, mask.copy()], [0, 2], PLAIN, make_config(["a", "b"], boundaries=True))
+    found = _agreement([([0, 2], [mask, mask.copy()])], make_config(["a", "b", "c"], boundaries=True))
     expected = dict.fromkeys(NUMBERS, 1.0) | {"hd95": 0.0}
-    assert dict(zip(NUMBERS, found.numbers[0].tolist(), strict=True)) == expected
-    assert not found.is_disputed.any()
-    assert found.alpha == 1.0
+    assert dict(zip(NUMBERS, found.pair_numbers[0].tolist(), strict=True)) == expected
+    assert found.pair.tolist() == [[0, 2]]
+    assert (found.n_disputed.tolist(), found.alpha.tolist()) == ([0], [1.0])
 
 
 def test_a_report_survives_json():
     config = make_config(ANNOTATORS, boundaries=True, ignore_values=[4])
     meaning = mask_values(config, {"alice": {1: "cat"}})
-    statistics = summarise_pixels(collect_pixels(_batch(_samples(8), config, meaning)))
-    report = _report(statistics, config, meaning)
+    report = _report(_samples(8), config=config, meaning=meaning)
     again = report_from_dict(json.loads(json.dumps(report.to_dict())))
     assert again == report
     assert again.pairs[0].mean.hd95 is not None
@@ -157,7 +166,7 @@ def test_a_report_survives_json():
 
 
 def test_a_report_without_a_rated_sample_has_no_numbers():
-    report = _report(summarise_pixels(collect_pixels(_batch([([0], [np.ones((2, 3), np.uint8)])]))))
+    report = _report([([0], [np.ones((2, 3), np.uint8)])])
     assert (report.n_rated, report.n_pixels, report.ignored, report.kappa) == (0, 0, None, None)
     assert (report.classes, report.pairs) == ([], [])
     assert set(report.to_dict()["mean"].values()) == {None}
@@ -167,7 +176,7 @@ def test_a_report_without_a_rated_sample_has_no_numbers():
 
 def test_a_report_lists_the_most_common_of_very_many_classes():
     mask = np.arange(2 * (MAX_CLASSES + 500)).reshape(2, -1) // 2
-    report = _report(summarise_pixels(collect_pixels(_batch([([0, 1], [mask, mask])]))))
+    report = _report([([0, 1], [mask, mask])])
     assert (report.n_classes, len(report.classes)) == (MAX_CLASSES + 500, MAX_CLASSES)
     assert f"of {MAX_CLASSES + 500}" in report_text(report)
 
@@ -188,7 +197,7 @@ def test_a_report_lists_the_most_common_of_very_many_classes():
 def test_the_text_says_what_was_compared(options, expected):
     config = make_config(ANNOTATORS, **options)
     meaning = mask_values(config, {})
-    text = report_text(_report(summarise_pixels(collect_pixels(_batch(_samples(3), config, meaning))), config, meaning))
+    text = report_text(_report(_samples(3), config=config, meaning=meaning))
     for part in expected:
         assert part in text
     assert ("HD95" in text) == ("boundaries" in options)

@@ -15,6 +15,7 @@ from numpy.testing import assert_allclose
 from tests.agreement.rating_oracle import (
     NAN,
     assert_same,
+    context_of,
     entropy_of,
     given,
     majority_of,
@@ -28,9 +29,8 @@ from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.ratings import report as report_module
 from annotator_agreement.agreement.ratings import scale
 from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
+from annotator_agreement.agreement.ratings.records import record_ratings
 from annotator_agreement.agreement.ratings.report import build_rating_report
-from annotator_agreement.agreement.ratings.statistics import summarise_ratings
-from annotator_agreement.agreement.report import RunFacts
 from annotator_agreement.agreement.reports import report_from_dict
 
 NAMES = ("alice", "bob", "carol", "dave")
@@ -282,11 +282,11 @@ def test_the_report_on_many_classes_takes_little_memory() -> None:
     n_samples, n_annotators = 30_000, 10
     truth, noise = rng.integers(1, 11, (n_samples, 1)), rng.integers(1, 11, (n_samples, n_annotators))
     ratings = np.where(rng.random(noise.shape) < 0.7, truth, noise).astype(float)
-    total = summarise_ratings(compute_ratings(ratings), numbers=False)
+    total = record_ratings(compute_ratings(ratings), numbers=False)
     config = make_config([f"annotator_{k}" for k in range(n_annotators)])
     classes = ["(missing)", *(f"class {k}" for k in range(10))]
     tracemalloc.start()
-    build_rating_report(total, config, "nominal", config.annotators, classes, ["labels"], [], RunFacts())
+    build_rating_report(total, context_of(config, classes, numbers=False))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak / n_samples < 450

@@ -16,12 +16,12 @@ from tests.agreement.rating_oracle import NAN, assert_same, mean
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.config import AgreementConfig
-from annotator_agreement.agreement.report import RunFacts
+from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.agreement.reports import report_from_dict
 from annotator_agreement.agreement.tags import statistics as statistics_module
 from annotator_agreement.agreement.tags.compute import VERDICTS, TagAgreement, TagBatch, compute_tags
+from annotator_agreement.agreement.tags.records import record_tags
 from annotator_agreement.agreement.tags.report import TagReport, build_tag_report
-from annotator_agreement.agreement.tags.statistics import summarise_tags
 from annotator_agreement.metrics import krippendorff_alpha
 
 NAMES = ("alice", "bob", "carol", "dave")
@@ -49,9 +49,11 @@ def _report(
     total: Any = None
     for start in range(0, len(samples), size):
         agreement = compute_tags(_batch(samples[start : start + size], coding))
-        part = summarise_tags(agreement, len(samples[0]), config.set_distance)
+        part = record_tags(agreement, len(samples[0]))
         total = part if total is None else total + part
-    return build_tag_report(total, config, config.annotators, ["(missing)", *coding], ["tags"], [], RunFacts())
+    return build_tag_report(
+        total, ReportContext(config, config.annotators, ["(missing)", *coding], ["tags"], RunFacts())
+    )
 
 
 def _config(**options: Any) -> AgreementConfig:

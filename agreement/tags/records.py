@@ -1,0 +1,70 @@
+"""What a run found in tags: the tags themselves, kept of every sample."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
+from .compute import TagAgreement, TagBatch, compute_tags
+
+#: tags that are compared at once
+MAX_TAGS_AT_ONCE = 100_000
+
+_TAG = "n_objects"
+
+
+@dataclass(frozen=True, slots=True)
+class TagRecords(Records):
+    """The tags of any number of samples, each once by every annotator.
+
+    A sample of three annotators with four tags each takes about 40 bytes.
+    """
+
+    family: ClassVar[str] = "tags"
+    rows: ClassVar[Mapping[str, str]] = {
+        "assigned": OF_SAMPLE,
+        "score": OF_SAMPLE,
+        "n_objects": OF_SAMPLE,
+        "n_units": OF_SAMPLE,
+        "n_disputed": OF_SAMPLE,
+        "annotator": _TAG,
+        "tag": _TAG,
+    }
+
+    def sample_values(self) -> SampleValues:
+        """What is known of every sample."""
+        score = self.column("score")
+        n_objects, n_units, n_disputed = (
+            self.column(name).astype(np.int64) for name in ("n_objects", "n_units", "n_disputed")
+        )
+        undefined = np.full(len(score), np.nan)
+        return SampleValues(score, undefined, self.assigned.sum(axis=1), n_objects, n_units, n_disputed)
+
+    def agreements(self) -> Iterator[TagAgreement]:
+        """The agreement on all samples in their order, on some at a time."""
+        for part in self.chunks("n_objects", MAX_TAGS_AT_ONCE):
+            sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
+            annotator, tag = part["annotator"].astype(np.int64), part["tag"].astype(np.int64)
+            yield compute_tags(TagBatch(sample, annotator, tag, unpacked(part["assigned"], self.n_annotators)))
+
+
+def record_tags(agreement: TagAgreement, n_annotators: int) -> TagRecords:
+    """The tags of a batch, whose annotators are ``R``."""
+    sets, n_samples = agreement.sets, len(agreement.score)
+    assigned = np.zeros((n_samples, n_annotators), np.bool_)
+    assigned[sets.unit, agreement.annotator] = True
+    of_sample = sets.unit[sets.row]
+    columns: Columns = {
+        "assigned": packed(assigned),
+        "score": agreement.score,
+        "n_objects": compact(np.bincount(of_sample, minlength=n_samples)),
+        "n_units": compact(agreement.n_tags),
+        "n_disputed": compact(agreement.n_disputed),
+        "annotator": compact(agreement.annotator[sets.row]),
+        "tag": compact(sets.tag),
+    }
+    return TagRecords(n_annotators, (columns,))
