@@ -19,6 +19,7 @@ from .explain import why
 from .matching import THRESHOLD, Comparison, answer_of
 from .ours import OurDataset
 from .table import EQUAL, Row, Section
+from .threshold import threshold_from_data
 
 #: diagnostics are compared for one method only: its units are closest to ours (mgm stops, see :func:`pairs`)
 METHOD, COST = "greedy", "category_lenient"
@@ -166,4 +167,9 @@ def _diagnostics(comparison: Comparison) -> dict[str, Any]:
 
 
 #: the tables, in the order of the document; each gives None where a data set has no such numbers
-DIAGNOSTICS: tuple[Callable[[Comparison], Section | None], ...] = (pairs, vitality, class_difficulty)
+DIAGNOSTICS: tuple[Callable[[Comparison], Section | None], ...] = (
+    pairs,
+    vitality,
+    class_difficulty,
+    threshold_from_data,
+)

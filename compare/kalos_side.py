@@ -97,22 +97,24 @@ def try_diagnostics(path: str, method: str, cost: str, threshold: float) -> str 
 
 
 def threshold_from_data(path: str, seeds: list[int]) -> list[dict[str, float]]:
-    """Its threshold (as a similarity) and its Kolmogorov-Smirnov statistic, for several seeds of the random pairs."""
-    similarity = THRESHOLD_FUNCTIONS[_SIMILARITY]
-    results = []
+    """Its threshold and its Kolmogorov-Smirnov statistic, for several seeds of the random pairs of images."""
+    draws = []
     for seed in seeds:
         random.seed(seed)
-        distances = calculate_do_de(_load(path)["processed_data"], similarity)
-        observed, expected = np.array(distances["d_o"]), np.array(distances["d_e"])
-        results.append(
-            {
-                "threshold": 1.0 - float(find_bayesian_boundary(observed, expected)),
-                "ks": float(calculate_ks_statistic(observed, expected)),
-                "n_observed": len(observed),
-                "n_expected": len(expected),
-            }
-        )
-    return results
+        distances = calculate_do_de(_load(path)["processed_data"], THRESHOLD_FUNCTIONS[_SIMILARITY])
+        draws.append(threshold_between(distances["d_o"], distances["d_e"]))
+    return draws
+
+
+def threshold_between(observed: list[float], expected: list[float]) -> dict[str, float]:
+    """Its threshold (as a similarity) and its Kolmogorov-Smirnov statistic for distances that are given."""
+    distances = np.array(observed), np.array(expected)
+    return {
+        "threshold": 1.0 - float(find_bayesian_boundary(*distances)),
+        "ks": float(calculate_ks_statistic(*distances)),
+        "n_observed": len(observed),
+        "n_expected": len(expected),
+    }
 
 
 def _load(path: str) -> dict[str, Any]:
@@ -127,6 +129,7 @@ def _answer(name: str, *arguments: Any) -> Any:
         "diagnostics": diagnostics,
         "try_diagnostics": try_diagnostics,
         "threshold_from_data": threshold_from_data,
+        "threshold_between": threshold_between,
     }[name](*arguments)
 
 
