@@ -53,6 +53,7 @@ class AgreementConfig:
         similarity: similarity of two boxes, IoU or Dice
         method: matching method
         classes: how classes enter the matching
+        iou_from_data: whether ``iou`` was asked to be the threshold that the data suggest
         missing: whether a missed object is a category of its own in alpha, or left out
         undefined: what alpha is where everybody used one category: undefined, or 1
         empty: whether an image that all assigned annotators left empty is skipped, or counts as agreement
@@ -90,6 +91,7 @@ class AgreementConfig:
     method: Method = "optimal"
     classes: ClassHandling = "prefer"
     missing: Missing = "category"
+    iou_from_data: bool = False
     undefined: Undefined = "none"
     empty: Empty = "skip"
     invalid: Invalid = "error"
@@ -181,6 +183,9 @@ def make_config(
 
 def check_run_key(run_key: str, argument: str = "run_key") -> None:
     """Raise :class:`AgreementInputError` unless the key can begin the name of a field."""
+    if options.get("iou") == "auto":
+        del options["iou"]  # until it is found
+        options["iou_from_data"] = True
     if not isinstance(run_key, str) or not _RUN_KEY.fullmatch(run_key):
         raise AgreementInputError(
             f"`{argument}` must be lower-case letters, digits and underscores, beginning with a letter, got {run_key!r}"

@@ -24,9 +24,11 @@ def _is_number(value: object) -> bool:
     return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
-def _share(option: str, value: Any) -> float:
+def _share_or_auto(option: str, value: Any) -> float | str:
+    if isinstance(value, str) and value == "auto":
+        return value
     if not _is_number(value) or not 0 < value <= 1:
-        raise AgreementInputError(f"`{option}` must be in (0, 1], got {value!r}")
+        raise AgreementInputError(f'`{option}` must be in (0, 1], got {value!r}; "auto" finds it from the data')
     return float(value)
 
 
@@ -167,7 +169,7 @@ def _mask_values(option: str, value: Any) -> tuple[int, ...]:
 
 #: the check of every option that is not a choice between names
 OPTION_CHECKS: dict[str, Callable[[str, Any], Any]] = {
-    "iou": _share,
+    "iou": _share_or_auto,
     "rasterize": _pillow_or_none,
     "line_tolerance": _positive_or_none,
     "crowd_attribute": _name_or_none,

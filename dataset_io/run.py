@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import fiftyone.core.utils as fou
 import numpy as np
@@ -35,11 +35,13 @@ from ..agreement.reports import build_report
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from . import runs
+from .auto_threshold import with_iou_from_data
 from .checks import check_annotators
 from .families import FAMILIES
 from .family import Family
 from .frames import VideoScores
 from .map_files import delete_map_files
+from .objects import ObjectFamily
 from .read import ReadBatch, Reader
 from .read_ahead import read_ahead
 from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
@@ -68,7 +70,7 @@ def compute_agreement(
     annotator_attribute: str | None = None,
     assigned_field: str | None = None,
     annotators: Mapping[str, str] | Sequence[str] | None = None,
-    iou: float = 0.5,
+    iou: float | Literal["auto"] = 0.5,
     similarity: Similarity = "iou",
     method: Method = "optimal",
     classes: ClassHandling = "prefer",
@@ -114,7 +116,8 @@ def compute_agreement(
             without it everybody is taken to be assigned to every sample that has a label list
         annotators: with ``annotator_attribute`` a list of the annotators to compare; else a mapping of fields to
             the names of their annotators
-        iou: least similarity of a match, in (0, 1]
+        iou: least similarity of a match, in (0, 1]; ``"auto"``: that at which a match is as likely chance as agreement,
+            which is found in at most 2,000 samples before anything else is read
         similarity: ``"iou"`` or ``"dice"``
         method: ``"optimal"``; ``"recursive"`` and ``"mutual_best"``, for comparison with published numbers, may
             depend on the order of the annotators
@@ -201,7 +204,7 @@ def run_agreement(
     """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
     started = time.perf_counter()
     family = _checked(samples, config, overwrite)
-    source = family.source
+    source, config = family.source, family.source.config
     dataset, run_key = source.dataset, config.run_key
     if overwrite:
         _delete_if_there(source)
@@ -236,6 +239,8 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
         refuse_dependent_view(source.samples, paths)
     family.check()
     check_annotators(source)
+    if config.iou_from_data and isinstance(family, ObjectFamily):
+        return with_iou_from_data(family)
     return family
 
 

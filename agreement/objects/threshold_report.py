@@ -54,7 +54,7 @@ def data_threshold(sample: ThresholdSample, config: AgreementConfig) -> DataThre
     """The threshold that the data suggest; None where no samples were kept."""
     if not sample.n_samples:
         return None
-    found = sample.threshold(config.similarity)
+    found = sample.threshold(config.similarity, config.seed)
     return DataThreshold(
         threshold=number(found.threshold),
         ks=number(found.ks),

@@ -26,8 +26,6 @@ from .columns import Batch
 MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
 #: pairs of objects of different samples that are compared, of what takes longer
 MAX_PAIRS_OF_SHAPES = 100_000
-#: places the samples next to each other
-SEED = 51
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,8 +115,18 @@ class ThresholdSample:
         """Number of samples."""
         return 0 if self.kept is None else len(self.kept.keys)
 
-    def threshold(self, similarity: Similarity) -> ThresholdFromData:
-        """The threshold; the samples are compared with each other as if they were of one size."""
+    @property
+    def is_full(self) -> bool:
+        """Whether no more samples would be kept."""
+        return self.kept is not None and self.n_samples == self.kept.limit
+
+    def threshold(self, similarity: Similarity, seed: int) -> ThresholdFromData:
+        """The threshold; the samples are compared with each other as if they were of one size.
+
+        Args:
+            similarity: IoU or Dice
+            seed: decides which samples are compared, where these are not all
+        """
         kept = self.kept
         if kept is None:
             return threshold_from_data(np.empty(0), np.empty(0), 0)
@@ -128,7 +136,7 @@ class ThresholdSample:
             kept.geometry,
             kept.assigned,
             similarity=similarity,
-            rng=np.random.default_rng(SEED),
+            rng=np.random.default_rng(seed),
             max_pairs=MAX_PAIRS if _is_quick(kept.geometry) else MAX_PAIRS_OF_SHAPES,
         )
         return threshold_from_data(kept.observed, expected, len(sample))

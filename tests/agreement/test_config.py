@@ -157,6 +157,7 @@ def test_defaults_are_the_documented_ones() -> None:
         "assigned_field": None,
         "annotators": ["alice", "bob"],
         "iou": 0.5,
+        "iou_from_data": False,
         "similarity": "iou",
         "method": "optimal",
         "classes": "prefer",
@@ -233,3 +234,10 @@ def test_entries_of_a_later_version_are_left_out() -> None:
 def test_messages_show_the_first_five_offenders_and_how_many_there_are() -> None:
     assert shown("abc") == "a, b, c"
     assert shown(range(7)) == "0, 1, 2, 3, 4, … (7 in all)"
+
+
+def test_a_threshold_from_the_data_is_remembered_until_it_is_found() -> None:
+    config = make_config(["alice", "bob"], iou="auto")
+    assert (config.iou, config.iou_from_data) == (0.5, True)
+    assert AgreementConfig.from_dict(config.to_dict()) == config
+    assert not make_config(["alice", "bob"], iou=0.5).iou_from_data

@@ -49,7 +49,7 @@ def _in_batches(batch: Batch, numbers: np.ndarray) -> ThresholdSample:
 
 
 def _assert_same(found: ThresholdSample, expected: ThresholdSample) -> None:
-    a, b = found.threshold("iou"), expected.threshold("iou")
+    a, b = found.threshold("iou", 51), expected.threshold("iou", 51)
     assert (found.n_samples, a.n_observed, a.n_expected) == (expected.n_samples, b.n_observed, b.n_expected)
     assert_array_equal(a.observed, b.observed)
     assert_array_equal(a.expected, b.expected)
@@ -65,7 +65,7 @@ def test_rated_samples_with_the_smallest_keys_are_kept() -> None:
     found = _sample(batch)
     assert found.n_samples == MAX_SAMPLES
     _assert_same(found, _sample(batch.select(chosen)))
-    assert found.threshold("iou").observed.tolist() != _sample(batch.select(~chosen)).threshold("iou").observed.tolist()
+    assert found.threshold("iou", 51).observed.tolist() != _sample(batch.select(~chosen)).threshold("iou", 51).observed.tolist()
 
 
 @pytest.mark.parametrize("size", [1000, 2600])
@@ -91,7 +91,7 @@ def test_fewer_samples_of_shapes_are_kept_without_the_shapes_of_others() -> None
     batch = _batch(MAX_SAMPLES_OF_SHAPES + 150)
     rated = batch.assigned.sum(axis=1) >= 2
     kept = np.isin(batch.sample_keys, np.sort(batch.sample_keys[rated])[:MAX_SAMPLES_OF_SHAPES]) & rated
-    of_boxes = _sample(batch.select(kept)).threshold("iou")
+    of_boxes = _sample(batch.select(kept)).threshold("iou", 51)
     for geometry in _as_regions(batch.geometry.xyxy):
         found = _in_batches(replace(batch, geometry=geometry), np.arange(len(rated)) // 120)
         assert found.n_samples == MAX_SAMPLES_OF_SHAPES
@@ -99,7 +99,7 @@ def test_fewer_samples_of_shapes_are_kept_without_the_shapes_of_others() -> None
         n_objects = np.isin(batch.objects.sample, np.flatnonzero(kept)).sum()
         assert len(regions) == len(regions.polygons) + len(regions.masks) == n_objects
         assert len(regions.masks.pixels) == 60 * 20 * len(regions.masks)
-        threshold = found.threshold("iou")
+        threshold = found.threshold("iou", 51)
         assert_array_equal(threshold.observed, of_boxes.observed)
         assert threshold.ks == pytest.approx(of_boxes.ks, rel=0, abs=0.02)  # fewer samples are compared
 
@@ -119,6 +119,6 @@ def test_without_rated_samples_there_is_no_threshold() -> None:
     alone = replace(batch, assigned=np.eye(3, dtype=bool)[np.zeros(5, np.int64)])
     empty = _sample(Batch(Objects(*np.zeros((3, 0), np.int64)), Boxes(np.zeros((0, 4))), alone.assigned))
     assert empty.n_samples == 0
-    assert (ThresholdSample() + empty).threshold("iou").reason == "too_few_values"
+    assert (ThresholdSample() + empty).threshold("iou", 51).reason == "too_few_values"
     nothing_drawn = Batch(Objects(*np.zeros((3, 0), np.int64)), Boxes(np.zeros((0, 4))), np.ones((5, 3), bool))
-    assert _sample(nothing_drawn).threshold("iou").reason == "too_few_values"
+    assert _sample(nothing_drawn).threshold("iou", 51).reason == "too_few_values"

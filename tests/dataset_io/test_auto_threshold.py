@@ -1,0 +1,100 @@
+"""``iou="auto"``: the threshold that the labels suggest, found before a run."""
+
+from __future__ import annotations
+
+import logging
+
+import fiftyone as fo
+import numpy as np
+import pytest
+
+from tests.datasets import detections, frames_of
+
+from annotator_agreement import compute_agreement, load_agreement
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+def _noisy_labels(n_samples: int, seed: int = 4) -> dict[str, list]:
+    """Boxes that three annotators draw a fifth apart, wider than high; some are missed."""
+    rng = np.random.default_rng(seed)
+    annotators: dict[str, list] = {name: [] for name in ANNOTATORS}
+    for _ in range(n_samples):
+        n = int(rng.integers(1, 5))
+        size = rng.uniform([0.1, 0.05], [0.3, 0.2], (n, 2))
+        low = rng.uniform(0, 0.6, (n, 2))
+        for labels in annotators.values():
+            drawn = np.flatnonzero(rng.random(n) < 0.85)
+            moved = low[drawn] + rng.normal(0, 0.1, (len(drawn), 2)) * size[drawn] + 0.05
+            labels.append([("car", box) for box in np.hstack([moved, size[drawn]]).tolist()])
+    return annotators
+
+
+@pytest.fixture
+def noisy(make_dataset):
+    """60 samples of three annotators."""
+    return make_dataset(_noisy_labels(60))
+
+
+def test_the_run_uses_the_threshold_that_its_labels_suggest(noisy):
+    report = compute_agreement(noisy, ANNOTATORS, iou="auto")
+    suggested = report.data_threshold.threshold
+    assert 0.1 < suggested < 0.6
+    assert report.config["iou"] == round(suggested, 2) != 0.5
+    assert report.config["iou_from_data"] is True
+    assert report.data_threshold.n_samples == 60
+    options = noisy.get_run_info("agreement").config.options
+    assert (options["iou"], options["iou_from_data"]) == (report.config["iou"], True)
+    assert load_agreement(noisy) == report
+
+    given = compute_agreement(noisy, ANNOTATORS, iou=report.config["iou"], run_key="given")
+    assert (given.alpha, given.n_units, given.thresholds) == (report.alpha, report.n_units, report.thresholds)
+    assert given.config["iou_from_data"] is False
+
+
+def test_the_order_of_the_samples_changes_nothing(noisy):
+    found = compute_agreement(noisy, ANNOTATORS, iou="auto").data_threshold
+    reverse = noisy.sort_by("filepath", reverse=True)
+    assert compute_agreement(reverse, ANNOTATORS, iou="auto", run_key="reverse").data_threshold == found
+
+
+def test_a_view_decides_by_its_own_labels(noisy):
+    few = noisy.limit(20)
+    report = compute_agreement(few, ANNOTATORS, iou="auto")
+    assert report.data_threshold.n_samples == 20
+    assert report.config["iou"] == round(report.data_threshold.threshold, 2)
+
+
+def test_labels_that_suggest_no_threshold_are_matched_at_one_half(make_dataset, caplog):
+    dataset = make_dataset({name: [[("car", (0.1, 0.2, 0.3, 0.1))], []] for name in ANNOTATORS})
+    with caplog.at_level(logging.WARNING):
+        report = compute_agreement(dataset, ANNOTATORS, iou="auto")
+    assert (report.config["iou"], report.data_threshold.threshold) == (0.5, None)
+    assert report.data_threshold.reason == "no_variation"
+    assert "suggest no matching threshold (no_variation); 0.5 is used" in caplog.text
+
+
+def test_frames_are_compared_with_frames(make_videos):
+    labels = _noisy_labels(24)
+    videos = [{name: frames_of(*labels[name][k : k + 8]) for name in ANNOTATORS} for k in (0, 8, 16)]
+    report = compute_agreement(make_videos(videos), [f"frames.{name}" for name in ANNOTATORS], iou="auto")
+    assert report.data_threshold.n_samples == 24
+    assert report.config["iou"] == round(report.data_threshold.threshold, 2)
+
+
+def test_crowd_regions_do_not_count(noisy):
+    for sample in noisy:
+        crowd = detections([("car", (0.0, 0.0, 1.0, 1.0))], iscrowd=True).detections
+        sample.alice.detections.extend(crowd)
+        sample.save()
+    without = compute_agreement(noisy.filter_labels("alice", ~fo.ViewField("iscrowd").exists()), ANNOTATORS, iou="auto")
+    report = compute_agreement(noisy, ANNOTATORS, iou="auto", run_key="crowd")
+    assert report.config["iou"] == without.config["iou"]
+
+
+def test_other_types_of_labels_have_no_threshold_to_find(make_dataset):
+    dataset = make_dataset({name: [[]] * 3 for name in ANNOTATORS})
+    for name, ratings in (("first", ["car", "bus", "car"]), ("second", ["car", "car", "bus"])):
+        dataset.set_values(name, [fo.Classification(label=rating) for rating in ratings])
+    report = compute_agreement(dataset, ["first", "second"], iou="auto")
+    assert (report.family, report.n_samples) == ("ratings", 3)
