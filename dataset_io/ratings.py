@@ -24,7 +24,7 @@ from .source import Source
 from .stored import StoredSample
 
 #: integers beyond are not told apart by the numbers that are computed with; the squares of others must not overflow
-_LARGEST_INTEGER, _LARGEST = 2**53, 1e100
+LARGEST_INTEGER, LARGEST = 2**53, 1e100
 _REQUIREMENT = "Ratings must be finite numbers (integers up to 2**53, others up to 1e100)"
 
 
@@ -87,8 +87,8 @@ class RatingFamily:
             there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
             conditions += [
                 {"$and": [there, no_number]},
-                {value: {"$type": "double", "$not": {"$gte": -_LARGEST, "$lte": _LARGEST}}},  # nan too
-                {value: {"$type": ["int", "long"], "$not": {"$gte": -_LARGEST_INTEGER, "$lte": _LARGEST_INTEGER}}},
+                {value: {"$type": "double", "$not": {"$gte": -LARGEST, "$lte": LARGEST}}},  # nan too
+                {value: {"$type": ["int", "long"], "$not": {"$gte": -LARGEST_INTEGER, "$lte": LARGEST_INTEGER}}},
             ]
             if self._level == "ratio":
                 conditions.append({value: {"$lt": 0}})
@@ -243,7 +243,7 @@ def _name_of(value: object) -> str:
 def _is_usable(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return abs(value) <= (_LARGEST_INTEGER if isinstance(value, int) else _LARGEST)  # not so for nan
+    return abs(value) <= (LARGEST_INTEGER if isinstance(value, int) else LARGEST)  # not so for nan
 
 
 def _negative_error(n: int, sample_ids: list[str]) -> AgreementInputError:

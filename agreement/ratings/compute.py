@@ -13,7 +13,7 @@ VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))
 
 #: rounding of decimals, as a share of the numbers: 0.4 and 0.3 differ by 0.1
-_ROUNDING = 4 * float(np.finfo(np.float64).eps)
+ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
     """
     agree: BoolArray = a == b
     if tolerance > 0:
-        agree = np.abs(a - b) <= tolerance + _ROUNDING * np.maximum(np.abs(a), np.abs(b))
+        agree = np.abs(a - b) <= tolerance + ROUNDING * np.maximum(np.abs(a), np.abs(b))
     return agree
 
 
