@@ -51,7 +51,11 @@ def pairs(comparison: Comparison) -> Section | None:
         "Alpha of two annotators: on these two alone, and in the report of all.",
         ("mean α", "pooled α"),
         rows,
-        [_mgm_stops(comparison)],
+        [
+            _mgm_stops(comparison),
+            "The intra-annotator agreement of kalos is the mean α of the sessions of one annotator alone (by its source, "
+            "`kalos_execution.py`): computed as the rows of two annotators alone.",
+        ],
     )
 
 
@@ -130,19 +134,33 @@ def vitality(comparison: Comparison) -> Section | None:
     theirs = _diagnostics(comparison)["vitality"]
     alpha = load_plugin().metrics.krippendorff_alpha
     table, their_table = _both_tables(comparison)
+    images = reliability_tables(data, comparison.run(OPTIONS).unit)
+    reported = {annotator.name: annotator.vitality for annotator in comparison.ours.report(**OPTIONS).annotators}
     rows = []
     for k, name in enumerate(data.annotators):
         own, formula = (alpha(units) - alpha(np.delete(units, k, axis=1)) for units in (table, their_table))
         text = "the same units" if abs(theirs[name] - own) < EQUAL else "only the units differ, as above"
         text += _rest(abs(theirs[name] - formula))
         rows.append(Row(f"{_THEIRS}: {name}", "`krippendorff_alpha`, with and without", ((theirs[name], own),), text))
+        kept = np.concatenate([_drawn_by_others(np.delete(image, k, axis=1)) for image in images])
+        text = (
+            f"as above, and ours leaves out the {len(table) - len(kept)} units that only {name} drew, which kalos keeps "
+            "as agreement of the others on a miss"
+        ) + _rest(abs(reported[name] - (alpha(table) - alpha(kept))))
+        rows.append(Row(f"{_THEIRS}: {name}", "`report.annotators`", ((theirs[name], reported[name]),), text))
     return Section(
         f"{data.name}: vitality",
-        "Pooled α of all annotators minus that without one, on the units of all; what only that annotator drew stays, "
-        "as agreement of the others on a miss.",
+        "Pooled α of all annotators minus that without one, on the units of all: by the rule of kalos, and as in our "
+        "report.",
         ("vitality",),
         rows,
     )
+
+
+def _drawn_by_others(image: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The units that those who are left drew; one of misses where they left the image empty."""
+    drawn = image[(image != MISSING).any(axis=1)]
+    return drawn if len(drawn) else image[:1]
 
 
 def _both_tables(comparison: Comparison) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
