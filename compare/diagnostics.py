@@ -53,8 +53,8 @@ def pairs(comparison: Comparison) -> Section | None:
         rows,
         [
             _mgm_stops(comparison),
-            "The intra-annotator agreement of kalos is the mean α of the sessions of one annotator alone (by its source, "
-            "`kalos_execution.py`): computed as the rows of two annotators alone.",
+            "The intra-annotator agreement of kalos is the mean α of the sessions of one annotator alone (by its "
+            "source, `kalos_execution.py`): computed as the rows of two annotators alone.",
         ],
     )
 
@@ -144,8 +144,8 @@ def vitality(comparison: Comparison) -> Section | None:
         rows.append(Row(f"{_THEIRS}: {name}", "`krippendorff_alpha`, with and without", ((theirs[name], own),), text))
         kept = np.concatenate([_drawn_by_others(np.delete(image, k, axis=1)) for image in images])
         text = (
-            f"as above, and ours leaves out the {len(table) - len(kept)} units that only {name} drew, which kalos keeps "
-            "as agreement of the others on a miss"
+            f"as above, and ours leaves out the {len(table) - len(kept)} units that only {name} drew, which kalos "
+            "keeps as agreement of the others on a miss"
         ) + _rest(abs(reported[name] - (alpha(table) - alpha(kept))))
         rows.append(Row(f"{_THEIRS}: {name}", "`report.annotators`", ((theirs[name], reported[name]),), text))
     return Section(
