@@ -1,0 +1,272 @@
+"""Figures draw the numbers of the report, and refuse what it does not have."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import plotly.graph_objects as go
+import pytest
+
+from tests.charts.filled import (
+    ALONE,
+    ALPHA_OF_CLASSES,
+    ANNOTATORS,
+    BIAS,
+    CLASSES,
+    IOU_HISTOGRAM,
+    PAIR_NUMBERS,
+    THRESHOLDS,
+    filled_report,
+    filled_values,
+    unfilled_report,
+)
+from tests.charts.other_families import OTHERS
+
+from annotator_agreement.agreement.errors import AgreementInputError
+from annotator_agreement.charts import figures
+from annotator_agreement.charts.figures.order import annotator_order
+from annotator_agreement.charts.figures.theme import safe, shortened
+
+PLACES = {"score": 0, "alpha": 1, "f1": 2, "mean_iou": 3, "kappa": 4}
+#: names as Plotly gets them
+SAFE = {'<b>carol</b> "c"': '&lt;b&gt;carol&lt;/b&gt; "c"', "bob & co": "bob &amp; co"}
+
+
+def _safe(name: str) -> str:
+    return SAFE.get(name, name)
+
+
+def _cell(figure: go.Figure, row: str, column: str) -> float | None:
+    (heatmap,) = figure.data
+    return heatmap.z[heatmap.y.index(_safe(row))][heatmap.x.index(_safe(column))]
+
+
+@pytest.mark.parametrize("value", list(PLACES))
+def test_the_matrix_of_pairs_has_the_numbers_and_empty_cells(value: str) -> None:
+    figure = filled_report().plot_pairs(value)
+    for a, b in itertools.permutations(range(4), 2):
+        expected = None if {a, b} == set(ALONE) else PAIR_NUMBERS[min(a, b), max(a, b)][PLACES[value]]
+        assert _cell(figure, ANNOTATORS[a], ANNOTATORS[b]) == expected
+    for name in ANNOTATORS:
+        assert _cell(figure, name, name) is None
+
+
+def test_cells_tell_the_number_of_shared_samples() -> None:
+    (heatmap,) = filled_report().plot_pairs().data
+    row, column = heatmap.y.index("alice"), heatmap.x.index("dan|d")
+    assert heatmap.text[row][column] == "0.47<br><sub>n = 103</sub>"
+    assert heatmap.customdata[row][column] == "alice – dan|d<br>alpha 0.470<br>103 shared samples"
+    alone = heatmap.y.index(_safe(ANNOTATORS[ALONE[0]])), heatmap.x.index(ANNOTATORS[ALONE[1]])
+    assert heatmap.text[alone[0]][alone[1]] == ""
+
+
+def test_annotators_who_side_with_each_other_stand_side_by_side() -> None:
+    # carol comes first by name, but alice and bob join first, and dan last
+    assert annotator_order(filled_report()) == ["alice", "bob & co", '<b>carol</b> "c"', "dan|d"]
+    assert annotator_order(filled_report(clusters=[])) == sorted(ANNOTATORS)
+    joins = [["alice", "dan|d"], ["bob & co", '<b>carol</b> "c"'], ANNOTATORS]
+    clusters = [{"members": members, "similarity": 0.5} for members in joins]
+    order = annotator_order(filled_report(clusters=clusters))
+    assert {frozenset(order[:2]), frozenset(order[2:])} == {frozenset(joins[0]), frozenset(joins[1])}
+
+
+def test_the_order_of_pairs_and_annotators_changes_no_figure() -> None:
+    values = filled_values()
+    turned = filled_report(pairs=values["pairs"][::-1], annotators=values["annotators"][::-1])
+    assert turned.plot_pairs().to_json() == filled_report().plot_pairs().to_json()
+    assert turned.plot_confusion().to_json() == filled_report().plot_confusion().to_json()
+
+
+def test_the_title_of_the_matrix_names_who_agrees_least_and_most() -> None:
+    title = filled_report().plot_pairs().layout.title.text.replace("<br>", " ")
+    assert title == "bob &amp; co and dan|d agree least (alpha 0.43), alice and bob &amp; co most (0.84)"
+
+
+def test_confusions_are_symmetric_and_the_largest_comes_first() -> None:
+    figure = filled_report().plot_confusion()
+    (heatmap,) = figure.data
+    assert list(heatmap.x) == list(heatmap.y) == ["bus", "coach", "Car ", "car", "person &lt;far&gt;"]
+    for a, b, n in [("bus", "coach", 57), ("car", "Car ", 21), ("bus", "car", 4), ("car", "person &lt;far&gt;", 9)]:
+        assert _cell(figure, a, b) == _cell(figure, b, a) == n
+    assert _cell(figure, "bus", "bus") is _cell(figure, "coach", "car") is None
+    assert "bus and coach are confused most: 57 of the 91" in figure.layout.title.text.replace("<br>", " ")
+
+
+def test_the_largest_confusions_alone_are_drawn_of_many_classes() -> None:
+    (heatmap,) = filled_report().plot_confusion(top=2).data
+    assert list(heatmap.x) == ["bus", "coach"]
+
+
+def test_the_confusion_of_a_pair_is_as_each_of_them_said() -> None:
+    # alice and bob: bus/coach 9 times, coach/bus 5 times
+    figure = filled_report().plot_confusion(pair=("alice", "bob & co"))
+    assert (_cell(figure, "bus", "coach"), _cell(figure, "coach", "bus")) == (9, 5)
+    assert figure.layout.yaxis.title.text == "as alice said"
+    turned = filled_report().plot_confusion(pair=("bob & co", "alice"))
+    assert (_cell(turned, "bus", "coach"), _cell(turned, "coach", "bus")) == (5, 9)
+
+
+def test_the_distribution_of_overlaps_has_the_counts() -> None:
+    figure = filled_report().plot_iou()
+    (bars,) = figure.data
+    assert list(bars.y) == IOU_HISTOGRAM
+    assert list(bars.x) == pytest.approx([0.05 * k + 0.025 for k in range(20)])
+    assert figure.layout.title.text == "IoU is 0.87 or more for half of the 1,400 pairs of labels"
+    assert [shape.x0 for shape in figure.layout.shapes] == [0.836]
+
+
+def test_votes_are_drawn_with_shares() -> None:
+    (bars,) = filled_report().plot_votes().data
+    assert list(bars.x) == ["1 of 2", "2 of 2", "1 of 3", "2 of 3", "3 of 3"]
+    assert list(bars.y) == [10, 20, 150, 250, 570]
+    assert list(bars.text) == ["1 %", "2 %", "15 %", "25 %", "57 %"]
+
+
+def test_thresholds_are_drawn_and_those_of_the_run_and_the_data_marked() -> None:
+    figure = filled_report().plot_thresholds()
+    alpha, score, f1, units = figure.data
+    expected = [round(0.72 - 0.5 * (t - 0.1) ** 2, 4) for t in THRESHOLDS[:-1]]
+    assert list(alpha.x) == THRESHOLDS
+    assert list(alpha.y)[:-1] == expected
+    assert alpha.y[-1] is None
+    assert list(score.y) == [round(0.65 - 0.3 * (t - 0.1) ** 2, 4) for t in THRESHOLDS]
+    assert list(f1.y) == [round(0.9 - 0.6 * (t - 0.1) ** 2, 4) for t in THRESHOLDS]
+    assert list(units.y) == [900 + 40 * k for k in range(18)]
+    assert sorted(shape.x0 for shape in figure.layout.shapes) == [0.37, 0.5]
+    assert sorted(note.text for note in figure.layout.annotations) == ["from the data: 0.37", "this run: 0.50"]
+
+
+def test_bias_is_drawn_with_its_intervals() -> None:
+    figure = filled_report().plot_bias()
+    assert [trace.name for trace in figure.data] == ["size", "left edge", "upper edge", "right edge", "lower edge"]
+    for trace, side in zip(figure.data, ("size", "left", "top", "right", "bottom"), strict=True):
+        assert list(trace.x) == [BIAS[name][side] for name in ANNOTATORS]
+        assert list(trace.error_x.array) == pytest.approx([0.6] * 4)
+        assert list(trace.error_x.arrayminus) == pytest.approx([0.6] * 4)
+    assert figure.layout.title.text == "dan|d draws boxes 12 % larger, upper edge 4 % higher"
+
+
+def test_classes_are_drawn_with_intervals_the_hardest_first() -> None:
+    figure = filled_report().plot_classes()
+    (dots,) = figure.data
+    defined = {_safe(name).replace("<", "&lt;").replace(">", "&gt;"): (alpha, 0.02 + 0.02 * k)
+               for k, (name, alpha) in enumerate(zip(CLASSES, ALPHA_OF_CLASSES, strict=True)) if alpha}  # fmt: skip
+    expected = sorted((alpha, name) for name, (alpha, _) in defined.items())
+    assert list(zip(dots.x, dots.y, strict=True)) == expected
+    assert list(dots.error_x.array) == pytest.approx([defined[name][1] for name in dots.y])
+    assert figure.layout.title.text.startswith("coach is the hardest class (0.44)")
+
+
+def test_of_many_classes_the_most_frequent_are_drawn() -> None:
+    figure = filled_report().plot_classes(top=2)
+    assert sorted(figure.data[0].y) == ["bus", "car"]
+    assert "the 2 most frequent of 6" in figure.layout.title.text.replace("<br>", " ")
+
+
+def test_what_annotators_miss_and_add_is_drawn_as_shares() -> None:
+    figure = filled_report().plot_annotators()
+    shares = {trace.name: list(trace.x) for trace in figure.data}
+    assert shares["missed"] == pytest.approx([20 / 600, 30 / 600, 40 / 600, 150 / 600])
+    judged = [500 + 40 + k + 20 + 100 + 30 + 10 * k + 4 + (6 if k == 3 else 0) for k in range(4)]
+    assert shares["only theirs"] == pytest.approx([(30 + 10 * k) / judged[k] for k in range(4)])
+    assert shares["duplicate"] == pytest.approx([0, 0, 0, 6 / judged[3]])
+    assert figure.layout.title.text == "dan|d misses most: 25.0 % of what two others drew"
+
+
+def test_the_figures_of_ratings() -> None:
+    report = OTHERS["ratings"]()
+    assert _cell(report.plot_pairs(), "alice", "carol") == 0.55
+    assert _cell(report.plot_pairs("score"), "bob", "carol") == 0.8
+    assert _cell(report.plot_pairs("kappa"), "alice", "bob") == 0.81
+    confusion = report.plot_confusion()
+    assert _cell(confusion, "cat", "dog") == _cell(confusion, "dog", "cat") == 4 + 9
+    assert _cell(confusion, "dog", "owl") == 2
+    (disputed,) = report.plot_annotators().data
+    assert list(disputed.x) == [10 / 50, 5 / 45, 20 / 60]
+
+
+def test_the_figures_of_tags_and_masks() -> None:
+    tags, pixels = OTHERS["tags"](), OTHERS["pixels"]()
+    assert _cell(tags.plot_pairs(), "alice", "bob") == 0.7
+    assert _cell(tags.plot_pairs("same_tags"), "alice", "bob") == 0.5
+    assert dict(zip(tags.plot_classes().data[0].y, tags.plot_classes().data[0].x, strict=True)) == {
+        "rain": 0.5, "snow &amp; ice": 0.9}  # fmt: skip
+    assert _cell(pixels.plot_pairs("accuracy"), "alice", "bob") == 0.9
+    assert list(pixels.plot_classes().data[0].y) == ["pole", "road"]  # the background is left out
+
+
+NOTHING = [
+    ("plot_pairs", "no two annotators have a defined alpha"),
+    ("plot_confusion", "nobody confused two classes"),
+    ("plot_classes", "no class has a defined agreement"),
+    ("plot_annotators", "no annotator has labels that were compared"),
+    ("plot_votes", "there is no object that two annotators could have drawn"),
+    ("plot_iou", "no object was drawn by two annotators"),
+    ("plot_thresholds", "the run did not compare thresholds"),
+    ("plot_bias", "no annotator has boxes"),
+]
+
+
+@pytest.mark.parametrize(("name", "expected"), NOTHING)
+def test_what_a_report_does_not_have_is_refused_in_one_sentence(name: str, expected: str) -> None:
+    with pytest.raises(AgreementInputError, match=f"There is nothing to draw: {expected}"):
+        getattr(unfilled_report(), name)()
+
+
+def test_every_figure_has_such_a_sentence() -> None:
+    assert {name for name, _ in NOTHING} == set(figures.__all__)
+
+
+@pytest.mark.parametrize("family", list(OTHERS))
+@pytest.mark.parametrize("name", ["plot_votes", "plot_iou", "plot_thresholds", "plot_bias"])
+def test_figures_of_objects_are_refused_for_other_labels(family: str, name: str) -> None:
+    with pytest.raises(AgreementInputError, match=f"can be drawn of a report on objects, got one on {family}"):
+        getattr(OTHERS[family](), name)()
+
+
+@pytest.mark.parametrize(
+    ("family", "name", "expected"),
+    [
+        ("tags", "plot_confusion", "on tags has no confusion of classes"),
+        ("pixels", "plot_confusion", "on pixels has no confusion of classes"),
+        ("ratings", "plot_classes", "on ratings has no agreement on every class"),
+        ("pixels", "plot_annotators", "on pixels has no verdicts"),
+    ],
+)
+def test_figures_that_make_no_sense_are_refused(family: str, name: str, expected: str) -> None:
+    with pytest.raises(AgreementInputError, match=expected):
+        getattr(OTHERS[family](), name)()
+
+
+def test_wrong_choices_get_the_right_ones() -> None:
+    report = filled_report()
+    with pytest.raises(AgreementInputError, match="`value` must be one of alpha, score, kappa, f1, mean_iou, got 'pq'"):
+        report.plot_pairs("pq")
+    with pytest.raises(AgreementInputError, match=r"`pair` must be two annotators with shared samples .*'eve'"):
+        report.plot_confusion(pair=("alice", "eve"))
+    with pytest.raises(AgreementInputError, match="`top` must be at least 2"):
+        report.plot_confusion(top=1)
+    with pytest.raises(AgreementInputError, match="`top` must be at least 1"):
+        report.plot_classes(top=0)
+
+
+@pytest.mark.parametrize("name", figures.__all__)
+def test_figures_are_for_light_and_dark_and_have_a_title(name: str) -> None:
+    figure = getattr(filled_report(), name)()
+    layout = figure.layout
+    assert layout.title.text
+    template = layout.template.layout
+    assert template.paper_bgcolor == template.plot_bgcolor == "rgba(0, 0, 0, 0)"
+    grey = [int(template.font.color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    # contrast by WCAG with white and with black, at least 3 for large text
+    luminance = float(np.dot([0.2126, 0.7152, 0.0722], [((c + 0.055) / 1.055) ** 2.4 for c in grey]))
+    assert 1.05 / (luminance + 0.05) > 3.5
+    assert (luminance + 0.05) / 0.05 > 3.5
+    assert "NaN" not in figure.to_json()
+
+
+def test_names_are_no_markup_and_long_ones_are_cut_in_labels_only() -> None:
+    assert safe("<b>a</b> & b\nc") == "&lt;b&gt;a&lt;/b&gt; &amp; b c"
+    assert shortened("x" * 30) == "x" * 21 + "…"
+    assert shortened("x" * 22) == "x" * 22

@@ -1,0 +1,227 @@
+"""The HTML page: whole, safe, and drawn in a real browser without a network."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from datetime import datetime, timezone
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from dev.browser import find_chromium
+from tests.charts.filled import ANNOTATORS, CLASSES, IOU_HISTOGRAM, filled_report, filled_values, unfilled_report
+from tests.charts.other_families import OTHERS
+
+from annotator_agreement.agreement.report import AgreementReport
+from annotator_agreement.charts.figures import __all__ as FIGURES
+from annotator_agreement.charts.page import report_page
+from annotator_agreement.charts.page.parts import anchor, heading
+
+DATASET = 'streets <2026> & "more" </script><script>alert(1)</script>'
+COMPUTED = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
+#: elements without an end
+VOID = {"meta", "br", "link", "img", "input", "hr"}
+
+
+class Page(HTMLParser):
+    """What a page consists of: text, elements, and whether every element that was opened was closed in its turn."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.elements: list[tuple[str, dict[str, str | None]]] = []
+        self.texts: list[str] = []
+        self.scripts: dict[str | None, str] = {}
+        self.cells: list[str] = []
+        self.feed(text)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.elements.append((tag, dict(attrs)))
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        inside = self.open[-1] if self.open else ""
+        if inside == "script":
+            element = next(attrs for tag, attrs in reversed(self.elements) if tag == "script")
+            self.scripts[element.get("id")] = self.scripts.get(element.get("id"), "") + data
+        elif inside != "style":
+            self.texts.append(data)
+            if inside == "td":
+                self.cells.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+    @property
+    def figures(self) -> dict:
+        return json.loads(self.scripts["figures"])
+
+
+@pytest.fixture(scope="module")
+def page() -> Page:
+    return Page(report_page(filled_report(), dataset_name=DATASET, computed_at=COMPUTED))
+
+
+def test_the_page_has_headline_sentences_tables_rules_versions_and_date(page: Page) -> None:
+    for part in (
+        *("0.647", "[0.603, 0.691]", "0.612", "[0.581, 0.640]", "computed on 21 November 2026", "214 samples"),
+        *("Most disagreement is about missed objects", "41.0 % of 1,000 objects were not drawn by everybody"),
+        *("optimal, iou >= 0.5, classes: prefer", "fiftyone 1.22.1, numpy 2.1.0", "Alpha under other rules"),
+        *("12 % larger, upper edge 4 % higher", "The data suggest 0.37, below the 0.5 of this run"),
+    ):
+        assert part in page.text, part
+
+
+def test_names_are_text_and_never_markup(page: Page) -> None:
+    assert DATASET in page.text
+    for name in (*ANNOTATORS, *CLASSES):
+        assert name in page.cells
+    tags = {tag for tag, _ in page.elements}
+    assert not tags & {"b", "far", "2026"}
+    assert "alert" not in "".join(text for name, text in page.scripts.items() if name == "figures")
+    assert sum(tag == "script" for tag, _ in page.elements) == 3
+
+
+def test_the_figures_of_the_page_have_the_numbers_of_the_report(page: Page) -> None:
+    names = {name.removeprefix("plot_") for name in FIGURES}
+    assert set(page.figures) == names
+    places = {attrs["id"] for tag, attrs in page.elements if attrs.get("class") == "plot"}
+    assert places == {f"figure-{name}" for name in names}
+    assert page.figures["iou"]["data"][0]["y"] == IOU_HISTOGRAM
+    assert page.figures["confusion"]["data"][0]["z"][0][1] == 57
+    # their titles are text of the page, which wraps
+    assert not any(figure["layout"].get("title") for figure in page.figures.values())
+    assert "IoU is 0.87 or more for half of the 1,400 pairs of labels" in page.text
+
+
+def test_links_lead_to_sections(page: Page) -> None:
+    ids = [attrs["id"] for _, attrs in page.elements if "id" in attrs]
+    assert len(ids) == len(set(ids))
+    links = [attrs["href"] for tag, attrs in page.elements if tag == "a"]
+    assert len(links) >= 6
+    assert {link.removeprefix("#") for link in links} <= set(ids)
+
+
+def test_the_page_needs_nothing_else(page: Page) -> None:
+    loading = {"src", "srcset", "data", "action"}
+    assert not [attrs for tag, attrs in page.elements if loading & set(attrs) or tag in ("link", "iframe", "img")]
+    text = report_page(filled_report())
+    style = re.search(r"<style>(.*?)</style>", text, re.DOTALL)
+    assert style
+    assert "url(" not in style[1]
+    assert "@import" not in style[1]
+    assert text.count("plotly.js v") == 1
+
+
+def test_the_page_without_numbers_says_so() -> None:
+    page = Page(report_page(unfilled_report()))
+    assert page.figures == {}
+    assert not [text for text in page.texts if re.search(r"\bNone\b|\bnan\b", text)]
+    assert "-" in page.texts
+    assert "Alpha is undefined" in page.text
+
+
+@pytest.mark.parametrize(
+    ("title", "expected"),
+    [
+        ("Annotators", ("Annotators", "")),
+        ("Coverage: 3 samples, 2 rated", ("Coverage", "3 samples, 2 rated.")),
+        ("Tags (alpha: of each)", ("Tags", "Alpha: of each.")),
+        ("Why? Three questions", ("Why? Three questions", "")),
+        ("Alpha (now) and then", ("Alpha (now) and then", "")),
+    ],
+)
+def test_headings_are_short(title: str, expected: tuple[str, str]) -> None:
+    assert heading(title) == expected
+
+
+def test_anchors_are_simple_names() -> None:
+    assert anchor("Why? Three <questions>") == "why-three-questions"
+    assert anchor("???") == "section"
+
+
+# ---- in a browser ----
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator:
+    if find_chromium() is None:
+        if os.environ.get("REQUIRE_BROWSER"):
+            pytest.fail("REQUIRE_BROWSER is set, but there is no Chromium (Debian: apt-get install chromium)")
+        pytest.skip("there is no Chromium (Debian: apt-get install chromium)")
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=find_chromium(), args=["--headless", "--no-sandbox", "--disable-gpu"]
+        )
+        yield browser
+        browser.close()
+
+
+REPORTS = {"objects": filled_report, "nothing": unfilled_report, **OTHERS}
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("kind", list(REPORTS))
+def test_the_page_is_drawn_without_errors_and_without_a_network(browser, tmp_path: Path, kind: str) -> None:
+    path = tmp_path / "report.html"
+    report: AgreementReport = REPORTS[kind]()
+    path.write_text(report_page(report, dataset_name=DATASET), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    complaints: list[str] = []
+    requests: list[str] = []
+    page.on("console", lambda message: complaints.append(message.text))
+    page.on("pageerror", lambda error: complaints.append(str(error)))
+    page.on("dialog", lambda dialog: complaints.append(dialog.message))
+    page.on("request", lambda request: requests.append(request.url))
+    page.goto(path.as_uri())
+    n = len(Page(path.read_text(encoding="utf-8")).figures)
+    page.wait_for_function(f"document.querySelectorAll('.plot > .plot-container').length === {n}")
+    assert complaints == []
+    assert requests == [path.as_uri()]
+    assert page.title().startswith("Annotator agreement: streets <2026>")
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("width", [1400, 600])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_its_window_and_follows_light_and_dark(browser, tmp_path: Path, width: int, scheme: str) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(report_page(filled_report()), encoding="utf-8")
+    page = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    page.goto(path.as_uri())
+    page.wait_for_selector("#figure-pairs .main-svg")
+    assert page.evaluate("document.documentElement.scrollWidth") == width
+    background, text, tick = page.evaluate(
+        "[document.body, document.body, document.querySelector('#figure-iou .xtick text')].map("
+        "(e, k) => getComputedStyle(e)[['backgroundColor', 'color', 'fill'][k]])"
+    )
+    is_dark = max(int(value) for value in re.findall(r"\d+", background)[:3]) < 60
+    assert is_dark == (scheme == "dark")
+    assert text == tick
+    page.close()
+
+
+@pytest.mark.browser
+def test_names_are_drawn_as_they_are(browser, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text(report_page(filled_report(thresholds=filled_values()["thresholds"])), encoding="utf-8")
+    page = browser.new_page(viewport={"width": 1400, "height": 900})
+    page.goto(path.as_uri())
+    page.wait_for_selector("#figure-pairs .main-svg")
+    drawn = page.locator("#figure-pairs .ytick text").all_text_contents()
+    assert sorted(drawn) == sorted(ANNOTATORS)
+    page.close()

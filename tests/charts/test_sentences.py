@@ -1,0 +1,230 @@
+"""The sentences: true for every value, the undefined ones included."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.charts.filled import around, filled_report, filled_values, interval, unfilled_report
+
+from annotator_agreement.agreement.objects.summaries import Bias
+from annotator_agreement.charts.headline import alpha_sentence, interval_notes
+from annotator_agreement.charts.objects.bias import bias_in_words
+from annotator_agreement.charts.objects.causes import cause_sentence, losses
+from annotator_agreement.charts.objects.sentences import (
+    class_sentence,
+    existence_sentence,
+    localisation_sentence,
+    share_below,
+)
+from annotator_agreement.charts.objects.thresholds import threshold_sentences
+
+
+def _votes(*counts: tuple[int, int, int]) -> dict[str, Any]:
+    return {"f1": None, "votes": [{"assigned": of, "votes": k, "units": n} for of, k, n in counts]}
+
+
+def _pair(n_a: int, n_b: int, n_matched: int, class_agreement: float | None, sq: float | None) -> dict[str, Any]:
+    pair = filled_values()["pairs"][0]
+    return {**pair, "n_a": n_a, "n_b": n_b, "n_matched": n_matched, "class_agreement": class_agreement, "sq": sq}
+
+
+EXISTENCE = [
+    pytest.param([(1, 1, 5)], "Nobody drew anything where two annotators were assigned", id="nobody twice"),
+    pytest.param([], "Nobody drew anything where two annotators were assigned", id="no objects"),
+    pytest.param([(3, 3, 1)], "Nothing was missed: the only object was drawn by everybody assigned.", id="one"),
+    pytest.param([(3, 3, 5), (2, 2, 1)], "Nothing was missed: all 6 objects were drawn by everybody", id="all"),
+    pytest.param([(2, 1, 1), (2, 2, 19)], "5.0 % of 20 objects were not drawn by everybody assigned, but by", id="2"),
+    pytest.param([(3, 1, 1), (3, 2, 1), (3, 3, 98)], "2.0 % of 100 objects were not drawn by everybody assigned, 1.0 %",
+                 id="some by two"),
+    pytest.param([(3, 2, 1), (3, 3, 1)], "50.0 % of 2 objects were not drawn by everybody assigned", id="none alone"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("votes", "expected"), EXISTENCE)
+def test_what_was_missed_is_said_for_all_votes(votes: list, expected: str) -> None:
+    report = filled_report(existence=_votes(*votes), annotators=[], sizes=[])
+    assert existence_sentence(report).startswith(expected)
+
+
+def test_advice_on_missed_objects_is_for_more_than_a_tenth() -> None:
+    few, many = _votes((2, 1, 10), (2, 2, 90)), _votes((2, 1, 11), (2, 2, 89))
+    assert "guideline" not in existence_sentence(filled_report(existence=few))
+    assert existence_sentence(filled_report(existence=many)).endswith("– say in the guideline which objects count.")
+
+
+def test_who_has_most_of_the_misses_is_named_and_else_what_size_they_have() -> None:
+    assert "of 240 misses of what two others drew, dan|d has 150" in existence_sentence(filled_report())
+    annotators = [{**entry, "n_missed": 10} for entry in filled_values()["annotators"]]
+    sentence = existence_sentence(filled_report(annotators=annotators))
+    assert "small ones are missed more often (31.0 %) than large ones (5.0 %)" in sentence
+    assert "missed more" not in existence_sentence(filled_report(annotators=annotators, sizes=[]))
+
+
+def _given(**changes: Any) -> dict[str, Any]:
+    return {**filled_values()["class_given_match"], **changes}
+
+
+GIVEN = [
+    ({"n_units": 0, "percent_agreement": None}, "No object was drawn by two annotators, so there are no classes"),
+    ({"percent_agreement": 1.0, "confusion": []}, "Whoever drew the same object gave it the same class."),
+    ({}, "different classes in 7.9 % of the cases, most often 'bus' and 'coach' (57 of 100 times); as one class they "
+         "would raise alpha from 0.647 to 0.689 – say in the guideline how to tell them apart."),
+    ({"percent_agreement": 0.97, "confusion": []}, "different classes in 3.0 % of the cases."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "expected"), GIVEN)
+def test_what_is_confused_is_said_for_all_values(changes: dict, expected: str) -> None:
+    assert expected in class_sentence(filled_report(class_given_match=_given(**changes)))
+
+
+def test_a_merge_that_changes_nothing_is_not_mentioned() -> None:
+    merge = {"classes": ["coach", "bus"], "n_confused": 57, "alpha_before": 0.6466, "alpha_after": 0.6469}
+    assert "as one class" not in class_sentence(filled_report(merges=[merge]))
+    lower = {**merge, "alpha_after": 0.5}
+    assert "they would lower alpha from 0.647 to 0.500" in class_sentence(filled_report(merges=[lower]))
+
+
+def _local(**changes: Any) -> dict[str, Any]:
+    return {**filled_values()["localisation"], **changes}
+
+
+LOCAL = [
+    ({"n_pairs": 0, "mean_iou": None}, "No object was drawn by two annotators"),
+    ({"mean_iou": 1.0}, "Whoever drew the same object drew it at exactly the same place."),
+    ({}, "a mean IoU of 0.836 (1: identical), half of them 0.872 or more; 8.1 % are below 0.7; small objects do worse "
+         "(0.740) than large ones (0.910)."),
+    ({"median_iou": None, "iou_histogram": [], "measure": "OKS"}, "a mean OKS of 0.836 (1: identical); small"),
+    ({"iou_histogram": [0] * 10 + [1, 0, 0, 0, 0, 0, 0, 1, 0, 0]}, "50.0 % are below 0.7; small objects do worse "
+     "(0.740) than large ones (0.910) – say in the guideline where an object ends."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("changes", "expected"), LOCAL)
+def test_how_objects_are_drawn_is_said_for_all_values(changes: dict, expected: str) -> None:
+    assert expected in localisation_sentence(filled_report(localisation=_local(**changes)))
+
+
+def test_the_share_below_a_limit_counts_the_bins_below_it() -> None:
+    # bins of 0.05: 14 of them end at 0.7
+    assert share_below([1] * 20, 0.7) == 14 / 20
+    assert share_below([0] * 14 + [1] * 6, 0.7) == 0.0
+    assert share_below([], 0.7) is None
+
+
+def test_losses_add_up_to_what_the_pooled_panoptic_quality_lacks() -> None:
+    # 10 and 8 labels, 6 matched, 3 of one class with a mean IoU of 0.8; another pair agrees on 4 fully
+    report = filled_report(pairs=[_pair(10, 8, 6, 0.5, 0.8), _pair(4, 4, 4, 1.0, 1.0)])
+    lost = losses(report)
+    assert lost is not None
+    f1, rq, pq = 2 * 10 / 26, 2 * 7 / 26, 2 * (3 * 0.8 + 4) / 26
+    assert (lost.missed, lost.classes, lost.places) == pytest.approx((1 - f1, f1 - rq, rq - pq), abs=1e-12)
+    assert lost.total == pytest.approx(1 - pq, abs=1e-12)
+
+
+CAUSES = [
+    ([], "There is no label of two annotators to compare, so there is no disagreement either."),
+    ([_pair(0, 0, 0, None, None)], "There is no label of two annotators to compare"),
+    ([_pair(4, 4, 4, 1.0, 1.0)], "The annotators agree: they drew the same objects"),
+    ([_pair(4, 0, 0, None, None)], "Most disagreement is about missed objects: of the 1.000 that all pairs together "
+     "lack to full agreement (a panoptic quality of 1), 1.000 go to missed objects, 0.000 to"),
+    ([_pair(4, 4, 4, 0.25, 1.0)], "Most disagreement is about different classes: of the 0.750"),
+    ([_pair(4, 4, 4, 1.0, 0.6)], "Most disagreement is about differences in how an object is drawn: of the 0.400"),
+    ([_pair(10, 10, 8, 0.75, 2 / 3)], "Disagreement has several causes: of the 0.600"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("pairs", "expected"), CAUSES)
+def test_the_main_cause_is_named_if_there_is_one(pairs: list, expected: str) -> None:
+    assert cause_sentence(filled_report(pairs=pairs)).startswith(expected)
+
+
+def _alpha(pooled: float | None) -> dict[str, Any]:
+    return {**filled_values()["alpha"], "pooled": pooled}
+
+
+ALPHAS = [
+    (None, {}, "Alpha is undefined"),
+    (0.8, {}, "Alpha is 0.800: reliable, by Krippendorff's limits of 0.8 and 0.667."),
+    (0.7, {}, "Alpha is 0.700: good enough for tentative conclusions only, by"),
+    (-0.1, {}, "Alpha is -0.100: too low to rely on, by"),
+    (0.7, {"alpha.pooled": interval(0.65, 0.85)}, "its interval contains 0.8 and 0.667."),
+    (0.7, {"alpha.pooled": interval(0.68, 0.75)}, "limits of 0.8 and 0.667."),
+    (0.7, {"alpha.pooled": {**interval(0.1, 0.9), "low": None}}, "limits of 0.8 and 0.667."),
+]
+
+
+@pytest.mark.parametrize(("pooled", "intervals", "expected"), ALPHAS)
+def test_alpha_is_judged_by_krippendorffs_limits(pooled: float | None, intervals: dict, expected: str) -> None:
+    assert expected in alpha_sentence(filled_report(alpha=_alpha(pooled), intervals=intervals))
+
+
+@pytest.mark.parametrize(("n", "is_warned"), [(19, True), (20, False), (1, True)])
+def test_few_samples_are_warned_of_below_twenty(n: int, is_warned: bool) -> None:
+    notes = interval_notes(filled_report(intervals={"alpha.pooled": interval(0.1, 0.9, n=n)}))
+    assert (len(notes) == 2) == is_warned
+    if is_warned:
+        assert notes[1].startswith(f"Warning: the intervals rest on {n} sample")
+
+
+def test_without_intervals_there_are_no_notes_on_them() -> None:
+    assert interval_notes(unfilled_report()) == []
+    assert interval_notes(filled_report(intervals={"alpha.pooled": {**interval(0.1, 0.9), "low": None}})) == []
+
+
+NOTHING = {"size": 0.0, "left": 0.0, "top": 0.0, "right": 0.0, "bottom": 0.0}
+BIASES = [
+    ({"size": 12.2, "bottom": 3.1}, {}, "12 % larger, lower edge 3 % lower"),
+    ({"size": -12.2, "bottom": -3.1}, {}, "12 % smaller, lower edge 3 % higher"),
+    ({"left": 2.0, "right": -2.5}, {}, "right edge 2 % further left, left edge 2 % further right"),
+    ({"top": 5.0, "left": -4.0, "right": 3.0}, {}, "upper edge 5 % lower, left edge 4 % further left"),
+    ({"size": 0.9, "top": -0.9}, {}, "as the others"),
+    ({"size": None}, {}, "as the others"),
+    ({"size": 3.0}, {"size": interval(-0.1, 6.1)}, "as the others"),
+    ({"size": 3.0}, {"size": interval(0.1, 5.9)}, "3 % larger"),
+    ({"size": -3.0}, {"size": around(-3.0, 0.5)}, "3 % smaller"),
+]
+
+
+@pytest.mark.parametrize(("mean", "intervals", "expected"), BIASES)
+def test_bias_is_said_in_words_where_it_is_told_from_zero(mean: dict, intervals: dict, expected: str) -> None:
+    from annotator_agreement.agreement.report import Interval
+
+    found = {side: Interval(**values) for side, values in intervals.items()}
+    assert bias_in_words(Bias(5, {**NOTHING, **mean}, NOTHING, found)) == expected
+
+
+def test_no_bias_without_boxes() -> None:
+    assert bias_in_words(None) == bias_in_words(Bias(0, NOTHING, NOTHING)) == "-"
+
+
+def _point(threshold: float, alpha: float | None) -> dict[str, Any]:
+    return {"threshold": threshold, "alpha": alpha, "score": 0.5, "f1": 0.5, "n_units": 1, "n_hard": 0, "n_inexact": 0}
+
+
+THRESHOLDS = [
+    ([], []),
+    ([(0.5, 0.6)], []),
+    ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
+    ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
+     ["Alpha hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595."]),
+    ([(0.4, 0.7), (0.5, 0.6)], ["Alpha depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("points", "expected"), THRESHOLDS)
+def test_the_threshold_hint_looks_at_thresholds_nearby(points: list, expected: list[str]) -> None:
+    report = filled_report(thresholds=[_point(*point) for point in points], data_threshold=None)
+    assert threshold_sentences(report) == expected
+
+
+@pytest.mark.parametrize(
+    ("threshold", "expected"),
+    [(0.37, "0.37, below the 0.5"), (0.45, "0.45, close to"), (0.56, "0.56, above the"), (None, "no threshold: few")],
+)
+def test_the_threshold_of_the_data_is_compared_with_that_of_the_run(threshold: float | None, expected: str) -> None:
+    found = {**filled_values()["data_threshold"], "threshold": threshold, "reason": "few pairs"}
+    (sentence,) = threshold_sentences(filled_report(thresholds=[], data_threshold=found))
+    assert expected in sentence

@@ -1,0 +1,137 @@
+"""The report as text, short and in full, and as Markdown."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+
+from tests.charts.filled import ANNOTATORS, CLASSES, filled_report, filled_values, unfilled_report
+
+from annotator_agreement.charts.markdown import report_markdown
+from annotator_agreement.charts.tables import markdown_table, shown_interval, shown_number, signed, table
+from annotator_agreement.charts.text import report_text
+
+FULL_ONLY = [
+    "Annotators in detail",
+    "Who sides with whom",
+    "Sessions",
+    "Pairs in detail",
+    "Thresholds side by side",
+    "The threshold from the data",
+    "Alpha under other rules",
+    "95 % intervals, by resampling",
+    "What merging two classes would do",
+    "Attributes of shared objects",
+    "Coefficients beside alpha",
+    "By size",
+    "Against the consensus of the others",
+]
+SHORT = ["Why? Three questions", "Rules", "Annotators", "Pairs of annotators", "Classes that are confused most",
+         "The threshold", "Where to look first"]  # fmt: skip
+
+
+def test_the_short_text_is_a_screen_and_a_half_and_the_full_one_has_everything() -> None:
+    short, full = report_text(filled_report()), report_text(filled_report(), full=True)
+    assert len(short.splitlines()) <= 75
+    for title in SHORT:
+        assert f"\n{title}" in short
+        assert f"\n{title}" in full
+    for title in FULL_ONLY:
+        assert title not in short
+        assert title in full
+    for name in (*ANNOTATORS, *(name for name in CLASSES if name != "Car ")):
+        assert name in full
+
+
+def test_numbers_stand_with_their_intervals() -> None:
+    text = report_text(filled_report())
+    assert "Krippendorff's alpha   0.647 [0.603, 0.691]   over all 1000 units" in text
+    assert "F1 0.812 [0.790, 0.830]" in text
+    assert "mean IoU 0.836 [0.820, 0.850]" in text
+    assert "0.840 [0.790, 0.890]" in text  # alpha of alice and bob
+    assert "alpha.pooled                         0.603 – 0.691  0.601 – 0.690" in report_text(
+        filled_report(), full=True
+    )
+
+
+@pytest.mark.parametrize("full", [False, True])
+def test_what_is_undefined_is_a_dash_and_what_is_missing_is_left_out(full: bool) -> None:
+    text = report_text(unfilled_report(), full=full)
+    assert not re.search(r"\bnan\b|None", text)
+    assert "Krippendorff's alpha   -" in text
+    for title in set(FULL_ONLY) - {"Annotators in detail", "Pairs in detail"}:
+        assert title not in text
+    assert "[" not in text.split("Rules")[0].replace("[…]", "")
+
+
+def test_one_annotator_of_many_is_described_in_words() -> None:
+    text = report_text(filled_report())
+    assert "12 % larger, upper edge 4 % higher, lower edge 3 % lower" in text
+    assert "alice and bob & co agree most with each other (score 0.810); dan|d is furthest" in text
+    (row,) = [line for line in text.splitlines() if line.startswith("  dan|d ")]
+    assert "150 of 600 (25.0 %)" in row
+    assert "-0.081" in row
+
+
+def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
+    annotators = filled_values()["annotators"][:2]
+    text = report_text(filled_report(annotators=annotators, clusters=[]))
+    (header,) = [line for line in text.splitlines() if line.startswith("  annotator  ")]
+    assert header.split() == ["annotator", "labels", "only", "theirs", "class", "conflict", "vitality", "draws"]
+    assert "each annotator shows half of their difference" in text.replace("\n  ", " ")
+
+
+def test_the_rules_of_the_run_are_marked_among_the_others() -> None:
+    text = report_text(filled_report(), full=True)
+    marked = [line for line in text.splitlines() if line.endswith("this run")]
+    assert [line.split()[:2] for line in marked] == [["0.50", "0.640"], ["optimal", "prefer"]]
+
+
+def test_print_report_writes_short_or_full_text() -> None:
+    for full in (False, True):
+        file = io.StringIO()
+        filled_report().print_report(full=full, file=file)
+        assert file.getvalue() == report_text(filled_report(), full=full) + "\n"
+
+
+def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
+    text = report_markdown(filled_report())
+    assert "**score 0.612 [0.581, 0.640]**" in text
+    assert "**Krippendorff's α 0.647 [0.603, 0.691]**" in text
+    assert "Most disagreement is about missed objects" in text
+    assert "41.0 % of 1,000 objects were not drawn by everybody assigned" in text
+    assert "12 % larger" in text
+    assert '&lt;b>carol&lt;/b> "c"' in text
+    assert "<b>" not in text.split("**Where to look first**")[0]
+    assert "score -" in report_markdown(unfilled_report())
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"), [(None, "-"), (0.12345, "0.123"), (-0.0001, "0.000"), (-0.25, "-0.250"), (1.0, "1.000")]
+)
+def test_numbers_are_shown_with_three_digits_and_no_negative_zero(value: float | None, expected: str) -> None:
+    assert shown_number(value) == expected
+    assert shown_interval(value, None) == expected
+
+
+def test_differences_have_a_sign() -> None:
+    assert [signed(value) for value in (0.5, -0.5, 0.0001, -0.0001, None)] == [
+        "+0.500",
+        "-0.500",
+        "0.000",
+        "0.000",
+        "-",
+    ]
+
+
+def test_ids_are_text_and_numbers_stand_to_the_right() -> None:
+    lines = table(["id", "n"], [["65f1c0ffee", 7], ["1" * 24, 12]])
+    assert lines[1].startswith("  65f1c0ffee  ")
+    assert lines[1].endswith("   7")
+
+
+def test_a_name_cannot_break_a_table() -> None:
+    assert len(table(["name"], [["two\nlines"]])) == 2
+    assert markdown_table(["name"], [["a|b\n<c>"]])[-1] == "| a\\|b &lt;c> |"

@@ -1,0 +1,197 @@
+"""Exporting reports: files from Python and from the operator, at once and delegated."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+import zipfile
+from pathlib import Path
+
+import fiftyone.operators as foo
+import pandas as pd
+import pytest
+
+from annotator_agreement import AgreementInputError, export_agreement, load_agreement
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset, operator):
+    dataset = make_dataset()
+    operator("compute_agreement")(dataset, ANNOTATORS)
+    return dataset
+
+
+@pytest.fixture
+def export(operator):
+    return operator("export_agreement")
+
+
+def _execute(operator, dataset, **params):
+    return foo.execute_operator(operator.uri, {"dataset": dataset, "params": params}).result
+
+
+def test_json_is_the_report(dataset, tmp_path):
+    path = export_agreement(dataset, "agreement", tmp_path / "new" / "folder" / "report.json")
+    assert path == tmp_path / "new" / "folder" / "report.json"
+    assert json.loads(path.read_text("utf-8")) == json.loads(json.dumps(load_agreement(dataset).to_dict()))
+
+
+def test_html_is_a_page_of_the_dataset_and_the_day_of_the_run(dataset, tmp_path):
+    path = export_agreement(dataset, path=tmp_path / "report.html")
+    text = path.read_text("utf-8")
+    assert text.startswith("<!doctype html>")
+    assert f"<h1>Annotator agreement: {dataset.name}</h1>" in text
+    made = dataset.get_run_info("agreement").timestamp
+    assert f"computed on {made.day} {made:%B %Y}" in text
+    for name in ANNOTATORS:
+        assert f"<td>{name}</td>" in text
+
+
+def test_tables_are_files_of_a_folder_or_a_zip(dataset, tmp_path):
+    folder = export_agreement(dataset, path=tmp_path / "tables", format="csv")
+    archive = zipfile.ZipFile(export_agreement(dataset, path=tmp_path / "tables.zip"))
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == sorted(archive.namelist())
+    assert {"pairs.csv", "annotators.csv", "summary.csv", "votes.csv"} <= set(names)
+    for name in names:
+        assert archive.read(name) == (folder / name).read_bytes()
+    pairs, report = pd.read_csv(folder / "pairs.csv"), load_agreement(dataset)
+    assert list(pairs["a"] + pairs["b"]) == [pair.a + pair.b for pair in report.pairs]
+    assert pairs["score"].to_numpy() == pytest.approx([pair.score for pair in report.pairs], abs=1e-12)
+
+
+def test_a_folder_that_is_there_needs_no_format(dataset, tmp_path):
+    assert (export_agreement(dataset, path=tmp_path) / "pairs.csv").is_file()
+
+
+@pytest.mark.parametrize(
+    ("name", "format"), [("report.html", None), ("report.json", None), ("tables.zip", None), ("tables", "csv")]
+)
+def test_nothing_is_replaced_unless_asked(dataset, tmp_path, name, format):
+    path = export_agreement(dataset, path=tmp_path / name, format=format)
+    files = [path] if path.is_file() else list(path.iterdir())
+    for file in files:
+        file.write_text("mine")
+    with pytest.raises(AgreementInputError, match=r"already; choose another path, or say overwrite=True"):
+        export_agreement(dataset, path=path, format=format)
+    assert {file.read_text() for file in files} == {"mine"}
+    export_agreement(dataset, path=path, format=format, overwrite=True)
+    assert "mine" not in {file.read_bytes()[:4].decode("latin1") for file in files}
+
+
+def test_other_files_of_a_folder_are_left_alone(dataset, tmp_path):
+    (tmp_path / "notes.txt").write_text("mine")
+    export_agreement(dataset, path=tmp_path)
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(
+    ("path", "format", "match"),
+    [
+        ("report.pdf", None, r"`path` must end in one of .html, .htm, .json, .zip, or `format` must be given"),
+        ("report", None, r"`path` must end in one of"),
+        ("report.html", "pdf", "`format` must be one of csv, html, json, got 'pdf'"),
+        ("report.html", "csv", "`path` must fit the format 'csv', got"),
+        ("report.csv", None, r"`path` must be a folder or end in .zip, as there are several tables"),
+        ("", None, "`path` must be a file or folder, got nothing"),
+        ("file/report.html", None, r"`path` must be in a folder, got .*'file' is a file|/file' is a file"),
+        ("folder.html", None, "`path` must be a file, got .*, which is not"),
+        ("file", "csv", "`path` must be a folder, got .*, which is not"),
+    ],
+)
+def test_paths_that_cannot_be_are_refused(dataset, tmp_path, path, format, match):
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder.html").mkdir()
+    with pytest.raises(AgreementInputError, match=match):
+        export_agreement(dataset, path=tmp_path / path if path else "", format=format)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder.html"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_a_folder_that_cannot_be_written_is_refused(dataset, tmp_path):
+    tmp_path.chmod(stat.S_IRUSR | stat.S_IXUSR)
+    try:
+        with pytest.raises(AgreementInputError, match=r"`path` must be writable, got .*: no permission in"):
+            export_agreement(dataset, path=tmp_path / "report.html")
+    finally:
+        tmp_path.chmod(stat.S_IRWXU)
+
+
+def test_a_device_that_cannot_be_written_is_told_by_its_reason(dataset):
+    # files cannot be made there, whoever asks
+    with pytest.raises(AgreementInputError, match=r"`path` must be writable, got '/proc/"):
+        export_agreement(dataset, path="/proc/report.json")
+
+
+def test_a_run_that_is_not_there_writes_nothing(dataset, tmp_path):
+    with pytest.raises(AgreementInputError, match="`run_key` must be an agreement run"):
+        export_agreement(dataset, "other", tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_every_format_of_the_form_is_written(export, dataset, tmp_path):
+    for format, suffix in (("html", ".html"), ("csv", ".zip"), ("json", ".json")):
+        path = str(tmp_path / f"report{suffix}")
+        result = _execute(export, dataset, run_key="agreement", format=format, path=path)
+        assert result["path"] == path
+        assert Path(path).is_file()
+        assert f"`{path}`" in result["summary"]
+        assert f"(/media?filepath={path})" in result["summary"]
+
+
+def test_the_link_leads_to_the_page(export, dataset, tmp_path):
+    from fiftyone.server.routes.media import Media
+    from starlette.applications import Starlette
+    from starlette.routing import Route
+    from starlette.testclient import TestClient
+
+    path = str(tmp_path / "a report.html")
+    summary = _execute(export, dataset, run_key="agreement", format="html", path=path)["summary"]
+    address = summary.split("](")[1].rstrip(")")
+    answer = TestClient(Starlette(routes=[Route("/media", Media)])).get(address)
+    assert answer.status_code == 200
+    assert answer.headers["content-type"].startswith("text/html")
+    assert answer.text == Path(path).read_text("utf-8")
+
+
+def test_who_changes_the_format_only_means_the_path_to_follow(export, dataset, tmp_path):
+    path = str(tmp_path / "report.html")
+    result = _execute(export, dataset, run_key="agreement", format="json", path=path)
+    assert result["path"] == str(tmp_path / "report.json")
+
+
+def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, tmp_path):
+    inputs = form(export, dataset, run_key="agreement")
+    assert list(inputs) == ["run_key", "format", "path", "overwrite"]
+    assert inputs["path"]["default"].endswith(f"{dataset.name}-agreement.html")
+    taken = tmp_path / "report.html"
+    taken.write_text("mine")
+    inputs = form(export, dataset, run_key="agreement", format="html", path=str(taken))
+    assert inputs["problem"]["invalid"]
+    assert "already" in inputs["problem"]["view"]["label"]
+    assert "problem" not in form(export, dataset, run_key="agreement", path=str(taken), overwrite=True)
+
+
+def test_a_dataset_without_runs_gets_a_sentence(export, make_dataset, form):
+    inputs = form(export, make_dataset())
+    assert list(inputs) == ["no_runs"]
+    assert inputs["no_runs"]["invalid"]
+
+
+def test_a_delegated_export_writes_the_file(export, dataset, tmp_path):
+    import fiftyone.operators.delegated as food
+
+    path = str(tmp_path / "report.json")
+    context = {"dataset_name": dataset.name, "params": {"run_key": "agreement", "format": "json", "path": path}}
+    service = food.DelegatedOperationService()
+    service.queue_operation(operator=export.uri, context={"request_params": context})
+    service.execute_queued_operations(operator=export.uri)
+    assert json.loads(Path(path).read_text("utf-8"))["run_key"] == "agreement"
+
+
+def test_the_operator_is_callable_from_python(export, dataset, tmp_path):
+    assert export(dataset, "agreement", tmp_path / "report.json") == tmp_path / "report.json"
