@@ -11,6 +11,7 @@ from typing import Any, Literal, get_args
 from .. import names
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
+from .annotator_names import chosen_annotators, session_names
 from .errors import AgreementInputError, shown
 from .option_checks import ATTRIBUTE, OPTION_CHECKS
 
@@ -47,13 +48,15 @@ class AgreementConfig:
         run_key: name of the run, and first part of the name of everything it writes
         annotator_attribute: attribute of the labels that names their annotator (attribute mode)
         assigned_field: sample field with the list of assigned annotators (attribute mode)
-        annotators: field mode: name of every field's annotator; attribute mode: the annotators to compare, all if
-            empty
+        annotators: field mode: name of every field's annotator; attribute mode: the values of the attribute to
+            compare, all if empty
+        persons: who labels, for every one of ``annotators``, if several of them are sessions of one person or the
+            values of the attribute were given names; else empty
         iou: least similarity of a match, in (0, 1]
+        iou_from_data: whether ``iou`` was asked to be the threshold that the data suggest
         similarity: similarity of two boxes, IoU or Dice
         method: matching method
         classes: how classes enter the matching
-        iou_from_data: whether ``iou`` was asked to be the threshold that the data suggest
         missing: whether a missed object is a category of its own in alpha, or left out
         undefined: what alpha is where everybody used one category: undefined, or 1
         empty: whether an image that all assigned annotators left empty is skipped, or counts as agreement
@@ -86,12 +89,13 @@ class AgreementConfig:
     annotator_attribute: str | None = None
     assigned_field: str | None = None
     annotators: tuple[str, ...] = ()
+    persons: tuple[str, ...] = ()
     iou: float = 0.5
+    iou_from_data: bool = False
     similarity: Similarity = "iou"
     method: Method = "optimal"
     classes: ClassHandling = "prefer"
     missing: Missing = "category"
-    iou_from_data: bool = False
     undefined: Undefined = "none"
     empty: Empty = "skip"
     invalid: Invalid = "error"
@@ -120,6 +124,16 @@ class AgreementConfig:
     def attribute_mode(self) -> bool:
         """Whether one field holds the labels of all annotators."""
         return self.annotator_attribute is not None
+
+    def named_persons(self) -> dict[str, str]:
+        """Person of every annotator by the annotator's name, if ``persons`` are given."""
+        named = session_names(self.annotators, self.persons) if self.attribute_mode else self.annotators
+        return dict(zip(named, self.persons, strict=False))
+
+    def annotator_names(self, values: Sequence[str]) -> tuple[str, ...]:
+        """Names of the annotators of some values of the attribute (attribute mode)."""
+        named = dict(zip(self.annotators, session_names(self.annotators, self.persons), strict=False))
+        return tuple(named.get(value, value) for value in values)
 
     def to_dict(self) -> dict[str, Any]:
         """The options as JSON-serialisable values."""
@@ -169,23 +183,25 @@ def make_config(
     for option, check in OPTION_CHECKS.items():
         if option in options:
             options[option] = check(option, options[option])
+    if options.get("iou") == "auto":
+        del options["iou"]  # until it is found
+        options["iou_from_data"] = True
     if options.get("map_folder") is not None:
         options["disagreement_map"] = True
+    chosen, persons = chosen_annotators(field_names, annotator_attribute, annotators)
     return AgreementConfig(
         fields=field_names,
         run_key=run_key,
         annotator_attribute=annotator_attribute,
         assigned_field=assigned_field,
-        annotators=_annotator_names(field_names, annotator_attribute, annotators),
+        annotators=chosen,
+        persons=persons,
         **options,
     )
 
 
 def check_run_key(run_key: str, argument: str = "run_key") -> None:
     """Raise :class:`AgreementInputError` unless the key can begin the name of a field."""
-    if options.get("iou") == "auto":
-        del options["iou"]  # until it is found
-        options["iou_from_data"] = True
     if not isinstance(run_key, str) or not _RUN_KEY.fullmatch(run_key):
         raise AgreementInputError(
             f"`{argument}` must be lower-case letters, digits and underscores, beginning with a letter, got {run_key!r}"
@@ -208,41 +224,3 @@ def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None) -> N
         raise AgreementInputError(
             f"With `annotator_attribute` `fields` must be one label field, got {len(fields)} ({shown(fields)})"
         )
-
-
-def _annotator_names(
-    fields: tuple[str, ...],
-    annotator_attribute: str | None,
-    annotators: Mapping[str, str] | Sequence[str] | None,
-) -> tuple[str, ...]:
-    if annotator_attribute is None:
-        return _field_annotators(fields, annotators)
-    if annotators is None:
-        return ()
-    if isinstance(annotators, str | Mapping) or not isinstance(annotators, Sequence):
-        raise AgreementInputError(
-            f"`annotators` must be a list of annotator names in attribute mode, got {annotators!r}"
-        )
-    chosen = tuple(sorted({str(name) for name in annotators}))
-    if len(chosen) < 2:
-        raise AgreementInputError(f"Agreement needs at least 2 annotators, got {len(chosen)} ({shown(chosen)})")
-    return chosen
-
-
-def _field_annotators(fields: tuple[str, ...], annotators: object) -> tuple[str, ...]:
-    in_place = {field: field.removeprefix(names.FRAMES_PREFIX) for field in fields}
-    if annotators is None or (isinstance(annotators, tuple | list) and not annotators):
-        return tuple(in_place.values())
-    if not isinstance(annotators, Mapping):
-        raise AgreementInputError(
-            f"`annotators` must map field names to annotator names in field mode, got {annotators!r}"
-        )
-    unknown = sorted(set(annotators) - set(fields))
-    if unknown:
-        raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
-    named = tuple(str(annotators.get(field, in_place[field])) for field in fields)
-    if any(not isinstance(name, str) or not name for name in annotators.values()):
-        raise AgreementInputError(f"`annotators` must give every field a name, got {annotators!r}")
-    if len(set(named)) < len(named):
-        raise AgreementInputError(f"`annotators` must give every field a different annotator, got {shown(named)}")
-    return named

@@ -136,7 +136,7 @@ class ReportContext:
     attribute_values: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     clusters: IntArray | None = None
-    describe: Describe = lambda rows: [{"row": row} for row in rows]
+    describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]
 
     def to_stored(self) -> dict[str, Any]:
         """What the report itself does not tell, as JSON values."""

@@ -14,7 +14,7 @@ from annotator_agreement.agreement.errors import shown
 TWO = ("alice", "bob")
 ATTRIBUTE = {"annotator_attribute": "rater_id"}
 MUST_MAP = "`annotators` must map field names to annotator names in field mode"
-MUST_LIST = "`annotators` must be a list of annotator names in attribute mode"
+MUST_LIST = "`annotators` must be a list of annotator names in attribute mode, or map them to persons"
 
 
 def _error(message: str, fields: Any = TWO, **options: Any) -> Any:
@@ -51,16 +51,19 @@ ERRORS = [
     _error("`annotators` must map field names to annotator names in field mode, got 'a'", annotators="a"),
     _error("`annotators` must name chosen fields, got carol", annotators={"carol": "c"}),
     _error(
-        "`annotators` must give every field a different annotator, got bob, bob",
-        annotators={"alice": "bob"},
+        r"`annotators` must be told apart by their names, got bob \(a\) twice",
+        ("a", "b", "c"),
+        annotators={"a": "bob", "b": "bob", "c": "bob (a)"},
     ),
-    _error(f"{MUST_LIST}, got 'r1'", "x", annotators="r1", **ATTRIBUTE),
+    _error("`annotators` must give every field a name, got {'alice': ''}", annotators={"alice": ""}),
     _error(
-        MUST_LIST + ", got {",
+        "`annotators` must give every value a name, got {'a': 3, 'b': 'x'}",
         "x",
-        annotators={"a": "b"},
+        annotators={"a": 3, "b": "x"},
         **ATTRIBUTE,
-    ),
+    ),  # fmt: skip
+    _error(f"{MUST_LIST}, got 'r1'", "x", annotators="r1", **ATTRIBUTE),
+    _error(r"Agreement needs at least 2 annotators, got 1 \(a\)", "x", annotators={"a": "b"}, **ATTRIBUTE),
     _error(r"Agreement needs at least 2 annotators, got 1 \(r1\)", "x", annotators=["r1", "r1"], **ATTRIBUTE),
 ]
 
@@ -156,6 +159,7 @@ def test_defaults_are_the_documented_ones() -> None:
         "annotator_attribute": None,
         "assigned_field": None,
         "annotators": ["alice", "bob"],
+        "persons": [],
         "iou": 0.5,
         "iou_from_data": False,
         "similarity": "iou",
@@ -203,6 +207,29 @@ def test_fields_keep_their_order_and_take_the_names_given() -> None:
 
 def test_swapped_annotator_names_are_different_names() -> None:
     assert make_config(TWO, annotators={"alice": "bob", "bob": "alice"}).annotators == ("bob", "alice")
+
+
+def test_fields_of_one_person_are_sessions() -> None:
+    config = make_config(["alice_2", "bob", "alice_1"], annotators={"alice_1": "alice", "alice_2": "alice"})
+    assert config.annotators == ("alice (alice_2)", "bob", "alice (alice_1)")
+    assert config.persons == ("alice", "bob", "alice")
+    assert config.named_persons() == {"alice (alice_2)": "alice", "bob": "bob", "alice (alice_1)": "alice"}
+    assert AgreementConfig.from_dict(config.to_dict()) == config
+    frames = make_config(["frames.a", "frames.b"], annotators={"frames.a": "alice", "frames.b": "alice"})
+    assert frames.annotators == ("alice (a)", "alice (b)")
+
+
+def test_names_without_sessions_name_nobody_twice() -> None:
+    config = make_config(["alice_1", "bob"], annotators={"alice_1": "alice"})
+    assert (config.annotators, config.persons, config.named_persons()) == (("alice", "bob"), (), {})
+
+
+def test_values_of_the_attribute_may_be_sessions_of_persons() -> None:
+    config = make_config("labels", annotators={"r2": "alice", "r1": "alice", "r3": "bob"}, **ATTRIBUTE)
+    assert (config.annotators, config.persons) == (("r1", "r2", "r3"), ("alice", "alice", "bob"))
+    assert config.annotator_names(["r3", "r1", "r4"]) == ("bob", "alice (r1)", "r4")
+    assert config.named_persons() == {"alice (r1)": "alice", "alice (r2)": "alice", "bob": "bob"}
+    assert make_config("labels", annotators=["r1", "r2"], **ATTRIBUTE).annotator_names(["r1"]) == ("r1",)
 
 
 def test_attribute_mode_sorts_the_annotators_to_compare_or_takes_all() -> None:

@@ -1,0 +1,96 @@
+"""Who is compared, and by which names: several annotators may be sessions of one person."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TypeAlias
+
+from .. import names
+from .errors import AgreementInputError, shown
+
+#: the annotators as the user gives them
+Given: TypeAlias = Mapping[str, str] | Sequence[str] | None
+
+
+def session_names(sessions: Sequence[str], persons: Sequence[str]) -> tuple[str, ...]:
+    """Names of annotators: the person, and the session too where a person has several.
+
+    Args:
+        sessions: of every annotator, the field or the value of the attribute
+        persons: of every annotator; may be empty, then the sessions are the names
+    """
+    if not persons:
+        return tuple(sessions)
+    n_sessions = Counter(persons)
+    return tuple(
+        f"{person} ({session})" if n_sessions[person] > 1 else person
+        for session, person in zip(sessions, persons, strict=True)
+    )
+
+
+def chosen_annotators(
+    fields: tuple[str, ...], annotator_attribute: str | None, annotators: Given
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The config's ``annotators`` and ``persons``.
+
+    Raises:
+        AgreementInputError: if the annotators are not usable
+    """
+    if annotator_attribute is None:
+        return _of_fields(fields, annotators)
+    if annotators is None:
+        return (), ()
+    if isinstance(annotators, Mapping):
+        return _of_values(annotators)
+    if isinstance(annotators, str) or not isinstance(annotators, Sequence):
+        raise AgreementInputError(
+            "`annotators` must be a list of annotator names in attribute mode, or map them to persons, got "
+            f"{annotators!r}"
+        )
+    return _at_least_two(tuple(sorted({str(name) for name in annotators}))), ()
+
+
+def _at_least_two(chosen: tuple[str, ...]) -> tuple[str, ...]:
+    if len(chosen) < 2:
+        raise AgreementInputError(f"Agreement needs at least 2 annotators, got {len(chosen)} ({shown(chosen)})")
+    return chosen
+
+
+def _of_values(annotators: Mapping[str, str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Values of the attribute, and the person of each."""
+    _check_names(annotators, "value")
+    person_of = {str(value): person for value, person in annotators.items()}
+    values = _at_least_two(tuple(sorted(person_of)))
+    persons = tuple(person_of[value] for value in values)
+    _check_different(session_names(values, persons))
+    return values, persons
+
+
+def _of_fields(fields: tuple[str, ...], annotators: Given) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    in_place = {field: field.removeprefix(names.FRAMES_PREFIX) for field in fields}
+    if annotators is None or (isinstance(annotators, tuple | list) and not annotators):
+        return tuple(in_place.values()), ()
+    if not isinstance(annotators, Mapping):
+        raise AgreementInputError(
+            f"`annotators` must map field names to annotator names in field mode, got {annotators!r}"
+        )
+    unknown = sorted(set(annotators) - set(fields))
+    if unknown:
+        raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
+    _check_names(annotators, "field")
+    persons = tuple(str(annotators.get(field, in_place[field])) for field in fields)
+    named = session_names(tuple(in_place.values()), persons)
+    _check_different(named)
+    return named, persons if named != persons else ()
+
+
+def _check_names(annotators: Mapping[str, str], what: str) -> None:
+    if any(not isinstance(name, str) or not name for name in annotators.values()):
+        raise AgreementInputError(f"`annotators` must give every {what} a name, got {annotators!r}")
+
+
+def _check_different(named: tuple[str, ...]) -> None:
+    if len(set(named)) < len(named):
+        repeated = sorted({name for name in named if named.count(name) > 1})
+        raise AgreementInputError(f"`annotators` must be told apart by their names, got {shown(repeated)} twice")

@@ -1,0 +1,77 @@
+"""Codes of the values of an attribute."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from ..metrics.arrays import FloatArray, IntArray
+from .errors import AgreementInputError
+
+#: code of a value that was not given
+NOT_GIVEN = 0
+_LARGEST_INTEGER = 2**53
+
+
+class AttributeCodes(dict[tuple[type, Any], int]):
+    """Codes of the values of an attribute, in the order in which they first occur, from 1 (0 is *not given*).
+
+    Texts, finite numbers, and true and false are values; 1 and 1.0 are the same, 1 and true are not. None and nan are
+    not given. The keys are types and values, since true is equal to 1.
+    """
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.name = name
+        self._values: list[str | float | bool | None] = [None]
+
+    def of(self, values: Sequence[Any]) -> IntArray:
+        """The codes of ``N`` values.
+
+        Raises:
+            AgreementInputError: if one cannot be compared
+        """
+        try:
+            codes = map(self.__getitem__, zip(map(type, values), values, strict=True))
+            return np.fromiter(codes, np.int64, len(values))
+        except TypeError as error:  # lists and dicts are no keys
+            raise attribute_error(self.name) from error
+
+    def __missing__(self, key: tuple[type, Any]) -> int:
+        value = key[1]
+        if value is None or value != value:
+            return NOT_GIVEN
+        if not (isinstance(value, str | bool) or (is_number(value) and math.isfinite(value))):
+            raise attribute_error(self.name)
+        if is_number(value) and abs(value) <= _LARGEST_INTEGER and value == int(value):
+            value = int(value)
+        known = (type(value), value)
+        if known not in self:
+            self[known] = len(self._values)
+            self._values.append(value)
+        self[key] = self[known]
+        return self[key]
+
+    def values_of_codes(self) -> list[str | float | bool | None]:
+        """The value of every code, None for *not given*."""
+        return list(self._values)
+
+    def numbers(self) -> FloatArray:
+        """The number that every code stands for, nan where it is none."""
+        return np.array([float(value) if is_number(value) else math.nan for value in self._values])
+
+
+def is_number(value: object) -> TypeGuard[float]:
+    """Whether a value is a number, which true and false are not."""
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def attribute_error(name: str) -> AgreementInputError:
+    """The error for values that cannot be compared."""
+    return AgreementInputError(
+        f"Attributes must hold texts, finite numbers, or true and false to be compared, got other values in {name!r}; "
+        "leave it out of `attributes`"
+    )
