@@ -17,7 +17,10 @@ from ..metrics.regions import as_regions
 
 @dataclass(frozen=True, slots=True)
 class ObjectColumns:
-    """Labels as columns; ``origin`` says where a row's id stands in ``label_ids``, which is never reordered."""
+    """Labels as columns; ``origin`` says where a row's id stands in ``label_ids``, which is never reordered.
+
+    ``attributes`` has the shape ``(N, A)``: codes of the values of every compared attribute.
+    """
 
     sample: IntArray
     annotator: IntArray
@@ -28,6 +31,7 @@ class ObjectColumns:
     usable: BoolArray
     crowd: BoolArray
     track: IntArray
+    attributes: IntArray
     label_ids: list[ObjectId]
     origin: IntArray
 
@@ -43,6 +47,7 @@ class ObjectColumns:
             self.usable[chosen],
             self.crowd[chosen],
             self.track[chosen],
+            self.attributes[chosen],
             self.label_ids,
             self.origin[chosen],
         )
@@ -61,6 +66,7 @@ class ObjectColumns:
             usable=column("usable"),
             crowd=column("crowd"),
             track=column("track"),
+            attributes=column("attributes"),
             label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
             origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
         )

@@ -12,6 +12,7 @@ import numpy as np
 from bson import ObjectId
 
 from .. import names
+from ..agreement.attribute_values import AttributeCodes
 from ..agreement.classes import ClassCodes
 from ..agreement.objects.columns import Batch
 from ..agreement.objects.compute import Agreement, compute_agreement_of
@@ -27,9 +28,10 @@ from .checks import check_files, check_labels, check_sizes, unknown_sizes_error,
 from .family import LabelsRead
 from .geometry_readers import is_usable_box
 from .kinds import titles
-from .label_facts import is_crowd, label_facts, with_masks
+from .label_facts import check_attributes, is_crowd, label_facts, value_of, with_masks
 from .object_columns import ObjectColumns
 from .positions import label_positions
+from .sample_keys import sample_keys
 from .shape_readers import PolylineReader, sum_of_extents
 from .source import Source
 from .stored import StoredSample
@@ -61,7 +63,8 @@ class ObjectFamily:
     def __init__(self, source: Source) -> None:
         facts = label_facts(source)
         self.source = source = with_masks(source, facts)
-        self.codes = ClassCodes()
+        self.codes = ClassCodes(source.config.aliases)
+        self._attributes = [AttributeCodes(name) for name in source.config.attributes]
         self._number = {name: k for k, name in enumerate(source.annotators)}
         self._sample_paths = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.sample]
         self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
@@ -75,6 +78,7 @@ class ObjectFamily:
     def check(self) -> None:
         """Refuse labels that cannot be compared."""
         check_labels(self.source)
+        check_attributes(self.source)
         if self._in_pixels:
             check_sizes(self.source)
         if self.source.config.invalid == "error":
@@ -94,10 +98,11 @@ class ObjectFamily:
                 # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
                 value = {"$ifNull": [f"$$this.{attribute}", None]}
                 projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+            compared = {f"attribute{k}_": name for k, name in enumerate(config.attributes)}
             if self._crowd_attribute is not None:
-                names_of_crowd = (self._crowd_attribute, f"attributes.{self._crowd_attribute}.value")
-                value = {"$ifNull": [*(f"$$this.{name}" for name in names_of_crowd), None]}
-                projection[f"crowd{field}"] = {"$map": {"input": f"${path}", "in": value}}
+                compared["crowd"] = self._crowd_attribute
+            for name, attribute in compared.items():
+                projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value_of(attribute)}}
         projection["size"] = ["$metadata.width", "$metadata.height"]
         if config.assigned_field is not None:
             projection["assigned"] = f"${config.assigned_field}"
@@ -150,7 +155,10 @@ class ObjectFamily:
                 assigned,
                 joined.crowd,
                 tracks,
+                tuple(np.ascontiguousarray(joined.attributes.T)),
+                tuple(codes.numbers() for codes in self._attributes),
                 size_px=_sizes_px(rows),
+                sample_keys=sample_keys(sample.sample_id for sample in samples),
             ),
             field=joined.field,
             position=joined.position,
@@ -190,6 +198,9 @@ class ObjectFamily:
         crowd = np.zeros(n, np.bool_)
         if self._crowd_attribute is not None:
             crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
+        attributes = np.empty((n, len(self._attributes)), np.int64)
+        for k, codes in enumerate(self._attributes):
+            attributes[:, k] = codes.of(values(f"attribute{k}_"))
         track = np.full(n, NO_TRACK)
         if self.source.on_frames:
             indexes = (index if is_track(index) else NO_TRACK for index in values("index"))
@@ -208,6 +219,7 @@ class ObjectFamily:
             usable=usable,
             crowd=crowd,
             track=track,
+            attributes=attributes,
             label_ids=label_ids,
             origin=np.arange(n),
         )
@@ -256,6 +268,7 @@ class ObjectFamily:
             label_types=titles(source.kinds),
             run=run,
             measure=source.kinds[0].measure,
+            attribute_values={codes.name: codes.values_of_codes() for codes in self._attributes},
             details={"in_pixels": self._in_pixels},
         )
 

@@ -117,7 +117,27 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Texts:
-    """A list of texts."""
+    """A list of texts, which may be numbers if they are values."""
+
+    name: str
+    title: str
+    description: str
+    applies: Applies
+    are_values: bool = True
+
+    def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
+        """Add a list of texts."""
+        view = types.AutocompleteView(allow_user_input=True, allow_duplicates=False)
+        inputs.list(self.name, types.String(), label=self.title, description=self.description, default=[], view=view)
+
+    def value(self, given: Any) -> Any:
+        """The texts; values as numbers where they are."""
+        return [_number_if_one(entry) for entry in given] if self.are_values else given
+
+
+@dataclass(frozen=True, slots=True)
+class Renamings:
+    """Names and what they stand for, as a list of texts ``name=other name``."""
 
     name: str
     title: str
@@ -130,8 +150,10 @@ class Texts:
         inputs.list(self.name, types.String(), label=self.title, description=self.description, default=[], view=view)
 
     def value(self, given: Any) -> Any:
-        """The texts, as numbers where they are."""
-        return [_number_if_one(entry) for entry in given]
+        """The names as keys, and what they stand for; what a caller gave in another form is kept for its check."""
+        if isinstance(given, list | tuple) and all(isinstance(entry, str) and "=" in entry for entry in given):
+            return {name: meant for name, _, meant in (entry.rpartition("=") for entry in given)}
+        return given
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,6 +210,14 @@ def _names(kind: LabelKind, params: Mapping[str, Any]) -> bool:
 
 def _numbers(kind: LabelKind, params: Mapping[str, Any]) -> bool:
     return kind.comparable == "numbers"
+
+
+def _given_numbers(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.comparable == "numbers" or (kind.family == "objects" and bool(params.get("attributes")))
+
+
+def _named(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return kind.family == "objects" or kind.comparable in ("classes", "tags")
 
 
 def _tags(kind: LabelKind, params: Mapping[str, Any]) -> bool:
@@ -294,7 +324,20 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
         _numbers,
     ),
     Texts("categories", "Classes in ascending order", "Only for classes that have an order: all of them", _classes),
-    Number("tolerance", "Tolerance", "Numbers that differ by at most this agree", 0.0, _numbers),
+    Texts(
+        "attributes",
+        "Attributes",
+        "Optional: attributes of labels, such as occluded, that are compared among the labels of one object",
+        _objects,
+        are_values=False,
+    ),
+    Number("tolerance", "Tolerance", "Numbers that differ by at most this agree", 0.0, _given_numbers),
+    Renamings(
+        "aliases",
+        "Class names that stand for others",
+        "Optional: Car=car reads the class Car as car; the labels stay as they are",
+        _named,
+    ),
     Choice(
         "set_distance",
         "Distance of two sets of tags",

@@ -15,8 +15,9 @@ from ...metrics.overlaps import dice_from_iou
 from ...metrics.partition import TIE
 from ..classes import MISSING
 from ..config import AgreementConfig, Empty, Missing
+from .attribute_conflicts import attribute_conflicts
 from .columns import Batch, SamplePairs
-from .verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT, object_verdicts
+from .verdicts import AGREED, ATTRIBUTE_CONFLICT, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT, object_verdicts
 
 #: share of an object that lies in a crowd region if this explains it
 MOSTLY_INSIDE = 0.5
@@ -140,7 +141,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     n_crowd = np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape)
     objects, n_samples = batch.objects, batch.n_samples
     n_assigned = batch.assigned.sum(axis=1)
-    units = _units(batch, matching, n_assigned)
+    units = _units(batch, matching, n_assigned, config.tolerance)
     pairs = _matched_pairs(batch, overlaps, matching)
     sample_pairs = SamplePairs.of(objects, batch.assigned)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
@@ -238,7 +239,7 @@ def _mean(total: FloatArray, count: IntArray) -> FloatArray:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _units(batch: Batch, matching: Matching, n_assigned: IntArray) -> Units:
+def _units(batch: Batch, matching: Matching, n_assigned: IntArray, tolerance: float) -> Units:
     objects, n = batch.objects, matching.n_units
     sample = np.zeros(n, np.int64)
     sample[matching.unit] = objects.sample
@@ -248,9 +249,10 @@ def _units(batch: Batch, matching: Matching, n_assigned: IntArray) -> Units:
     np.minimum.at(lowest, matching.unit, objects.category)
     np.maximum.at(highest, matching.unit, objects.category)
     assigned = n_assigned[sample]
+    attribute_conflict = attribute_conflicts(batch, matching, tolerance)
     verdict = np.select(
-        [assigned < 2, lowest != highest, votes == assigned, votes == 1],
-        [NO_VERDICT, CLASS_CONFLICT, AGREED, LONE],
+        [assigned < 2, lowest != highest, attribute_conflict, votes == assigned, votes == 1],
+        [NO_VERDICT, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, AGREED, LONE],
         MISSED,
     )
     return Units(sample, votes, assigned, verdict)

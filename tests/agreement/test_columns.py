@@ -16,6 +16,13 @@ def test_class_codes_begin_at_one_in_the_order_in_which_they_are_asked_for() -> 
     assert codes.names() == ["(missing)", "bus", "car", "(no label)"]
 
 
+def test_an_alias_has_the_code_of_the_name_that_it_stands_for() -> None:
+    codes = ClassCodes({"Car ": "car", "auto": "car", "coach": "bus"})
+    assert [codes[name] for name in ("Car ", "bus", "car", "auto", "van", None)] == [1, 2, 1, 1, 3, 4]
+    assert codes.names() == ["(missing)", "car", "bus", "van", "(no label)"]
+    assert codes.n_codes == 5
+
+
 def test_a_selected_batch_is_the_batch_of_the_selected_samples() -> None:
     samples = random_samples(5, n_samples=9)
     keep = np.array([True, False, True, True, False, False, True, False, True])

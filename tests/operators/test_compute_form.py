@@ -133,6 +133,27 @@ def test_texts_of_the_form_become_the_options_they_stand_for():
     }
 
 
+def test_attributes_and_class_names_become_the_options_they_stand_for():
+    from annotator_agreement.dataset_io.kinds import KINDS
+    from annotator_agreement.operators.option_inputs import given_options
+
+    boxes, masks = ([kind for kind in KINDS if kind.title == title] for title in ("Detections", "Segmentation"))
+    params = {"attributes": ["occluded", "2"], "aliases": ["Car =car", "a=b=c"], "tolerance": 0.5}
+    expected = {"attributes": ["occluded", "2"], "aliases": {"Car ": "car", "a=b": "c"}, "tolerance": 0.5}
+    assert given_options(params, boxes) == expected
+    assert given_options(expected, boxes) == expected
+    assert given_options(params, masks) == {}
+    assert given_options({"tolerance": 0.5, "attributes": []}, boxes) == {}
+
+
+def test_class_names_without_what_they_stand_for_are_a_problem(compute_form):
+    fields = {"fields": ["alice_boxes", "bob_boxes"], "run_key": "agreement"}
+    assert "`aliases` must map class names" in compute_form(**fields, aliases=["Car"])["problem"]["view"]["label"]
+    assert "problem" not in compute_form(**fields, aliases=["Car=car"])
+    assert "tolerance" in compute_form(**fields, attributes=["occluded"])
+    assert "tolerance" not in compute_form(**fields)
+
+
 def test_plain_fields_are_not_chosen_where_there_are_labels(make_dataset, operator, form):
     dataset = make_dataset({})
     dataset.add_sample(fo.Sample(filepath="/images/0.jpg", uniqueness=0.5, mistakenness=0.25))
