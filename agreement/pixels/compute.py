@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
@@ -14,7 +16,7 @@ from ...metrics.boundaries import boundary_agreement
 from ...metrics.overlaps import dice_from_areas, iou_from_areas
 from ...metrics.pixel_classes import ClassMask, ignored_pixels, joint_counts
 from ..config import AgreementConfig
-from .counts import BOUNDARY_NUMBERS, MaskCounts, MaskTable, SampleMasks
+from .counts import MaskCounts, MaskTable, SampleMasks, count_areas
 from .mask_values import MaskValues
 
 #: numbers of a pair of annotators on a sample, and their means over the pairs: the columns of all tables of numbers
@@ -26,10 +28,12 @@ NUMBERS = (
     "dice_with_background",
     "accuracy",
     "kappa",
-    *BOUNDARY_NUMBERS,
+    "boundary_iou",
+    "surface_dice",
+    "hd95",
 )
 SCORE, IOU = NUMBERS.index("score"), NUMBERS.index("iou")
-_OF_COUNTS = len(NUMBERS) - len(BOUNDARY_NUMBERS)
+_OF_AREAS, _OF_BOUNDARIES = np.split(np.arange(len(NUMBERS)), [NUMBERS.index("boundary_iou")])
 
 #: different values in the masks of a sample beyond which these hold no classes
 MAX_VALUES = 4_096
@@ -58,13 +62,13 @@ def compare_masks(
         TooManyValuesError: before anything is computed of every value
     """
     joint = joint_counts(masks, meaning.ignored)
-    values, code = np.unique(joint.values, return_inverse=True)
+    values = np.unique(joint.values)
     if len(values) > MAX_VALUES:
         raise TooManyValuesError(str(len(values)))
     boundaries = None
     if config.boundaries:
         boundaries = _boundaries(masks, values[_are_classes(values, meaning.background)], meaning, config)
-    return SampleMasks(tuple(annotators), joint, values, code.reshape(joint.values.shape), boundaries)
+    return SampleMasks(tuple(annotators), values, *count_areas(joint, values), joint.n_ignored, boundaries)
 
 
 def _are_classes(values: IntArray, background: int | None) -> BoolArray:
@@ -78,7 +82,7 @@ def _boundaries(
     excluded = ignored_pixels(masks, meaning.ignored) if meaning.ignored else None
     width = None if config.boundary_width is None else int(config.boundary_width)
     pairs = list(combinations(range(len(masks)), 2))
-    rows = np.full((len(pairs), len(BOUNDARY_NUMBERS)), np.nan)
+    rows = np.full((len(pairs), len(_OF_BOUNDARIES)), np.nan)
     for row, (a, b) in zip(rows, pairs, strict=True):
         found = boundary_agreement(
             masks[a],
@@ -201,35 +205,30 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
         class_dice=np.zeros(n_values),
         area=np.zeros((n_values, n_annotators), np.int64),
     )
-    of_value = np.repeat(np.arange(n_samples), counts.n_values)
+    are_classes = _are_classes(counts.values, background)
     for table in counts.tables():
-        _fill(found, table, np.isin(of_value, table.samples), background, config)
+        _fill(found, table, table.spread(are_classes), config)
     return found
 
 
-def _fill(
-    found: PixelAgreement, table: MaskTable, is_of_table: BoolArray, background: int | None, config: AgreementConfig
-) -> None:
-    """Enter the numbers of some samples; a mask ``(V,)`` tells which values are theirs."""
-    samples, members, pairs = table.samples, table.members, table.pairs()
-    is_value = table.is_value
-    is_class = table.spread(_are_classes(table.values, background))
-    areas, shared = table.areas(), table.shared()
-    n_pixels = areas[0].sum(axis=1)
+def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: AgreementConfig) -> None:
+    """Enter the numbers of some samples, of whose values a table ``(B, K)`` tells the classes."""
+    samples, members, areas, shared = table.samples, table.members, table.areas, table.shared
+    n_pixels = table.n_pixels
     n_agreed = shared.sum(axis=2)
     found.n_pixels[samples] = n_pixels
     found.n_units[samples] = is_class.sum(axis=1)
     found.is_empty[samples] = is_empty = (n_pixels > 0) & ~is_class.any(axis=1)
     found.differing[samples] = 2 * (n_pixels - n_agreed).sum(axis=0)
 
-    a, b = np.array(pairs).T
+    a, b = table.pairs
     iou, dice = (
         measured(shared.astype(np.float64), areas[a].astype(np.float64), areas[b].astype(np.float64))
         for measured in (iou_from_areas, dice_from_areas)
     )
     present = ~np.isnan(iou)
     drawn = present & is_class
-    numbers = np.full((len(pairs), len(samples), len(NUMBERS)), np.nan)
+    numbers = np.full((len(a), len(samples), len(NUMBERS)), np.nan)
     # no class at all agrees, unless nobody drew anything, which may be left out
     agree = ~drawn.any(axis=2) & (n_pixels > 0) & (~is_empty | (config.empty == "agree"))
     of_classes = _means(iou, drawn)
@@ -240,12 +239,12 @@ def _fill(
         _means(iou, present),
         _means(dice, present),
         np.where(n_pixels > 0, n_agreed / np.maximum(n_pixels, 1), np.nan),
-        _kappa(n_pixels, n_agreed, (areas[a] * areas[b]).sum(axis=2)),
+        kappa_of_areas(n_pixels, n_agreed, (areas[a] * areas[b]).sum(axis=2)),
     )
-    numbers[:, :, :_OF_COUNTS] = np.stack(columns, axis=2)
-    rows = table.sample_pair[:, None] + np.arange(len(pairs))
+    numbers[:, :, _OF_AREAS] = np.stack(columns, axis=2)
+    rows = table.sample_pair[:, None] + np.arange(len(a))
     if found.counts.boundaries is not None:
-        numbers[:, :, _OF_COUNTS:] = found.counts.boundaries[rows].swapaxes(0, 1)
+        numbers[:, :, _OF_BOUNDARIES] = found.counts.boundaries[rows].swapaxes(0, 1)
     found.pair_numbers[rows] = numbers.swapaxes(0, 1)
     found.pair[rows] = np.stack([members[:, a], members[:, b]], axis=2)
     found.numbers[samples] = means_defined(numbers)
@@ -256,10 +255,10 @@ def _fill(
     found.n_disputed[samples] = (is_disputed & is_class).sum(axis=1)
     n_present = np.maximum(present.sum(axis=0), 1)
     for column, values in ((found.class_iou, iou), (found.class_dice, dice)):
-        column[is_of_table] = (np.where(present, values, 0.0).sum(axis=0) / n_present)[is_value]
-    of_sample = np.repeat(np.arange(len(samples)), table.n_values)
+        column[table.of_value] = (np.where(present, values, 0.0).sum(axis=0) / n_present)[table.is_value]
+    of_value = np.nonzero(table.is_value)[0]
     for m in range(members.shape[1]):
-        found.area[np.flatnonzero(is_of_table), members[of_sample, m]] = areas[m][is_value]
+        found.area[table.of_value, members[of_value, m]] = areas[m][table.is_value]
     _enter_alpha(found, table, areas.sum(axis=0), config)
 
 
@@ -275,13 +274,23 @@ def means_defined(numbers: FloatArray) -> FloatArray:
     return _means(np.moveaxis(numbers, 0, -1), ~np.isnan(np.moveaxis(numbers, 0, -1)))
 
 
-def _kappa(n: IntArray, n_agreed: IntArray, n_expected: IntArray) -> FloatArray:
-    """Cohen's kappa from pixels, those that agree, and the sum over values of the products of areas, shapes ``(P, B)``.
+def kappa_of_areas(n: NDArray[Any], n_agreed: NDArray[Any], n_expected: NDArray[Any]) -> FloatArray:
+    """Cohen's kappa over pixels.
 
-    Nan without pixels, and where both annotators gave all of them one and the same value.
+    Args:
+        n: pixels, whole numbers, of which the square must not be too large for the type; objects have no limit
+        n_agreed: pixels to which both annotators gave the same value; shapes must broadcast
+        n_expected: sum over the values of the product of their areas in the two masks
+
+    Undefined:
+        nan without pixels, and where both annotators gave all of them one and the same value
+
+    References:
+        J. Cohen, "A coefficient of agreement for nominal scales", 1960
     """
-    undefined = n * n == n_expected  # whole numbers, exact for images of up to 3e9 pixels
-    return np.where(undefined, np.nan, (n * n_agreed - n_expected) / np.where(undefined, 1, n * n - n_expected))
+    undefined = n * n == n_expected
+    kappa = (n * n_agreed - n_expected) / np.where(undefined, 1, n * n - n_expected)
+    return np.where(undefined, np.nan, kappa).astype(np.float64)
 
 
 def _enter_alpha(found: PixelAgreement, table: MaskTable, ratings: IntArray, config: AgreementConfig) -> None:

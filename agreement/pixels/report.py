@@ -11,15 +11,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from ...metrics.alpha import NominalTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.overlaps import dice_from_areas, iou_from_areas
-from ...metrics.pixel_classes import PixelTally
 from ..config import AgreementConfig
 from ..report import AgreementReport, AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
-from .compute import ALPHA_REASONS
+from .compute import ALPHA_REASONS, kappa_of_areas
 from .mask_values import MaskValues
 from .records import PixelRecords
-from .statistics import PairConfusions, PixelStatistics, summarise_pixels
+from .statistics import PairAreas, PixelStatistics, summarise_pixels
 
 #: classes that are listed; those with the fewest pixels are left out
 MAX_CLASSES = 1_000
@@ -136,7 +136,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     meaning = MaskValues.from_dict(context.details)
     parts = map(summarise_pixels, records.agreements(meaning.background, config))
     statistics = functools.reduce(operator.add, parts)
-    tally = statistics.tally.nominal
+    tally = statistics.tally
     mean, n_defined = mean_defined(statistics.alpha)
     pairs = _pairs(statistics, config, annotators)
     n_all = tally.n_units + statistics.n_ignored
@@ -158,7 +158,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
         ignored=statistics.n_ignored / n_all if n_all else None,
         score=ScoreSummary(*mean_defined(statistics.score)),
         alpha=AlphaSummary(
-            pooled=number(_alpha(statistics.tally, config)),
+            pooled=number(_alpha(tally, config)),
             mean=mean,
             n_defined=n_defined,
             undefined={
@@ -180,10 +180,10 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     )
 
 
-def _alpha(tally: PixelTally, config: AgreementConfig) -> float:
+def _alpha(tally: NominalTally, config: AgreementConfig) -> float:
     """Alpha; where everybody used one value, what the config says."""
-    alpha = tally.nominal.alpha()
-    return 1.0 if np.isnan(alpha) and tally.nominal.n_ratings and config.undefined == "one" else alpha
+    alpha = tally.alpha()
+    return 1.0 if np.isnan(alpha) and tally.n_ratings and config.undefined == "one" else alpha
 
 
 def _numbers(means: dict[str, float | None]) -> PixelNumbers:
@@ -195,20 +195,30 @@ def _pairs(statistics: PixelStatistics, config: AgreementConfig, annotators: Seq
     for k, (a, b) in enumerate(combinations(annotators, 2)):
         if not statistics.n_shared[k]:
             continue
-        confusion, means = statistics.confusions.of_pair(k), statistics.pairs.means(k)
+        areas, means = statistics.pair_areas.of_pair(k), statistics.pairs.means(k)
+        n_pixels, n_agreed = int(areas[:, 0].sum()), int(areas[:, 2].sum())
+        # Python integers do not overflow
+        expected = sum(area_a * area_b for area_a, area_b, _ in areas.tolist())
+        numbers = (np.array(value, object) for value in (n_pixels, n_agreed, expected))
         summaries.append(
             MaskPairSummary(
                 a=a,
                 b=b,
                 n_samples=int(statistics.n_shared[k]),
                 score=means["score"],
-                alpha=number(_alpha(confusion.tally(), config)),
-                accuracy=number(confusion.pixel_accuracy()),
-                kappa=number(confusion.cohen_kappa()),
+                alpha=number(_alpha(_pair_tally(areas, n_pixels, n_agreed), config)),
+                accuracy=n_agreed / n_pixels if n_pixels else None,
+                kappa=number(float(kappa_of_areas(*numbers))),
                 mean=_numbers(means),
             )
         )
     return summaries
+
+
+def _pair_tally(areas: IntArray, n_pixels: int, n_agreed: int) -> NominalTally:
+    """What alpha counts over the pixels of two annotators."""
+    of_two = np.array([0, 0, 1], np.int64)
+    return NominalTally(areas[:, :2].sum(axis=1), 2 * (n_pixels - n_agreed) * of_two, n_pixels * of_two)
 
 
 def _classes(statistics: PixelStatistics, meaning: MaskValues, is_rgb: bool) -> list[MaskClassSummary]:
@@ -216,7 +226,7 @@ def _classes(statistics: PixelStatistics, meaning: MaskValues, is_rgb: bool) -> 
     values = statistics.classes.values
     n_samples, iou, dice = statistics.classes.sums.T
     n_pixels = statistics.pixels.sums.sum(axis=1)
-    pooled_iou, pooled_dice = _pooled(values, statistics.confusions)
+    pooled_iou, pooled_dice = _pooled(values, statistics.pair_areas)
     order = np.lexsort((values, -n_pixels))
     return [
         MaskClassSummary(
@@ -234,12 +244,10 @@ def _classes(statistics: PixelStatistics, meaning: MaskValues, is_rgb: bool) -> 
     ]
 
 
-def _pooled(values: IntArray, confusions: PairConfusions) -> tuple[FloatArray, FloatArray]:
+def _pooled(values: IntArray, pairs: PairAreas) -> tuple[FloatArray, FloatArray]:
     """IoU and Dice of every value, over the pixels of all pairs together."""
-    first, second = (np.searchsorted(values, column) for column in (confusions.values_a, confusions.values_b))
-    same = first == second
-    shared = sums_by(first[same], confusions.count[same], len(values))
-    area_a, area_b = (sums_by(column, confusions.count, len(values)) for column in (first, second))
+    at = np.searchsorted(values, pairs.value)
+    area_a, area_b, shared = (sums_by(at, column, len(values)) for column in pairs.areas.T)
     return iou_from_areas(shared, area_a, area_b), dice_from_areas(shared, area_a, area_b)
 
 

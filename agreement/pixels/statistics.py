@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ...metrics.alpha import NominalTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.pixel_classes import PixelConfusion, PixelTally
 from ..pairs import pair_rows
 from .compute import ALPHA_REASONS, NUMBERS, PixelAgreement
 from .counts import MaskCounts
 
-#: rows of confusion matrices that are added up at once
+#: rows of tables of areas that are added up at once
 MAX_ROWS_AT_ONCE = 500_000
 
 
@@ -77,40 +76,38 @@ class NumberSums:
 
 
 @dataclass(frozen=True, slots=True)
-class PairConfusions:
-    """The confusion matrices over pixels of all pairs of annotators, without zeros; shapes ``(N,)``, rows ascend.
+class PairAreas:
+    """Areas of the values that either of two annotators used, for all pairs; rows ascend by pair, then value.
 
     Attributes:
-        pair: number of the pair
-        values_a: value of its first annotator
-        values_b: value of the second
-        count: pixels
+        pair: shape ``(N,)``, number of the pair
+        value: shape ``(N,)``
+        areas: shape ``(N, 3)``, pixels of the value in the masks of its first annotator, of the second, and of both
     """
 
     pair: IntArray
-    values_a: IntArray
-    values_b: IntArray
-    count: IntArray
+    value: IntArray
+    areas: IntArray
 
     @classmethod
-    def joined(cls, parts: Sequence[PairConfusions]) -> PairConfusions:
+    def joined(cls, parts: Sequence[PairAreas]) -> PairAreas:
         """Add up rows, which need not ascend, nor differ."""
-        columns = [[getattr(part, field.name) for part in parts] for field in dataclasses.fields(cls)]
-        pair, values_a, values_b, count = map(np.concatenate, columns)
-        values, code = np.unique(np.concatenate([values_a, values_b]), return_inverse=True)
-        n, n_values = len(pair), max(len(values), 1)
-        keys, at = np.unique((pair * n_values + code[:n]) * n_values + code[n:], return_inverse=True)
-        rest = keys // n_values
-        total = sums_by(at.ravel(), count, len(keys)).astype(np.int64)
-        return cls(rest // n_values, values[rest % n_values], values[keys % n_values], total)
+        pair, value, areas = (
+            np.concatenate([getattr(part, field.name) for part in parts]) for field in dataclasses.fields(cls)
+        )
+        values, code = np.unique(value, return_inverse=True)
+        n_values = max(len(values), 1)
+        keys, at = np.unique(pair * n_values + code.ravel(), return_inverse=True)
+        sums = [sums_by(at.ravel(), column, len(keys)).astype(np.int64) for column in areas.T]
+        return cls(keys // n_values, values[keys % n_values], np.stack(sums, axis=1))
 
-    def __add__(self, other: PairConfusions) -> PairConfusions:
-        return PairConfusions.joined([self, other])
+    def __add__(self, other: PairAreas) -> PairAreas:
+        return PairAreas.joined([self, other])
 
-    def of_pair(self, pair: int) -> PixelConfusion:
-        """The matrix of one pair."""
-        rows = slice(*np.searchsorted(self.pair, [pair, pair + 1]).tolist())
-        return PixelConfusion(self.values_a[rows], self.values_b[rows], self.count[rows])
+    def of_pair(self, pair: int) -> IntArray:
+        """The areas of one pair, shape ``(K, 3)``."""
+        first, end = np.searchsorted(self.pair, [pair, pair + 1]).tolist()
+        return self.areas[first:end]
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +130,7 @@ class PixelStatistics:
         samples: one row, sums over the samples of their means over pairs
         pairs: a row for every pair of annotators, sums over the samples with masks of both
         n_shared: shape ``(P,)``, those samples
-        confusions: of every pair, over all pixels of those samples
+        pair_areas: areas of every pair, over all pixels of those samples
         classes: columns: samples with the class, sums over these of its IoU and Dice
         pixels: columns: pixels that every annotator gave a value
     """
@@ -153,7 +150,7 @@ class PixelStatistics:
     samples: NumberSums
     pairs: NumberSums
     n_shared: IntArray
-    confusions: PairConfusions
+    pair_areas: PairAreas
     classes: ValueSums
     pixels: ValueSums
 
@@ -166,9 +163,9 @@ class PixelStatistics:
         return PixelStatistics(**total)
 
     @property
-    def tally(self) -> PixelTally:
-        """What alpha counts."""
-        return PixelTally(self.pixels.values, NominalTally(self.pixels.sums.sum(axis=1), self.differing, self.n_pixels))
+    def tally(self) -> NominalTally:
+        """What alpha counts, the values as categories."""
+        return NominalTally(self.pixels.sums.sum(axis=1), self.differing, self.n_pixels)
 
 
 def summarise_pixels(agreement: PixelAgreement) -> PixelStatistics:
@@ -198,7 +195,7 @@ def summarise_pixels(agreement: PixelAgreement) -> PixelStatistics:
         samples=NumberSums.of(np.zeros(int(rated.sum()), np.int64), agreement.numbers[rated], 1),
         pairs=NumberSums.of(pair, agreement.pair_numbers, n_pairs),
         n_shared=np.bincount(pair, minlength=n_pairs),
-        confusions=_confusions(counts, n_annotators),
+        pair_areas=_pair_areas(counts, n_annotators),
         classes=ValueSums.of(
             counts.values, np.column_stack([np.ones(len(counts.values)), agreement.class_iou, agreement.class_dice])
         ),
@@ -206,17 +203,19 @@ def summarise_pixels(agreement: PixelAgreement) -> PixelStatistics:
     )
 
 
-def _confusions(counts: MaskCounts, n_annotators: int) -> PairConfusions:
-    """The confusion matrices of all pairs of annotators."""
+def _pair_areas(counts: MaskCounts, n_annotators: int) -> PairAreas:
+    """The areas of all pairs of annotators."""
     none = np.empty(0, np.int64)
-    parts = [PairConfusions(none, none, none, none)]
+    parts = [PairAreas(none, none, np.empty((0, 3), np.int64))]
     n_rows = 0
     for table in counts.tables():
-        given = table.spread(table.values)[table.sample[:, None], table.code]
-        for a, b in table.pairs():
-            pair = pair_rows(table.members[:, a], table.members[:, b], n_annotators)[table.sample]
-            parts.append(PairConfusions(pair, given[:, a], given[:, b], table.count))
-            n_rows += len(pair)
+        value, of_value = table.spread(counts.values), np.nonzero(table.is_value)[0]
+        for shared, a, b in zip(table.shared, *table.pairs, strict=True):
+            pair = pair_rows(table.members[:, a], table.members[:, b], n_annotators)
+            areas = np.stack([table.areas[a], table.areas[b], shared], axis=2)[table.is_value]
+            used = areas.any(axis=1)
+            parts.append(PairAreas(pair[of_value][used], value[table.is_value][used], areas[used]))
+            n_rows += len(areas)
             if n_rows > MAX_ROWS_AT_ONCE:
-                parts, n_rows = [PairConfusions.joined(parts)], 0
-    return PairConfusions.joined(parts)
+                parts, n_rows = [PairAreas.joined(parts)], 0
+    return PairAreas.joined(parts)
