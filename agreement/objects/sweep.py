@@ -79,7 +79,9 @@ class SweepStatistics:
         return SweepStatistics(tuple(a + b for a, b in zip(self.points, other.points, strict=True)))
 
 
-def sweep_batch(agreement: Agreement, config: AgreementConfig) -> SweepStatistics:
+def sweep_batch(
+    agreement: Agreement, config: AgreementConfig, thresholds: tuple[float, ...] = THRESHOLDS
+) -> SweepStatistics:
     """The sweep of a batch, by the rules of the run; at the threshold of the run its own units.
 
     What counts is what counted in the run: objects that a crowd region explains there are left out at all thresholds.
@@ -88,7 +90,7 @@ def sweep_batch(agreement: Agreement, config: AgreementConfig) -> SweepStatistic
     if config.method == "mutual_best":
         return SweepStatistics()
     objects, overlaps = agreement.batch.objects, agreement.overlaps
-    sweep = _sweep(agreement, config)
+    sweep = _sweep(agreement, config, thresholds)
     counter = UnitCounter.of(objects, overlaps, agreement.n_assigned)
     of_pair, without_matches = _pair_shares(agreement, config, counter)
     scored = ~np.isnan(without_matches)
@@ -113,15 +115,17 @@ def sweep_batch(agreement: Agreement, config: AgreementConfig) -> SweepStatistic
     return SweepStatistics(tuple(points))
 
 
-def _sweep(agreement: Agreement, config: AgreementConfig) -> Sweep:
+def _sweep(agreement: Agreement, config: AgreementConfig, thresholds: tuple[float, ...]) -> Sweep:
     """The units at all thresholds; at that of the run its own."""
     objects, overlaps = agreement.batch.objects, agreement.overlaps
     if config.method == "optimal":
-        sweep = sweep_thresholds(objects, overlaps, similarity=config.similarity, classes=config.classes)
+        sweep = sweep_thresholds(
+            objects, overlaps, thresholds=thresholds, similarity=config.similarity, classes=config.classes
+        )
     else:
-        none = np.zeros(len(THRESHOLDS), np.int64)
-        sweep = Sweep(THRESHOLDS, np.empty((len(THRESHOLDS), len(objects)), np.int64), none, none.copy())
-    for at, threshold in enumerate(THRESHOLDS):
+        none = np.zeros(len(thresholds), np.int64)
+        sweep = Sweep(thresholds, np.empty((len(thresholds), len(objects)), np.int64), none, none.copy())
+    for at, threshold in enumerate(thresholds):
         matching = agreement.matching
         if abs(threshold - config.iou) > TIE:
             if config.method == "optimal":
