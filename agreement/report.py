@@ -296,6 +296,19 @@ class AgreementReport:
 
         return plot_iou(self)
 
+    def plot_scores(self, samples: DataFrame) -> Figure:
+        """How the samples score.
+
+        Args:
+            samples: the samples of the run, as ``agreement_samples(dataset, run_key)`` gives them
+
+        Raises:
+            AgreementInputError: if no sample has a score
+        """
+        from ..charts.figures import plot_scores
+
+        return plot_scores(self, samples["score"].to_numpy())
+
     def plot_thresholds(self) -> Figure:
         """Alpha, score, F1 and the number of objects over the matching threshold.
 

@@ -38,6 +38,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
     if table not in tables:
         raise AgreementInputError(
             f"`table` must be one that a report on {report.family} has ({', '.join(tables)}), got {table!r}"
+            + ("; samples are not in the report: agreement_samples(dataset, run_key)" if table == "samples" else "")
         )
     rows = tables[table](report)
     frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from ..agreement.report import AgreementReport, Interval
 
 INDENT = "  "
-#: a number, perhaps with more behind it; ids that begin with digits are none
-_NUMBER = re.compile(r"[-+]?\d[\d.,]{0,15}($|[ %])")
+#: a number, perhaps a share, with its interval, or of another; ids and sentences that begin with digits are none
+_NUMBER = re.compile(r"[-+]?\d[\d.,]{0,15}($| %$| \[| \(| of | – | / )")
 
 
 def shown_number(value: float | None, digits: int = 3) -> str:

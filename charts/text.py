@@ -11,8 +11,8 @@ from .objects.rules import object_rules
 from .objects.sections import object_details, object_sections
 from .pixel_text import pixel_rules, pixel_sections
 from .rating_text import rating_rules, rating_sections
-from .sections import Facts, Section, Table, section_lines
-from .tables import end_of_path, shown_number
+from .sections import Facts, Section, Table, part_lines, section_lines
+from .tables import documents, end_of_path, shown_number
 from .tag_text import tag_rules, tag_sections
 
 if TYPE_CHECKING:
@@ -65,21 +65,26 @@ def report_details(report: AgreementReport) -> list[Section]:
 
 def _headline(report: AgreementReport) -> list[str]:
     title = f"Annotator agreement: run '{report.run_key}'"
-    lines = [title, "=" * len(title), *_videos(report)]
+    lines = [title, "=" * len(title), *_extent(report)]
     numbers = headline_numbers(report)
     width = max(len(shown) for _, shown, _ in numbers)
     lines += [f"{name:<22} {shown:<{width}}   {what}" for name, shown, what in numbers]
     undefined = undefined_alphas(report)
     if undefined:
-        lines.append(f"  undefined            {', '.join(undefined)}")
+        lines += part_lines(Facts([("undefined", ", ".join(undefined))]))
     notes = [alpha_sentence(report), *interval_notes(report)]
     return [*lines, *(line for note in notes for line in textwrap.wrap(note, _WIDTH))]
 
 
-def _videos(report: AgreementReport) -> list[str]:
-    if report.run.n_videos is None:
-        return []
-    return [f"Videos                 {report.run.n_videos}, of which {report.n_samples} frames are compared one by one"]
+def _extent(report: AgreementReport) -> list[str]:
+    """What the report is on, where that is not all samples of the run, one by one."""
+    lines = []
+    if report.run.n_of is not None:
+        lines.append(f"Part of the run        {report.n_samples} of its {report.run.n_of} {documents(report)}")
+    if report.run.n_videos is not None:
+        text = f"{report.run.n_videos}, of which {report.n_samples} frames are compared one by one"
+        lines.append(f"Videos                 {text}")
+    return lines
 
 
 def rules_section(report: AgreementReport) -> Section:
@@ -113,7 +118,7 @@ def worst_section(report: AgreementReport) -> list[Section]:
     if report.run.n_videos is not None:
         header.append("worst frame")
         rows = [[*row, entry["frame_number"]] for row, entry in zip(rows, report.worst_samples, strict=True)]
-    return [Section("Where to look first", [Table(header, rows)])]
+    return [Section("Where to look first", [Table(header, rows)], ("scores",))]
 
 
 def _intervals(report: AgreementReport) -> list[Section]:

@@ -6,8 +6,11 @@ from .export import export_agreement
 from .rename import rename_agreement
 from .run import compute_agreement, run_agreement
 from .runs import delete_agreement, list_agreements, load_agreement
+from .sample_table import agreement_samples
+from .views import view_agreement
 
 __all__ = [
+    "agreement_samples",
     "compute_agreement",
     "delete_agreement",
     "export_agreement",
@@ -15,4 +18,5 @@ __all__ = [
     "load_agreement",
     "rename_agreement",
     "run_agreement",
+    "view_agreement",
 ]

@@ -18,6 +18,7 @@ from .. import names
 from ..agreement.errors import AgreementInputError
 from ..agreement.report import AgreementReport
 from .runs import dataset_of, load_agreement
+from .sample_table import agreement_samples
 
 #: what a path may end in, and what is then written
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
@@ -40,8 +41,8 @@ def export_agreement(
         run_key: key of the run
         path: where to; folders that are missing are made
         format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: what
-            ``to_dict()`` gives; ``"csv"``: all tables of ``to_dataframe()`` that have rows, in a zip file if the path
-            ends in ``.zip``, else in a folder. By default what the path ends in
+            ``to_dict()`` gives; ``"csv"``: the tables of ``to_dataframe()`` that have rows and that of the samples, in
+            a zip file if the path ends in ``.zip``, else in a folder. By default what the path ends in
         overwrite: whether files that are there already may be replaced
 
     Returns:
@@ -60,15 +61,16 @@ def export_agreement(
             from ..charts.page import report_page  # takes Plotly, which a run does not need
 
             made = dataset.get_run_info(run_key).timestamp
-            page = report_page(report, dataset_name=dataset.name, computed_at=made)
+            scores = agreement_samples(dataset, run_key)["score"].to_numpy()
+            page = report_page(report, dataset_name=dataset.name, computed_at=made, scores=scores)
             _write(path, page.encode())
         elif kind == "json":
             _write(path, json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False).encode())
         elif path.suffix.lower() == ".zip":
-            _write(path, _zipped(report_tables(report)))
+            _write(path, _zipped(_tables(dataset, report)))
         else:
             path.mkdir(exist_ok=True)
-            for name, text in report_tables(report).items():
+            for name, text in _tables(dataset, report).items():
                 _write(path / name, text)
     except OSError as error:
         reason = error.strerror or str(error)
@@ -125,16 +127,17 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
     return found
 
 
-def report_tables(report: AgreementReport) -> dict[str, bytes]:
-    """The tables of a report that have rows, as CSV, by file name."""
+def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
+    """All tables of a run that have rows, as CSV, by file name."""
     from ..charts.frames import report_frame, table_names  # takes pandas, which a run does not need
 
-    tables = {}
-    for name in table_names(report):
-        frame = report_frame(report, name)
-        if len(frame):
-            tables[f"{name}.csv"] = frame.to_csv(index=False, lineterminator="\n").encode(_ENCODING)
-    return tables
+    frames = {name: report_frame(report, name) for name in table_names(report)}
+    frames["samples"] = agreement_samples(dataset, report.run_key)
+    return {
+        f"{name}.csv": frame.to_csv(index=False, lineterminator="\n").encode(_ENCODING)
+        for name, frame in frames.items()
+        if len(frame)
+    }
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING
 
 import numpy as np
 import plotly.graph_objects as go
 
+from ..tables import documents
 from .needs import require, require_objects
 from .theme import BLUE, ORANGE, TEXT, figure
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from ...agreement.report import AgreementReport
 
 #: samples are counted in so many bins from 0 to 1
@@ -80,6 +84,25 @@ def _mark(drawn: go.Figure, value: float | None, name: str) -> None:
         drawn.add_annotation(x=value, y=1, yref="paper", yanchor="bottom", text=f"{name} {value:.2f}", showarrow=False)
 
 
-def score_histogram(scores: np.ndarray) -> list[int]:
-    """How many scores are in every bin from 0 to 1; the last one includes 1."""
-    return [int(count) for count in np.histogram(scores, bins=_SCORE_BINS, range=(0.0, 1.0))[0]]
+def plot_scores(report: AgreementReport, scores: NDArray[np.float64]) -> go.Figure:
+    """How the samples score; those without a score are left out."""
+    values = np.asarray(scores, np.float64)
+    values = values[~np.isnan(values)]
+    what = documents(report)
+    require(len(values), f"no {what[:-1]} has a score")
+    # scores on an edge of two bins may be a bit less for rounding alone
+    counts, edges = np.histogram(np.round(values, 9), bins=np.round(np.linspace(0.0, 1.0, _SCORE_BINS + 1), 9))
+    spans = [f"{low:.2f} – {high:.2f}" for low, high in itertools.pairwise(edges)]
+    bars = go.Bar(
+        x=((edges[:-1] + edges[1:]) / 2).tolist(),
+        y=counts.tolist(),
+        width=0.94 / _SCORE_BINS,
+        marker={"color": BLUE, "line": {"width": 0}},
+        customdata=[[span, count / len(values)] for span, count in zip(spans, counts.tolist(), strict=True)],
+        hovertemplate=f"score %{{customdata[0]}}<br>%{{y:,}} {what} (%{{customdata[1]:.1%}})<extra></extra>",
+    )
+    drawn = figure([bars], f"Half of {len(values):,} {what} score {np.median(values):.2f} or more", above=20)
+    drawn.update_xaxes(title_text="score (0: nothing in common, 1: identical)", range=[0, 1])
+    drawn.update_yaxes(title_text=what, tickformat=",d", rangemode="tozero")
+    _mark(drawn, report.score.mean, "mean")
+    return drawn

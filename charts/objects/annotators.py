@@ -19,6 +19,8 @@ VERDICT_TITLES = {
     "missed": "others missed it",
     "lone": "only theirs",
 }
+#: verdicts that are shown only where there are any
+_RARE = ("attribute_conflict", "split", "duplicate")
 _SIDES = ("size", "left", "top", "right", "bottom")
 
 
@@ -93,13 +95,14 @@ def _coverage(report: ObjectReport) -> Table:
 
 
 def _verdicts(report: ObjectReport) -> Table:
+    names = list(report.annotators[0].verdicts) if report.annotators else []
+    shown = [name for name in names if name not in _RARE or any(entry.verdicts[name] for entry in report.annotators)]
     rows = []
     for entry in report.annotators:
         judged = sum(entry.verdicts.values())
-        counts = [f"{n} ({percent(n, judged)})" for n in entry.verdicts.values()]
-        rows.append([entry.name, *counts, entry.n_missed])
-    names = list(report.annotators[0].verdicts) if report.annotators else []
-    header = ["annotator", *(VERDICT_TITLES.get(name, name) for name in names), "missed by them"]
+        counts = (entry.verdicts[name] for name in shown)
+        rows.append([entry.name, *(f"{n} ({percent(n, judged)})" for n in counts), entry.n_missed])
+    header = ["annotator", *(VERDICT_TITLES.get(name, name) for name in shown), "missed by them"]
     return Table(header, rows, "Verdicts on their labels, and objects of two others that they missed")
 
 
@@ -108,8 +111,9 @@ def _habits(report: ObjectReport) -> list[Table]:
         return []
     sizes = list(dict.fromkeys(size for entry in report.annotators for size in entry.miss_rate_by_size))
     measure = report.localisation.measure
+    rematched = any(entry.vitality_rematched is not None for entry in report.annotators)
     header = ["annotator", "score", "miss rate", *(f"… of {size}" for size in sizes), f"mean {measure}", "vitality"]
-    header += ["… re-matched", "most frequent conflict"]
+    header += ["… re-matched"] * rematched + ["most frequent conflict"]
     rows = []
     for entry in report.annotators:
         conflict = entry.class_conflicts[0] if entry.class_conflicts else None
@@ -121,7 +125,7 @@ def _habits(report: ObjectReport) -> list[Table]:
                 *(shown_share(entry.miss_rate_by_size.get(size)) for size in sizes),
                 shown_interval(entry.mean_iou, entry.intervals.get("mean_iou")),
                 signed(entry.vitality),
-                signed(entry.vitality_rematched),
+                *([signed(entry.vitality_rematched)] * rematched),
                 f"{conflict['a']} for {conflict['b']} ({conflict['n']})" if conflict else "-",
             ]
         )

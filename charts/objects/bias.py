@@ -9,38 +9,47 @@ if TYPE_CHECKING:
 
 #: differences of less, in per cent, are not worth a word
 _SLIGHT = 1.0
-#: what positive and negative offsets of an edge mean
+#: what an edge is called, what positive and negative offsets mean, and the offset for each per cent of size
 _EDGES = {
-    "left": ("left edge", "further right", "further left"),
-    "top": ("upper edge", "lower", "higher"),
-    "right": ("right edge", "further right", "further left"),
-    "bottom": ("lower edge", "lower", "higher"),
+    "left": ("left edge", "further right", "further left", -0.5),
+    "top": ("upper edge", "lower", "higher", -0.5),
+    "right": ("right edge", "further right", "further left", 0.5),
+    "bottom": ("lower edge", "lower", "higher", 0.5),
 }
 
 
 def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
-    """``12 % larger, lower edge 3 % lower``: the size first, then the edges that are furthest off.
+    """``12 % larger, lower edge 9 % lower``: the size first, then the edges that it does not explain.
 
-    Only what is told from zero is named, if there are intervals.
+    A box that is 12 % larger on all sides has its edges 6 % further out: these are not named. Only what is told from
+    zero is named, if there are intervals.
     """
     if bias is None or not bias.n:
         return "-"
     words = []
-    size = _notable(bias, "size")
-    if size is not None:
+    size = _told(bias, "size")
+    if size is not None and abs(size) >= _SLIGHT:
         words.append(f"{abs(size):.0f} % {'larger' if size > 0 else 'smaller'}")
-    edges = [(name, value) for name in _EDGES if (value := _notable(bias, name)) is not None]
-    for name, value in sorted(edges, key=lambda edge: -abs(edge[1]))[:at_most]:
-        title, positive, negative = _EDGES[name]
+    for name, value in _odd_edges(bias)[:at_most]:
+        title, positive, negative, _ = _EDGES[name]
         words.append(f"{title} {abs(value):.0f} % {positive if value > 0 else negative}")
     return ", ".join(words) if words else "as the others"
 
 
-def _notable(bias: Bias, name: str) -> float | None:
-    """A mean that is neither slight nor perhaps zero."""
+def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
+    """The edges that are elsewhere than the size alone would put them, those that are furthest from there first."""
+    size = bias.mean.get("size") or 0.0
+    odd = []
+    for name, (*_, share) in _EDGES.items():
+        value = _told(bias, name)
+        if value is not None and min(abs(value), abs(value - share * size)) >= _SLIGHT:
+            odd.append((abs(value - share * size), name, value))
+    return [(name, value) for _, name, value in sorted(odd, key=lambda edge: -edge[0])]
+
+
+def _told(bias: Bias, name: str) -> float | None:
+    """A mean, None where it may as well be zero."""
     value, interval = bias.mean.get(name), bias.intervals.get(name)
-    if value is None or abs(value) < _SLIGHT:
-        return None
-    if interval is not None and interval.low is not None and interval.high is not None:
-        return value if interval.low > 0.0 or interval.high < 0.0 else None
-    return value
+    if value is None or interval is None or interval.low is None or interval.high is None:
+        return value
+    return value if interval.low > 0.0 or interval.high < 0.0 else None

@@ -17,6 +17,8 @@ _MANY_CONFLICTS = 0.05
 _MANY_LOOSE = 0.2
 #: outlines that overlap less are loose
 _LOOSE = 0.7
+#: what a guideline should say, by what the similarity is called
+_WHERE = {"OKS": "where exactly its points lie", "temporal IoU": "when it begins and ends"}
 #: small objects are another case if they do worse than large ones by this factor, or this much IoU
 _WORSE_FACTOR = 2.0
 _WORSE_IOU = 0.05
@@ -98,7 +100,8 @@ def localisation_sentence(report: ObjectReport) -> str:
     small, large = (getattr(sizes.get(name), "mean_iou", None) for name in ("small", "large"))
     if small is not None and large is not None and large - small > _WORSE_IOU:
         head += f"; small objects do worse ({shown_number(small)}) than large ones ({shown_number(large)})"
-    return f"{head}{_advice(loose is not None and loose > _MANY_LOOSE, 'where an object ends')}."
+    what = _WHERE.get(local.measure, "where an object ends")
+    return f"{head}{_advice(loose is not None and loose > _MANY_LOOSE, what)}."
 
 
 def share_below(histogram: list[int], limit: float) -> float | None:

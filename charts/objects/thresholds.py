@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 _AROUND = 0.1
 #: alpha that moves by less does not depend on the threshold
 _STILL = 0.02
+#: alpha that is lower by more is another answer
+_FALL = 0.1
 #: thresholds that are closer together are as good as equal
 _CLOSE = 0.05
 
@@ -37,8 +39,18 @@ def _sensitivity(report: ObjectReport) -> list[str]:
     verdict = "hardly depends" if spread < _STILL else "depends"
     return [
         f"Alpha {verdict} on the threshold of {own:g}: at {low.threshold:g} it is {shown_number(low.alpha)}, at "
-        f"{high.threshold:g} {shown_number(high.alpha)}."
+        f"{high.threshold:g} {shown_number(high.alpha)}{_where_it_falls(report, high)}."
     ]
+
+
+def _where_it_falls(report: ObjectReport, last: ThresholdPoint) -> str:
+    """The first threshold beyond those that were named at which alpha is quite another."""
+    if last.alpha is None:
+        return ""
+    for entry in report.thresholds:
+        if entry.threshold > last.threshold and entry.alpha is not None and entry.alpha < last.alpha - _FALL:
+            return f", but at {entry.threshold:g} {shown_number(entry.alpha)}"
+    return ""
 
 
 def _suggestion(report: ObjectReport) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from datetime import datetime
@@ -23,6 +24,9 @@ from .parts import anchor, heading, section_html
 from .style import SCRIPT, STYLE
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from ...agreement.report import AgreementReport, Interval
 
 #: figures by the name that sections know them by
@@ -38,16 +42,26 @@ _FIGURES: dict[str, Callable[[Any], go.Figure]] = {
 }
 
 
-def report_page(report: AgreementReport, *, dataset_name: str = "", computed_at: datetime | None = None) -> str:
+def report_page(
+    report: AgreementReport,
+    *,
+    dataset_name: str = "",
+    computed_at: datetime | None = None,
+    scores: NDArray[np.float64] | None = None,
+) -> str:
     """The report as the text of an HTML file.
 
     Args:
         report: of any family
         dataset_name: what it is about, for the reader
         computed_at: when the run was made
+        scores: of all samples, nan where they have none
     """
     short, details = report_sections(report), report_details(report)
-    drawn = _drawn(report, {name for section in [*short, *details] for name in section.figures})
+    plots = dict(_FIGURES)
+    if scores is not None:
+        plots["scores"] = functools.partial(drawing.plot_scores, scores=scores)
+    drawn = _drawn(report, plots, {name for section in [*short, *details] for name in section.figures})
     findings = {name: _taken_title(figure) for name, figure in drawn.items()}
     body = [
         _header(report, dataset_name, computed_at),
@@ -73,10 +87,12 @@ def report_page(report: AgreementReport, *, dataset_name: str = "", computed_at:
     )
 
 
-def _drawn(report: AgreementReport, wanted: set[str]) -> dict[str, go.Figure]:
+def _drawn(
+    report: AgreementReport, plots: dict[str, Callable[[Any], go.Figure]], wanted: set[str]
+) -> dict[str, go.Figure]:
     """The figures for which the report has numbers."""
     drawn = {}
-    for name, plot in _FIGURES.items():
+    for name, plot in plots.items():
         if name in wanted:
             try:
                 drawn[name] = plot(report)
@@ -104,7 +120,8 @@ def _header(report: AgreementReport, dataset_name: str, computed_at: datetime | 
     facts = [
         f"Run {report.run_key}",
         ", ".join(report.label_types),
-        f"{report.n_samples:,} {documents(report)}",
+        (f"{report.n_samples:,} of {report.run.n_of:,}" if report.run.n_of is not None else f"{report.n_samples:,}")
+        + f" {documents(report)}",
         counted(len(getattr(report, "annotators", [])), "annotator"),
     ]
     if computed_at is not None:

@@ -23,7 +23,7 @@ BIAS = {
     "alice": {"size": 0.4, "left": -0.2, "top": 0.1, "right": 0.2, "bottom": 0.3},
     "bob & co": {"size": 0.1, "left": 0.3, "top": 0.0, "right": -0.2, "bottom": 0.1},
     '<b>carol</b> "c"': {"size": -1.6, "left": 1.2, "top": 0.2, "right": -0.3, "bottom": 0.2},
-    "dan|d": {"size": 12.0, "left": -2.1, "top": -4.3, "right": 1.9, "bottom": 3.2},
+    "dan|d": {"size": 12.0, "left": -5.9, "top": -6.2, "right": 6.1, "bottom": 9.1},
 }
 ALPHA_OF_CLASSES = [0.86, 0.61, 0.44, 0.72, None, 0.9]
 THRESHOLDS = [round(0.05 * k, 2) for k in range(2, 20)]

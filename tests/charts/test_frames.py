@@ -138,3 +138,5 @@ def test_a_wrong_table_name_gets_the_list() -> None:
         filled_report().to_dataframe("pear")
     with pytest.raises(AgreementInputError, match=r"a report on tags has \(summary, .*tags\), got 'thresholds'"):
         OTHERS["tags"]().to_dataframe("thresholds")
+    with pytest.raises(AgreementInputError, match=r"got 'samples'; samples are not in the report: agreement_samples"):
+        filled_report().to_dataframe("samples")

@@ -175,16 +175,23 @@ def test_without_intervals_there_are_no_notes_on_them() -> None:
 
 
 NOTHING = {"size": 0.0, "left": 0.0, "top": 0.0, "right": 0.0, "bottom": 0.0}
+EVENLY = {"size": 12.0, "left": -6.0, "top": -6.4, "right": 5.5, "bottom": 6.0}
 BIASES = [
-    ({"size": 12.2, "bottom": 3.1}, {}, "12 % larger, lower edge 3 % lower"),
-    ({"size": -12.2, "bottom": -3.1}, {}, "12 % smaller, lower edge 3 % higher"),
+    (EVENLY, {}, "12 % larger"),
+    ({**EVENLY, "bottom": 9.2}, {}, "12 % larger, lower edge 9 % lower"),
+    (
+        {"size": -12.2, "left": 6.1, "top": 6.1, "right": -6.1, "bottom": -9.1},
+        {},
+        "12 % smaller, lower edge 9 % higher",
+    ),
     ({"left": 2.0, "right": -2.5}, {}, "right edge 2 % further left, left edge 2 % further right"),
     ({"top": 5.0, "left": -4.0, "right": 3.0}, {}, "upper edge 5 % lower, left edge 4 % further left"),
     ({"size": 0.9, "top": -0.9}, {}, "as the others"),
     ({"size": None}, {}, "as the others"),
-    ({"size": 3.0}, {"size": interval(-0.1, 6.1)}, "as the others"),
-    ({"size": 3.0}, {"size": interval(0.1, 5.9)}, "3 % larger"),
-    ({"size": -3.0}, {"size": around(-3.0, 0.5)}, "3 % smaller"),
+    ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "as the others"),
+    ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "2 % larger"),
+    ({"size": -1.6}, {"size": around(-1.6, 0.5)}, "2 % smaller"),
+    ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "as the others"),
 ]
 
 
@@ -209,7 +216,9 @@ THRESHOLDS = [
     ([(0.5, 0.6)], []),
     ([(0.4, None), (0.5, 0.6), (0.6, None)], []),
     ([(0.35, 0.9), (0.4, 0.61), (0.5, 0.6), (0.6, 0.595), (0.7, 0.1)],
-     ["Alpha hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595."]),
+     ["Alpha hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.595, but at 0.7 0.100."]),
+    ([(0.4, 0.61), (0.6, 0.6), (0.65, 0.51)],
+     ["Alpha hardly depends on the threshold of 0.5: at 0.4 it is 0.610, at 0.6 0.600."]),
     ([(0.4, 0.7), (0.5, 0.6)], ["Alpha depends on the threshold of 0.5: at 0.4 it is 0.700, at 0.5 0.600."]),
 ]  # fmt: skip
 

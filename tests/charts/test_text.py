@@ -68,7 +68,7 @@ def test_what_is_undefined_is_a_dash_and_what_is_missing_is_left_out(full: bool)
 
 def test_one_annotator_of_many_is_described_in_words() -> None:
     text = report_text(filled_report())
-    assert "12 % larger, upper edge 4 % higher, lower edge 3 % lower" in text
+    assert "12 % larger, lower edge 9 % lower" in text
     assert "alice and bob & co agree most with each other (score 0.810); dan|d is furthest" in text
     (row,) = [line for line in text.splitlines() if line.startswith("  dan|d ")]
     assert "150 of 600 (25.0 %)" in row

@@ -46,6 +46,7 @@ def test_html_is_a_page_of_the_dataset_and_the_day_of_the_run(dataset, tmp_path)
     assert f"<h1>Annotator agreement: {dataset.name}</h1>" in text
     made = dataset.get_run_info("agreement").timestamp
     assert f"computed on {made.day} {made:%B %Y}" in text
+    assert '"scores": {"data"' in text
     for name in ANNOTATORS:
         assert f"<td>{name}</td>" in text
 
@@ -55,7 +56,7 @@ def test_tables_are_files_of_a_folder_or_a_zip(dataset, tmp_path):
     archive = zipfile.ZipFile(export_agreement(dataset, path=tmp_path / "tables.zip"))
     names = sorted(path.name for path in folder.iterdir())
     assert names == sorted(archive.namelist())
-    assert {"pairs.csv", "annotators.csv", "summary.csv", "votes.csv"} <= set(names)
+    assert {"pairs.csv", "annotators.csv", "summary.csv", "votes.csv", "samples.csv"} <= set(names)
     for name in names:
         assert archive.read(name) == (folder / name).read_bytes()
     pairs, report = pd.read_csv(folder / "pairs.csv"), load_agreement(dataset)

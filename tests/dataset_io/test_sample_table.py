@@ -1,0 +1,69 @@
+"""The table of samples has what was written on them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.datasets import frames_of
+
+from annotator_agreement import AgreementInputError, agreement_samples, compute_agreement
+
+ANNOTATORS = ["alice", "bob", "carol"]
+COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed"]
+BOX = ("cat", (0.1, 0.1, 0.4, 0.2))
+
+
+def _same(found, expected):
+    np.testing.assert_allclose(found.to_numpy(np.float64), np.array(expected, np.float64), atol=1e-12)
+
+
+def test_every_sample_has_a_row_with_what_was_written_on_it(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    table = agreement_samples(dataset)
+    assert list(table.columns) == COLUMNS
+    ordered = dataset.sort_by("id")
+    assert list(table["id"]) == ordered.values("id")
+    assert list(table["filepath"]) == ordered.values("filepath")
+    for name in ("score", "alpha", "n_annotators"):
+        _same(table[name], ordered.values(f"agreement_{name}"))
+    drawn = [ordered.values(f"{name}.detections.label") for name in ANNOTATORS]
+    rated = table["n_annotators"] > 1
+    labels = [sum(len(of[k] or []) for of in drawn) for k in range(len(table))]
+    assert list(table["n_objects"][rated]) == [n for n, is_rated in zip(labels, rated, strict=True) if is_rated]
+    for name in ("n_units", "n_disputed"):
+        written = [
+            value for value, is_rated in zip(ordered.values(f"agreement_{name}"), rated, strict=True) if is_rated
+        ]
+        assert list(table[name][rated]) == written
+
+
+def test_frames_have_a_row_each_in_their_order(make_videos):
+    dataset = make_videos(
+        [
+            {"alice": frames_of([BOX], [BOX]), "bob": frames_of([BOX], [])},
+            {"alice": frames_of([BOX]), "bob": frames_of([BOX])},
+        ]
+    )
+    compute_agreement(dataset, ["frames.alice", "frames.bob"])
+    table = agreement_samples(dataset)
+    assert list(table.columns) == [*COLUMNS[:2], "frame_number", *COLUMNS[2:]]
+    first, second = dataset.sort_by("id").values("id")
+    assert list(zip(table["id"], table["frame_number"], strict=True)) == [(first, 1), (first, 2), (second, 1)]
+    assert list(table["score"]) == [1.0, 0.0, 1.0]
+
+
+def test_a_sample_that_was_deleted_keeps_its_row_without_a_file(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    gone = dataset.first().id
+    dataset.delete_samples([gone])
+    table = agreement_samples(dataset)
+    assert len(table) == 5
+    assert list(table["id"][table["filepath"].isna()]) == [gone]
+
+
+def test_a_run_that_is_not_there_is_refused(make_dataset):
+    with pytest.raises(AgreementInputError, match="`run_key` must be an agreement run"):
+        agreement_samples(make_dataset(), "other")
