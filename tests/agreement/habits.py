@@ -22,12 +22,12 @@ _PREVALENCE = (0.4, 0.25, 0.05, 0.1, 0.2)
 OBJECTS_PER_SAMPLE = 7.0
 #: sides of true boxes are log-uniform between these
 SIDES_PX = (12.0, 220.0)
-#: standard deviation of every edge, as a share of the side
+#: standard deviation of every edge, as a share of the side, if not said otherwise
 JITTER = 0.01
 #: a copied box differs by this, a duplicate by that
 COPY_JITTER, DUPLICATE_JITTER = 0.001, 0.005
 #: samples differ: the miss rates of a sample are beta distributed with so little concentration
-CONCENTRATION = 8.0
+CONCENTRATION = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,9 @@ class Habits:
         miss_small: the same of small ones; None: as others
         size: side of the box relative to the true one, the same for width and height
         size_spread: standard deviation of this ratio over objects
-        lower: how much lower the bottom edge is, as a share of the true height; the top edge follows the size
+        lower: how much lower the bottom edge is, as a share of the true height; the top edge follows the size. None:
+            the centre stays
+        lower_spread: standard deviation of this share over objects
         confuses: objects of the first class are called the second with this probability
         copies: the annotator whose labels are taken over, errors included; all else is ignored then
         duplicates: share of drawn objects that are drawn twice
@@ -52,6 +54,7 @@ class Habits:
     size: float = 1.0
     size_spread: float = 0.0
     lower: float | None = None
+    lower_spread: float = 0.0
     confuses: tuple[str, str, float] | None = None
     copies: str | None = None
     duplicates: float = 0.0
@@ -99,8 +102,12 @@ class Simulated:
 
     def batch(self) -> Batch:
         """The labels as columns; everybody is assigned everywhere."""
-        assigned = np.ones((self.n_samples, len(self.habits)), np.bool_)
-        return Batch(Objects(self.sample, self.annotator, self.category), Boxes(self.xyxy_rel), assigned)
+        return Batch(
+            Objects(self.sample, self.annotator, self.category),
+            Boxes(self.xyxy_rel),
+            np.ones((self.n_samples, len(self.habits)), np.bool_),
+            size_px=np.tile([WIDTH_PX, HEIGHT_PX], (self.n_samples, 1)).astype(np.float64),
+        )
 
     def drawn(self) -> NDArray[np.bool_]:
         """Who drew which true object, shape ``(T, R)``."""
@@ -109,14 +116,14 @@ class Simulated:
         return drawn
 
 
-def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator) -> Simulated:
+def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator, jitter: float = JITTER) -> Simulated:
     """Draw true objects, then everybody's labels of them; those who are copied must come before those who copy."""
     sample, category, boxes = _true_objects(n_samples, rng)
     difficulty = rng.random(n_samples)[sample]  # of the sample, the same for everybody
     labels: dict[str, _Labels] = {}
     for habit in habits:
         if habit.copies is None:
-            labels[habit.name] = _labels(habit, category, boxes, difficulty, rng)
+            labels[habit.name] = _labels(habit, category, boxes, difficulty, jitter, rng)
         else:
             labels[habit.name] = _copied(labels[habit.copies], rng)
     parts = list(labels.values())
@@ -137,6 +144,21 @@ def simulate(habits: Sequence[Habits], n_samples: int, rng: np.random.Generator)
         true_object=true_object[order],
         duplicate=duplicate[order],
     )
+
+
+def expected_miss_rate(habits: Sequence[Habits], annotator: int, *, small: bool) -> float:
+    """Share of the objects that at least two others drew which an annotator does not draw, in the long run.
+
+    A little less than what was planted: where a sample is difficult, others miss more too.
+    """
+    difficulty = (np.arange(4_000) + 0.5) / 4_000
+    rates = [habit.miss_small if small and habit.miss_small is not None else habit.miss for habit in habits]
+    miss = [_rate_of_sample(rate, difficulty) for rate in rates]
+    own = miss.pop(annotator)
+    nobody = np.prod(miss, axis=0)
+    one = sum(nobody / rate * (1.0 - rate) for rate in miss)
+    seen = 1.0 - nobody - one
+    return float((own * seen).sum() / seen.sum())
 
 
 def area(xyxy: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -170,6 +192,7 @@ def _labels(
     category: NDArray[np.int64],
     boxes: NDArray[np.float64],
     difficulty: NDArray[np.float64],
+    jitter: float,
     rng: np.random.Generator,
 ) -> _Labels:
     miss = _rate_of_sample(habit.miss, difficulty)
@@ -181,7 +204,7 @@ def _labels(
         first, second, rate = habit.confuses
         wrong = (said == CLASSES.index(first)) & (rng.random(len(said)) < rate)
         said[wrong] = CLASSES.index(second)
-    drawn = _drawn(habit, boxes[seen], rng)
+    drawn = _jittered(_drawn(habit, boxes[seen], rng), jitter, rng)
     twice = rng.random(len(seen)) < habit.duplicates
     return _Labels(
         np.concatenate([seen, seen[twice]]),
@@ -202,9 +225,10 @@ def _drawn(habit: Habits, boxes: NDArray[np.float64], rng: np.random.Generator) 
     center, sides = (boxes[:, :2] + boxes[:, 2:]) / 2.0, boxes[:, 2:] - boxes[:, :2]
     drawn = np.hstack([center - ratio * sides / 2.0, center + ratio * sides / 2.0])
     if habit.lower is not None:
-        down = boxes[:, 3] + habit.lower * sides[:, 1] - drawn[:, 3]
+        lower = rng.normal(habit.lower, habit.lower_spread, len(boxes))
+        down = boxes[:, 3] + lower * sides[:, 1] - drawn[:, 3]
         drawn[:, [1, 3]] += down[:, None]
-    return _jittered(drawn, JITTER, rng)
+    return drawn
 
 
 def _jittered(boxes: NDArray[np.float64], share: float, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -43,7 +43,7 @@ def test_misses_are_as_frequent_as_planted_and_come_together(simulated: Simulate
     for rows, annotator in ((~small, 0), (small, 1), (~small, 2)):
         assert missed[rows, annotator].mean() == pytest.approx(0.02, abs=0.004)
     together = (missed[:, 1] & missed[:, 2]).mean()
-    assert together > 4 * missed[:, 1].mean() * missed[:, 2].mean()
+    assert together > 1.8 * missed[:, 1].mean() * missed[:, 2].mean()
 
 
 def test_boxes_are_larger_and_lower_as_planted(simulated: Simulated) -> None:
