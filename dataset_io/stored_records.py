@@ -20,6 +20,10 @@ from .sample_index import SampleIndex
 
 #: the fastest; more takes several times as long, and floats hardly get smaller
 _COMPRESSION = 1
+#: a column is compressed if so many of its first bytes get smaller than this share
+_PROBE, _WORTHWHILE = 2**16, 0.8
+#: first letter of the text of a column, by whether it is compressed
+_SMALLER = {False: "-", True: "z"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +102,15 @@ class _Unpacked(Mapping[str, NDArray[Any]]):
 def _packed(values: NDArray[Any]) -> str:
     content = io.BytesIO()
     np.save(content, values, allow_pickle=False)
-    return base64.b64encode(zlib.compress(content.getbuffer(), _COMPRESSION)).decode()
+    packed = content.getvalue()
+    # most floats do not get smaller, which their beginning tells
+    probe = packed[:_PROBE]
+    smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
+    return _SMALLER[smaller] + base64.b64encode(zlib.compress(packed, _COMPRESSION) if smaller else packed).decode()
 
 
 def _unpacked(text: str) -> NDArray[Any]:
-    values: NDArray[Any] = np.load(io.BytesIO(zlib.decompress(base64.b64decode(text))), allow_pickle=False)
+    packed = base64.b64decode(memoryview(text.encode("ascii"))[1:])
+    content = zlib.decompress(packed) if text.startswith(_SMALLER[True]) else packed
+    values: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
     return values
