@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
-from .arrays import BoolArray, FloatArray, IntArray, number_by_first
+from .arrays import FloatArray, IntArray, number_by_first
 from .objects import Objects
 from .partition import TIE
 
@@ -34,54 +34,71 @@ def match_recursive(
     Returns:
         unit of every object, shape ``(N,)``
     """
-    unit = np.empty(len(objects), np.int64)
-    if not len(objects):
-        return unit
-    n_units = 0
-    starts = np.flatnonzero(np.r_[True, np.diff(objects.sample) != 0])
-    stops = np.r_[starts[1:], len(objects)]
-    pair_starts, pair_stops = np.searchsorted(i, starts), np.searchsorted(i, stops)
-    bounds = np.stack([starts, stops, pair_starts, pair_stops], axis=1)
-    for start, stop, first, last in bounds.tolist():
-        n = stop - start
-        matrix = np.zeros((n, n))
-        p, q = i[first:last] - start, j[first:last] - start
-        matrix[p, q] = matrix[q, p] = similarity[first:last]
-        same_class = objects.category[start:stop, None] == objects.category[None, start:stop]
-        passes = {
-            "ignore": [np.ones((n, n), np.bool_)],
-            "require": [same_class],
-            "prefer": [same_class, np.ones((n, n), np.bool_)],
-        }[classes]
-        found = _match_sample(objects.annotator[start:stop], matrix, passes, threshold)
-        unit[start:stop] = n_units + found
-        n_units += int(found.max()) + 1
-    return unit
-
-
-def _match_sample(annotator: IntArray, similarity: FloatArray, passes: list[BoolArray], threshold: float) -> IntArray:
-    unit = np.full(len(annotator), -1)
-    n_units = 0
-    present = np.unique(annotator).tolist()
-    for k, current in enumerate(present):
-        unmatched = np.flatnonzero(annotator == current)
-        for earlier in present[:k]:
+    n = len(objects)
+    unit = np.full(n, -1)  # row of the object that opened the unit
+    taken = np.zeros(n, np.bool_)  # units with an object of the current annotator
+    same_class = objects.category[i] == objects.category[j]
+    every = np.ones(len(i), np.bool_)
+    passes = {"ignore": [every], "require": [same_class], "prefer": [same_class, every]}[classes]
+    of_pair = _pairs_of_annotators(objects.annotator[i], objects.annotator[j])
+    for current in np.unique(objects.annotator).tolist():
+        taken[:] = False
+        for pairs in of_pair.get(current, []):
             for allowed in passes:
-                taken = unit[annotator == current]
-                available = np.flatnonzero((annotator == earlier) & ~np.isin(unit, taken[taken >= 0]))
-                candidates = np.where(allowed, similarity, 0.0)[np.ix_(available, unmatched)]
-                rows, columns = _assign(candidates, threshold)
-                unit[unmatched[columns]] = unit[available[rows]]
-                unmatched = np.delete(unmatched, columns)
-        unit[unmatched] = n_units + np.arange(len(unmatched))
-        n_units += len(unmatched)
+                free = pairs[allowed[pairs] & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]
+                chosen = free[_assigned(objects.sample[i[free]], i[free], j[free], similarity[free], threshold)]
+                unit[j[chosen]] = unit[i[chosen]]
+                taken[unit[i[chosen]]] = True
+        opens = np.flatnonzero((objects.annotator == current) & (unit < 0))
+        unit[opens] = opens
     return number_by_first(unit)[0]
 
 
-def _assign(similarity: FloatArray, threshold: float) -> tuple[IntArray, IntArray]:
-    """The pairs above the threshold in the assignment of the rows and columns that have a candidate."""
+def _pairs_of_annotators(first: IntArray, second: IntArray) -> dict[int, list[IntArray]]:
+    """For every annotator the pairs with each earlier one, in the order of those."""
+    of_pair: dict[int, list[IntArray]] = {}
+    order = np.lexsort((first, second))  # stable: rows stay in their order
+    ends = np.flatnonzero(np.r_[np.diff(first[order]) != 0, True] | np.r_[np.diff(second[order]) != 0, True]) + 1
+    for pairs in np.split(order, ends[:-1]) if len(order) else []:
+        of_pair.setdefault(int(second[pairs[0]]), []).append(pairs)
+    return of_pair
+
+
+def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray, threshold: float) -> IntArray:
+    """Which pairs of two annotators' objects are assigned to each other, sample by sample.
+
+    Args:
+        sample: shape ``(P,)``, ascending
+        p: shape ``(P,)``, object of one annotator
+        q: shape ``(P,)``, object of the other
+        similarity: shape ``(P,)``
+        threshold: as in :func:`match_recursive`
+    """
     above = similarity > threshold + TIE
-    rows, columns = np.flatnonzero(above.any(axis=1)), np.flatnonzero(above.any(axis=0))
-    p, q = linear_sum_assignment(similarity[np.ix_(rows, columns)], maximize=True)
-    kept = above[rows[p], columns[q]]
-    return rows[p[kept]], columns[q[kept]]
+    where = np.flatnonzero(above)
+    if not len(where):
+        return where
+    # where nobody has a choice, the pairs above the threshold have the greatest total of all assignments
+    contested = (np.bincount(p[where])[p[where]] > 1) | (np.bincount(q[where])[q[where]] > 1)
+    hard = np.isin(sample, sample[where[contested]])
+    # elsewhere all objects that have a candidate are assigned together, by pairs below the threshold too
+    candidate = np.zeros(int(max(p.max(), q.max())) + 1, np.bool_)
+    candidate[p[where]] = candidate[q[where]] = True
+    compared = np.flatnonzero(hard & candidate[p] & candidate[q])
+    of_sample = np.split(compared, np.flatnonzero(np.diff(sample[compared])) + 1) if len(compared) else []
+    assigned = [pairs[_best_assignment(p[pairs], q[pairs], similarity[pairs])] for pairs in of_sample]
+    chosen = np.concatenate([where[~hard[where]], *assigned])
+    kept: IntArray = chosen[above[chosen]]
+    return kept
+
+
+def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArray:
+    """The pairs of the assignment of the greatest total similarity; others are not similar at all."""
+    row_of, row = np.unique(p, return_inverse=True)
+    column_of, column = np.unique(q, return_inverse=True)
+    matrix = np.zeros((len(row_of), len(column_of)))
+    number = np.full(matrix.shape, -1)
+    matrix[row, column], number[row, column] = similarity, np.arange(len(p))
+    assigned = number[linear_sum_assignment(matrix, maximize=True)]
+    found: IntArray = assigned[assigned >= 0]
+    return found

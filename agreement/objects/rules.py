@@ -14,7 +14,7 @@ import numpy as np
 
 from ...metrics.alpha import NominalTally
 from ...metrics.arrays import IntArray
-from ...metrics.matching import ClassHandling, Method
+from ...metrics.matching import ClassHandling, Method, match_objects
 from ...metrics.sweep import sweep_thresholds
 from ..config import AgreementConfig, Empty, Missing, Undefined
 from .compute import Agreement
@@ -110,10 +110,11 @@ class RuleStatistics:
 
 
 def rules_of(agreement: Agreement, config: AgreementConfig) -> RuleStatistics:
-    """Alpha of a batch under all class rules of the method ``optimal``, and under the run's method if that is another.
+    """Alpha of a batch under all class rules of the method ``optimal``, and under ``recursive`` as it was published.
 
-    At the threshold of the run; the units of the run itself are taken as they are. The others are found as
-    :func:`~...metrics.sweep.sweep_thresholds` finds them, which solves all but very large components exactly.
+    At the threshold of the run, whose own units are taken as they are, and come first if they are of another method.
+    The others of ``optimal`` are found as :func:`~...metrics.sweep.sweep_thresholds` finds them, which solves all but
+    very large components exactly.
     """
     counter = UnitCounter.of(agreement.batch.objects, agreement.overlaps, agreement.n_assigned)
     sums = []
@@ -132,18 +133,19 @@ def rules_of(agreement: Agreement, config: AgreementConfig) -> RuleStatistics:
 
 def _matchings(agreement: Agreement, config: AgreementConfig) -> Iterator[tuple[Method, ClassHandling, IntArray]]:
     """Method, class rule, and the first object of the unit of every object."""
+    objects, overlaps, similarity = agreement.batch.objects, agreement.overlaps, config.similarity
+    own_rules = (config.method, config.classes)
     own = first_of_units(agreement.matching.unit, agreement.matching.n_units)
     if config.method != "optimal":
-        yield config.method, config.classes, own
+        yield *own_rules, own
     for classes in get_args(ClassHandling):
-        if (config.method, config.classes) == ("optimal", classes):
+        if own_rules == ("optimal", classes):
             yield "optimal", classes, own
             continue
-        sweep = sweep_thresholds(
-            agreement.batch.objects,
-            agreement.overlaps,
-            thresholds=(config.iou,),
-            similarity=config.similarity,
-            classes=classes,
-        )
+        sweep = sweep_thresholds(objects, overlaps, thresholds=(config.iou,), similarity=similarity, classes=classes)
         yield "optimal", classes, sweep.first[0]
+    if own_rules != ("recursive", "ignore"):
+        matching = match_objects(
+            objects, overlaps, threshold=config.iou, similarity=similarity, method="recursive", classes="ignore"
+        )
+        yield "recursive", "ignore", first_of_units(matching.unit, matching.n_units)

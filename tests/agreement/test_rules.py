@@ -66,15 +66,17 @@ def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops
         _check(rules, samples, 4)
 
 
-def test_all_class_rules_stand_side_by_side_and_another_method_of_the_run_before_them() -> None:
+def test_all_class_rules_and_the_published_method_stand_side_by_side_the_method_of_the_run_first() -> None:
     def combinations(**options: str) -> list[tuple[str, str]]:
         rules = _rules(random_samples(3), 3, **options).alphas()
         return list(dict.fromkeys((each.method, each.classes) for each in rules))
 
     optimal = [("optimal", "prefer"), ("optimal", "ignore"), ("optimal", "require")]
-    assert combinations(classes="require") == optimal
-    assert combinations(method="recursive", classes="ignore") == [("recursive", "ignore"), *optimal]
-    assert len(list(_rules(random_samples(3), 3).alphas())) == 3 * 2 * 2 * 2
+    published = ("recursive", "ignore")
+    assert combinations(classes="require") == [*optimal, published]
+    assert combinations(method="recursive", classes="ignore") == [published, *optimal]
+    assert combinations(method="mutual_best") == [("mutual_best", "prefer"), *optimal, published]
+    assert len(list(_rules(random_samples(3), 3).alphas())) == 4 * 2 * 2 * 2
 
 
 def test_the_rules_of_the_run_give_the_alphas_of_the_run() -> None:
@@ -101,6 +103,6 @@ def test_batches_of_any_size_give_the_same_alphas(seed: int, size: int, options:
 
 def test_no_samples_have_no_alpha_under_any_rules() -> None:
     rules = list(_rules([], 3).alphas())
-    assert len(rules) == 24
+    assert len(rules) == 32
     assert {each.n_defined for each in rules} == {0}
     assert np.isnan([(each.pooled, each.mean) for each in rules]).all()
