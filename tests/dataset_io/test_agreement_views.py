@@ -1,0 +1,455 @@
+"""Views behind the numbers of a report on objects: the labels they show, one by one, and how many these are."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from itertools import permutations
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from fiftyone import ViewField as F
+
+from tests.dataset_io.shown_labels import keys, table_of
+from tests.datasets import boxes_dataset, detections, random_annotators, videos_dataset
+
+from annotator_agreement import compute_agreement, view_agreement
+
+NAMES = ["alice", "bob", "carol"]
+VERDICTS = ["agreed", "class_conflict", "missed", "lone", "split", "duplicate"]
+
+
+def _labels(seed=51, n_samples=40):
+    """Random boxes; some are drawn twice, some in two parts."""
+    annotators = random_annotators(n_samples, seed=seed)
+    rng = np.random.default_rng(seed)
+    for name in NAMES:
+        for labels in annotators[name]:
+            for label, (x, y, width, height) in list(labels or []):
+                if rng.random() < 0.1:
+                    labels.append((label, (x, y, width * 0.99, height)))
+                elif rng.random() < 0.1:
+                    labels.remove((label, [x, y, width, height]))
+                    labels += [
+                        (label, (x, y, width * 0.6, height)),
+                        (label, (x + width * 0.6, y, width * 0.4, height)),
+                    ]
+    return annotators
+
+
+def _in_fields(name):
+    dataset = boxes_dataset(name, _labels())
+    return dataset, compute_agreement(dataset, NAMES), {"fields": NAMES}
+
+
+def _in_an_attribute(name, *, assigned_field="raters"):
+    annotators = _labels(7)
+    dataset = boxes_dataset(name, {})
+    for k in range(len(annotators["alice"])):
+        both = [
+            fo.Detection(label=label, bounding_box=list(box), rater=number)
+            for number, rater in enumerate(NAMES, 10)
+            for label, box in annotators[rater][k] or []
+        ]
+        raters = [number for number, rater in enumerate(NAMES, 10) if annotators[rater][k] is not None]
+        raters = raters[: 2 if k % 5 == 0 else 3]  # some label although they are not listed
+        dataset.add_sample(
+            fo.Sample(filepath=f"/images/{k}.jpg", labels=fo.Detections(detections=both), raters=raters), dynamic=True
+        )
+    options = {"annotator_attribute": "rater", "assigned_field": assigned_field}
+    report = compute_agreement(dataset, "labels", **options)
+    return dataset, report, {"fields": ["labels"], "attribute": "rater", "assigned_field": assigned_field}
+
+
+def _in_an_attribute_of_everybody(name):
+    return _in_an_attribute(name, assigned_field=None)
+
+
+def _on_frames(name):
+    videos = []
+    for seed in range(9):
+        annotators = _labels(seed, 6)
+        absent = NAMES[seed] if seed < 3 else None
+        videos.append({name: [detections(labels) for labels in annotators[name]] for name in NAMES if name != absent})
+    dataset = videos_dataset(name, videos, (200, 100))
+    fields = [f"frames.{name}" for name in NAMES]
+    return dataset, compute_agreement(dataset, fields), {"fields": fields}
+
+
+CASES = [_in_fields, _in_an_attribute, _in_an_attribute_of_everybody, _on_frames]
+
+
+@pytest.fixture(scope="module", params=CASES, ids=lambda case: case.__name__.strip("_"))
+def case(request, private_fiftyone):
+    """A dataset that no test changes, the report on it, its labels, and where they are."""
+    dataset, report, where = request.param(f"test-views-{os.getpid()}")
+    table = table_of(dataset, **where)
+    if "attribute" in where and where["assigned_field"] is None:
+        documents = {sample.id for sample in dataset}
+        table.assigned.update((document, name) for document in documents for name in ("10", "11", "12"))
+    if where["fields"][0].startswith("frames."):
+        # whoever has a label list on any frame of a video is assigned to all its frames on which anybody has one
+        documents = {document for document, _ in table.assigned}
+        videos = {(document.split("-")[0], name) for document, name in table.assigned}
+        table.assigned.update(
+            (document, name) for document in documents for video, name in videos if document.split("-")[0] == video
+        )
+    yield dataset, report, table, where
+    dataset.delete()
+
+
+def _shown(view, where):
+    there = [field for field in where["fields"] if view.get_field(field) is not None]
+    return table_of(view, **{**where, "fields": there})
+
+
+def _samples(table):
+    return {label.document.split("-")[0] for label in table.labels}
+
+
+def _annotators(report):
+    return {annotator.name: annotator for annotator in report.annotators}
+
+
+@pytest.mark.parametrize("verdict", VERDICTS)
+def test_a_verdict_shows_its_labels_and_as_many_as_the_report_counts(case, verdict):
+    dataset, report, table, where = case
+    view = view_agreement(dataset, verdict=verdict)
+    shown = _shown(view, where)
+    assert keys(shown) == table.where(lambda label, _: label.verdict == verdict)
+    assert set(view.values("id")) == _samples(shown)
+    for name, annotator in _annotators(report).items():
+        assert sum(label.annotator == name for label in shown.labels) == annotator.verdicts[verdict]
+    assert len(shown.labels) > 0
+
+
+def test_several_verdicts_are_shown_together(case):
+    dataset, _, table, where = case
+    shown = _shown(view_agreement(dataset, verdict=["lone", "missed"]), where)
+    assert keys(shown) == table.where(lambda label, _: label.verdict in ("lone", "missed"))
+
+
+def test_one_annotator_is_shown_alone(case):
+    dataset, report, table, where = case
+    for name, annotator in _annotators(report).items():
+        view = view_agreement(dataset, annotators=name)
+        shown = _shown(view, where)
+        assert keys(shown) == table.where(lambda label, _, name=name: label.annotator == name and label.votes)
+        assert len(shown.labels) == annotator.n_objects
+        assert set(view.values("id")) == _samples(shown)
+
+
+def test_two_annotators_are_shown_where_they_disagree(case):
+    dataset, report, table, where = case
+    for pair in report.pairs:
+        view = view_agreement(dataset, annotators=[pair.a, pair.b])
+        shown = _shown(view, where)
+
+        def disagree(label, unit, names=(pair.a, pair.b)):
+            both = all((label.document, name) in table.assigned for name in names)
+            other = [member for member in unit if member.annotator in names and member.annotator != label.annotator]
+            agree = any(member.label == label.label for member in other)
+            return label.annotator in names and both and bool(label.votes) and not agree
+
+        assert keys(shown) == table.where(disagree)
+        n_same_class = pair.n_matched and round(pair.n_matched * pair.class_agreement)
+        assert len(shown.labels) == pair.n_a + pair.n_b - 2 * n_same_class > 0
+        assert set(view.values("id")) == _samples(shown)
+
+
+def _iou(a, b):
+    """IoU of two boxes (x, y, width, height)."""
+    width = min(a[0] + a[2], b[0] + b[2]) - max(a[0], b[0])
+    height = min(a[1] + a[3], b[1] + b[3]) - max(a[1], b[1])
+    shared = max(width, 0) * max(height, 0)
+    return shared / (a[2] * a[3] + b[2] * b[3] - shared)
+
+
+def _pair_scores(table, a, b):
+    """Mean panoptic quality of two annotators over the documents of every sample, by sample."""
+    scores = {}
+    for document in {document for document, _ in table.assigned}:
+        labels = [label for label in table.labels if label.document == document and label.votes]
+        if not labels or not {(document, a), (document, b)} <= table.assigned:
+            continue
+        matched = [
+            _iou(label.box, other.box)
+            for label in labels
+            for other in labels
+            if (label.annotator, other.annotator) == (a, b) and (label.unit, label.label) == (other.unit, other.label)
+        ]
+        n = sum(label.annotator in (a, b) for label in labels)
+        scores.setdefault(document.split("-")[0], []).append(2 * sum(matched) / n if n else 1.0)
+    return {sample: float(np.mean(values)) for sample, values in scores.items()}
+
+
+def test_a_pair_is_shown_with_its_lowest_score_first(case):
+    dataset, report, table, _ = case
+    a, b = report.pairs[0].a, report.pairs[0].b
+    scores = _pair_scores(table, a, b)
+    ids = view_agreement(dataset, annotators=[a, b]).values("id")
+    found = [scores[sample_id] for sample_id in ids]
+    assert len(set(np.round(found, 6))) > 3
+    assert found == pytest.approx(sorted(found), abs=1e-9)
+    assert view_agreement(dataset, annotators=[b, a]).values("id") == ids
+
+
+def test_what_an_annotator_missed_is_as_many_units_as_the_report_counts(case):
+    dataset, report, table, where = case
+    for name, annotator in _annotators(report).items():
+        shown = _shown(view_agreement(dataset, missed_by=name), where)
+
+        def missed(label, unit, name=name):
+            drawn = any(member.annotator == name for member in unit)
+            return len(unit) >= 2 and not drawn and (label.document, name) in table.assigned
+
+        assert keys(shown) == table.where(missed)
+        assert len({(label.document, label.unit) for label in shown.labels}) == annotator.n_missed
+    assert sum(annotator.n_missed for annotator in report.annotators) > 5
+
+
+def _n_rated_units(table, shown):
+    """Units that are shown, of documents with at least two assigned annotators."""
+    n_assigned = Counter(document for document, _ in table.assigned)
+    return len({(label.document, label.unit) for label in shown.labels if n_assigned[label.document] >= 2})
+
+
+@pytest.mark.parametrize("classes", ["cat", ["dog"], ["owl", "cat"]])
+def test_classes_show_whole_units(case, classes):
+    dataset, report, table, where = case
+    chosen = [classes] if isinstance(classes, str) else classes
+    shown = _shown(view_agreement(dataset, classes=classes), where)
+    assert keys(shown) == table.where(lambda _, unit: any(member.label in chosen for member in unit))
+    if len(chosen) == 1:
+        (summary,) = [entry for entry in report.classes if entry.name == chosen[0]]
+        assert _n_rated_units(table, shown) == summary.n_units > 0
+
+
+def _conflicts(table, first, second, a=None, b=None):
+    """Labels of two classes that met in one unit, and in how many pairs of labels; whose, if that is asked for."""
+    found, n = set(), 0
+    for label in table.labels:
+        for other in table.unit_of(label):
+            said = (label.label, other.label) == (first, second)
+            if said and a in (None, label.annotator) and b in (None, other.annotator):
+                found |= {label.key, other.key}
+                n += 1
+    return found, n
+
+
+@pytest.mark.parametrize("confusion", list(permutations(["cat", "dog", "owl"], 2)))
+def test_a_confusion_shows_its_labels_and_as_many_as_the_report_counts(case, confusion):
+    dataset, report, table, where = case
+    shown = _shown(view_agreement(dataset, confusion=confusion), where)
+    expected, n = _conflicts(table, *confusion)
+    assert keys(shown) == expected
+    counts = {(entry["a"], entry["b"]): entry["n"] for entry in report.class_given_match.confusion}
+    assert n == counts[tuple(sorted(confusion))] > 0
+    for pair in report.pairs:
+        shown = _shown(view_agreement(dataset, annotators=[pair.a, pair.b], confusion=confusion), where)
+        expected, n = _conflicts(table, *confusion, pair.a, pair.b)
+        assert keys(shown) == expected
+        assert n == {(entry["a"], entry["b"]): entry["n"] for entry in pair.confusion}.get(confusion, 0)
+    for name, annotator in _annotators(report).items():
+        shown = _shown(view_agreement(dataset, annotators=[name], confusion=confusion), where)
+        expected, n = _conflicts(table, *confusion, name)
+        assert keys(shown) == {key for key in expected if key[1] == name}
+        counts = {(entry["a"], entry["b"]): entry["n"] for entry in annotator.class_conflicts}
+        assert n == counts.get(confusion, 0)
+
+
+VOTES = [(1, {1}), (2, {2}), ((2, 3), {2, 3}), ((None, 2), {1, 2}), ((3, None), {3})]
+
+
+@pytest.mark.parametrize(("votes", "chosen"), VOTES)
+def test_votes_show_units_of_so_many(case, votes, chosen):
+    dataset, report, table, where = case
+    shown = _shown(view_agreement(dataset, votes=votes), where)
+    assert keys(shown) == table.where(lambda label, _: label.votes in chosen)
+    assert _n_rated_units(table, shown) == sum(
+        entry["units"] for entry in report.existence.votes if entry["votes"] in chosen
+    )
+
+
+def test_scores_limit_samples_and_sort_them(case):
+    dataset, _, table, where = case
+    scores = dict(zip(*dataset.values(["id", "agreement_score"]), strict=True))
+    inner = sorted(score for score in scores.values() if score is not None)
+    low, high = inner[1], inner[-2]
+    for limits in ({"min_score": low}, {"max_score": high}, {"min_score": low, "max_score": high}):
+        view = view_agreement(dataset, **limits)
+        expected = {
+            sample
+            for sample, score in scores.items()
+            if score is not None and limits.get("min_score", 0) <= score <= limits.get("max_score", 1)
+        }
+        found = view.values("agreement_score")
+        assert (set(view.values("id")), found) == (expected, sorted(found))
+        n_labels = sum(label.document.split("-")[0] in expected for label in table.labels)
+        assert len(_shown(view, where).labels) == n_labels
+
+
+def test_everything_that_is_asked_for_is_combined(case):
+    dataset, report, table, where = case
+    a, b = report.pairs[-1].a, report.pairs[-1].b
+    scores = dict(zip(*dataset.values(["id", "agreement_score"]), strict=True))
+    asked = {"verdict": "missed", "missed_by": b, "classes": ["cat", "owl"], "votes": 2, "max_score": 0.8}
+    view = view_agreement(dataset, annotators=[a, b], **asked)
+    shown = _shown(view, where)
+
+    def expected(label, unit):
+        return (
+            label.annotator == a
+            and label.verdict == "missed"
+            and all((label.document, name) in table.assigned for name in (a, b))
+            and not any(member.annotator == b for member in unit)
+            and any(member.label in ("cat", "owl") for member in unit)
+            and label.votes == 2
+            and (scores[label.document.split("-")[0]] or 1) <= 0.8
+        )
+
+    assert keys(shown) == table.where(expected)
+    assert view.values("agreement_score") == sorted(view.values("agreement_score"))
+    assert len(shown.labels) > 0
+
+
+def test_fields_of_annotators_who_are_not_asked_for_are_left_out(case):
+    dataset, report, _, where = case
+    schema = {**dataset.get_field_schema(), **(dataset.get_frame_field_schema() or {})}
+    for asked, gone in (
+        ({"verdict": "lone"}, set()),
+        ({"annotators": report.pairs[0].a}, {"bob", "carol"}),
+        ({"annotators": [report.pairs[0].a, report.pairs[0].b]}, {"carol"}),
+        ({"missed_by": report.pairs[0].a}, {"alice"}),
+        ({"max_score": 0.5}, set()),
+    ):
+        view = view_agreement(dataset, **asked)
+        left = {**view.get_field_schema(), **(view.get_frame_field_schema() or {})}
+        assert set(schema) - set(left) == (set() if "attribute" in where else gone)
+
+
+def test_views_can_be_serialised_saved_and_narrowed(case):
+    dataset, report, table, where = case
+    view = view_agreement(dataset, annotators=[report.pairs[0].a, report.pairs[0].b], classes="cat", max_score=0.9)
+    again = fo.DatasetView._build(dataset, view._serialize())
+    dataset.save_view("kept", view, overwrite=True)
+    dataset.reload()
+    for other in (again, dataset.load_saved_view("kept")):
+        assert keys(_shown(other, where)) == keys(_shown(view, where))
+        assert other.values("id") == view.values("id")
+    some = dataset.values("id")[::2]
+    narrowed = view_agreement(dataset.select(some), verdict=["missed", "lone"])
+    shown = _shown(narrowed, where)
+    assert keys(shown) == table.where(
+        lambda label, _: label.verdict in ("missed", "lone") and label.document.split("-")[0] in some
+    )
+
+
+def test_without_a_question_all_samples_of_the_run_are_shown(make_dataset):
+    dataset = make_dataset(_labels())
+    compute_agreement(dataset.limit(7), NAMES)
+    assert view_agreement(dataset).values("id") == dataset.limit(7).values("id")
+    assert view_agreement(dataset).count("alice.detections") == dataset.limit(7).count("alice.detections")
+
+
+def test_nothing_of_the_dataset_changes_and_no_index_is_made(make_dataset):
+    from tests.datasets import stored
+
+    dataset = make_dataset(_labels())
+    compute_agreement(dataset, NAMES)
+    before = stored(dataset)
+    for asked in ({"annotators": ["alice", "bob"]}, {"missed_by": "carol", "max_score": 0.7}, {"classes": "cat"}):
+        list(view_agreement(dataset, **asked).iter_samples())
+    assert stored(dataset) == before
+
+
+def test_an_index_changes_the_order_of_the_stages_but_not_the_view(make_dataset):
+    dataset = make_dataset(_labels())
+    compute_agreement(dataset, NAMES)
+    asked = {"verdict": ["lone", "missed"], "max_score": 0.9}
+    without = view_agreement(dataset, **asked)
+    dataset.create_index("agreement_score")
+    indexed = view_agreement(dataset, **asked)
+    assert indexed._stages[1] != without._stages[1]
+    assert indexed.values("agreement_score") == without.values("agreement_score")
+    where = {"fields": NAMES}
+    assert keys(_shown(indexed, where)) == keys(_shown(without, where))
+
+
+def test_aliases_are_the_classes_that_they_stand_for(make_dataset):
+    annotators = {
+        "alice": [[("cat", (0.1, 0.1, 0.2, 0.4))], [("kitty", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))]],
+        "bob": [[("kitty", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))], [("dog", (0.1, 0.1, 0.2, 0.4))]],
+    }
+    dataset = make_dataset(annotators)
+    compute_agreement(dataset, ["alice", "bob"], aliases={"kitty": "cat"})
+    ids = dataset.values("id")
+    assert view_agreement(dataset, annotators=["alice", "bob"]).values("id") == ids[1:2]
+    assert view_agreement(dataset, classes="cat").values("id") == ids[:2]
+    assert view_agreement(dataset, classes="kitty").values("id") == []
+    assert view_agreement(dataset, confusion=["dog", "cat"]).values("id") == ids[1:2]
+
+
+def test_labels_without_a_class_have_a_name(make_dataset):
+    dataset = make_dataset({"alice": [[(None, (0.1, 0.1, 0.2, 0.4))]], "bob": [[("cat", (0.1, 0.1, 0.2, 0.4))]]})
+    report = compute_agreement(dataset, ["alice", "bob"])
+    (entry,) = report.class_given_match.confusion
+    view = view_agreement(dataset, confusion=[entry["a"], entry["b"]])
+    assert (view.count("alice.detections"), view.count("bob.detections")) == (1, 1)
+    assert len(view_agreement(dataset, annotators=["alice", "bob"])) == 1
+
+
+def test_crowd_regions_are_shown_by_their_verdict_and_nowhere_else(make_dataset):
+    dataset = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4))]], "bob": [[("cat", (0.1, 0.1, 0.2, 0.4))]]})
+    sample = dataset.first()
+    sample.alice.detections.append(fo.Detection(label="cat", bounding_box=[0.5, 0.5, 0.4, 0.4], iscrowd=True))
+    sample.save()
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert report.annotators[0].n_crowd == 1
+    crowd = view_agreement(dataset, verdict="crowd", annotators="alice")
+    assert crowd.values("alice.detections.bounding_box") == [[[0.5, 0.5, 0.4, 0.4]]]
+    assert view_agreement(dataset, annotators="alice").count("alice.detections") == 1
+    assert len(view_agreement(dataset, annotators=["alice", "bob"])) == 0
+
+
+def test_the_labels_that_a_run_made_are_left_out_where_labels_are_chosen(make_dataset):
+    dataset = make_dataset(_labels())
+    compute_agreement(dataset, NAMES)
+    dataset.add_sample_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    field = dataset.get_field("agreement_units")
+    field.info = {"annotator_agreement": "agreement"}
+    field.save()
+    assert view_agreement(dataset, verdict="lone").get_field("agreement_units") is None
+    assert view_agreement(dataset, max_score=0.5).get_field("agreement_units") is not None
+
+
+def test_a_view_of_groups_shows_the_samples_of_all_slices(make_dataset):
+    annotators = _labels(3, 12)
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    samples = []
+    for k in range(0, 12, 2):
+        group = fo.Group()
+        for side, row in (("left", k), ("right", k + 1)):
+            labels = {name: detections(annotators[name][row]) for name in NAMES}
+            samples.append(fo.Sample(filepath=f"/images/{row}.jpg", group=group.element(side), **labels))
+    dataset.add_samples(samples)
+    report = compute_agreement(dataset, NAMES)
+    for name in NAMES:
+        view = view_agreement(dataset, missed_by=name)
+        others = [other for other in NAMES if other != name]
+        shown = table_of(view, others)
+        missed = {(label.document, label.unit) for label in shown.labels}
+        assert len(missed) == _annotators(report)[name].n_missed
+    assert sum(annotator.n_missed for annotator in report.annotators) > 3
+    assert len(view_agreement(dataset, max_score=1.0)) == report.score.n
+
+
+def test_a_filtered_view_is_narrowed_further(make_dataset):
+    dataset = make_dataset(_labels())
+    compute_agreement(dataset, NAMES)
+    view = view_agreement(dataset.filter_labels("alice", F("label") == "cat"), verdict="lone", annotators="alice")
+    table = table_of(dataset, NAMES)
+    expected = table.where(lambda label, _: (label.annotator, label.label, label.verdict) == ("alice", "cat", "lone"))
+    assert keys(table_of(view, ["alice"])) == expected != set()
