@@ -35,8 +35,8 @@ class Part:
     Attributes:
         columns: shape ``(T, C)``, additive columns
         statistic: function of their sums
-        samples: shape ``(T,)``, ascending, numbers of the samples that the rows are of, all other samples being zeros;
-            None where there is a row for every sample
+        samples: shape ``(T,)``, numbers of the samples that the rows are of, each at most once, all other samples being
+            zeros; None where there is a row for every sample in their order
     """
 
     columns: Columns
@@ -55,28 +55,29 @@ def checked_columns(columns: Columns, name: str) -> Columns:
 
 
 def drawn_weights(n_samples: int, resamples: int, seed: int, n_columns: int) -> Iterator[NDArray[np.uint16]]:
-    """How often consecutive resamples draw every sample, ``(b, S)``; the draws do not depend on the size of a chunk."""
+    """How often consecutive resamples draw every sample, ``(S, b)``; the draws do not depend on the size of a chunk."""
     rng = np.random.Generator(np.random.PCG64(seed))
-    at_once = max(1, CHUNK_BYTES // (2 * n_samples + 16 * n_columns + 1))
+    at_once = max(1, CHUNK_BYTES // (4 * n_samples + 16 * n_columns + 1))
     for start in range(0, resamples, at_once):
         # no sample is drawn 65,536 times: the weights are 1 on average
         weights = np.zeros((min(at_once, resamples - start), n_samples), np.uint16)
         for weight in weights if n_samples else ():
             weight[:] = np.bincount(rng.integers(0, n_samples, n_samples), minlength=n_samples)
-        yield weights
+        yield np.ascontiguousarray(weights.T)
 
 
 def weighted_sums(weights: NDArray[np.uint16], part: Part) -> FloatArray:
-    """Sums of the resamples with these weights ``(b, S)`` over the rows of a part, ``(b, C)``."""
+    """Sums of the resamples with these weights ``(S, b)`` over the rows of a part, ``(b, C)``."""
     n_rows, n_columns = part.columns.shape
-    sums = np.zeros((len(weights), n_columns))
-    at_once = max(1, CHUNK_BYTES // (16 * (len(weights) + n_columns)))
+    n_resamples = weights.shape[1]
+    sums = np.zeros((n_resamples, n_columns))
+    at_once = max(1, CHUNK_BYTES // (16 * (n_resamples + n_columns)))
     dense = isinstance(part.columns, np.ndarray) or part.columns.nnz * DENSE_FROM > n_rows * n_columns
     for start in range(0, n_rows, at_once):
         end = start + at_once
         rows = part.columns[start:end]
-        of_rows = weights[:, start:end] if part.samples is None else weights[:, part.samples[start:end]]
-        sums += of_rows.astype(np.float64) @ (_as_array(rows) if dense else rows)
+        of_rows = weights[start:end] if part.samples is None else weights[part.samples[start:end]]
+        sums += of_rows.astype(np.float64).T @ (_as_array(rows) if dense else rows)
     return sums
 
 

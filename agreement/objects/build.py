@@ -13,6 +13,7 @@ from .clusters import clusters
 from .coefficients import alpha_of, coefficients_of
 from .confusions import class_pairs
 from .existence import existence
+from .intervals import with_intervals
 from .localisation import Matches, localisation
 from .merges import merges
 from .overall import alpha_summary, score_summary
@@ -46,7 +47,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     classes, n_classes_unlisted = class_summaries(sums.classes, met, matches, context)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
     without = WithoutEach(alpha_of(joint, config), sums.vitality.alphas(config))
-    return ObjectReport(
+    report = ObjectReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
@@ -84,3 +85,4 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         worst_samples=context.worst_samples,
         run=context.run,
     )
+    return with_intervals(report, records, context)

@@ -40,8 +40,8 @@ def batch_of(samples: Sequence[Sample], n_annotators: int) -> Batch:
 
 
 def config_of(n_annotators: int, **options: Any) -> AgreementConfig:
-    """A config of as many annotators."""
-    return make_config(NAMES[:n_annotators], **options)
+    """A config of as many annotators; intervals, which have tests of their own, are rough."""
+    return make_config(NAMES[:n_annotators], **{"resamples": 20, **options})
 
 
 def report_of(samples: Sequence[Sample], config: AgreementConfig, batch_size: int | None = None) -> ObjectReport:

@@ -1,0 +1,158 @@
+"""The numbers of annotators as functions of sums over the samples that they were assigned to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from ....metrics.arrays import BoolArray, FloatArray, IntArray
+from ....metrics.sparse_columns import SparseColumns, sparse, stacked
+from ...sample_sums import Key, SampleSums, ratio
+from ..bias import MEASURES, offsets
+from ..chunk import Chunk
+from ..consensus import MIN_OTHERS
+
+#: quotients of two columns of an annotator, by the number's name
+_RATIOS: dict[Key, tuple[str, str]] = {
+    ("miss_rate",): ("n_missed", "n_could_miss"),
+    ("score",): ("score", "n_scored"),
+    ("mean_iou",): ("iou", "n_matched"),
+    ("consensus", "precision"): ("n_both", "n_objects"),
+    ("consensus", "recall"): ("n_both", "n_units"),
+    ("consensus", "f1"): ("twice_both", "n_objects_and_units"),
+    ("consensus", "mean_iou"): ("consensus_iou", "n_consensus_pairs"),
+    **{("bias", name): (name, "n_boxes") for name in MEASURES},
+}
+_COLUMNS = tuple(dict.fromkeys(column for names in _RATIOS.values() for column in names))
+
+#: column entries: annotator and sample of every entry, and its value
+_Entries = tuple[IntArray, IntArray, FloatArray | IntArray]
+
+
+class AnnotatorColumns:
+    """Collects the columns of all annotators."""
+
+    def __init__(self, annotators: Sequence[str]) -> None:
+        self._names = annotators
+        self._columns: list[SparseColumns] = []
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the findings of the next samples."""
+        entries = {**_existence(chunk), **_pairs(chunk), **_consensus(chunk), **_bias(chunk)}
+        n = len(self._names)
+        of_columns = [(k * n, entries[name]) for k, name in enumerate(_COLUMNS)]
+        self._columns.append(
+            sparse(
+                np.concatenate([sample for _, (_, sample, _) in of_columns]),
+                np.concatenate([first + annotator for first, (annotator, _, _) in of_columns]),
+                np.concatenate([values for _, (_, _, values) in of_columns]),
+                (chunk.findings.n_samples, n * len(_COLUMNS)),
+            )
+        )
+
+    def sums(self) -> Iterator[SampleSums]:
+        """The numbers of all annotators."""
+        n = len(self._names)
+
+        def statistic(sums: FloatArray) -> FloatArray:
+            by_annotator = sums.reshape(*sums.shape[:-1], len(_COLUMNS), n)
+            column = {name: by_annotator[..., k, :] for k, name in enumerate(_COLUMNS)}
+            return np.concatenate([ratio(column[above], column[below]) for above, below in _RATIOS.values()], axis=-1)
+
+        yield SampleSums(
+            tuple(("annotators", name, *key) for key in _RATIOS for name in self._names),
+            stacked(self._columns),
+            statistic,
+            basis=np.concatenate([_COLUMNS.index(below) * n + np.arange(n) for _, below in _RATIOS.values()]),
+        )
+
+
+def _counted(annotator: IntArray, sample: IntArray) -> _Entries:
+    return annotator, sample, np.ones(len(sample))
+
+
+def _of_samples(assigned: BoolArray, counts: IntArray) -> _Entries:
+    """A number of every sample, for all who were assigned to it."""
+    sample, annotator = np.nonzero(assigned)
+    return annotator, sample, counts[sample]
+
+
+def _sum(*entries: _Entries) -> _Entries:
+    annotator, sample, values = (np.concatenate(column) for column in zip(*entries, strict=True))
+    return annotator, sample, values
+
+
+def _less(entries: _Entries) -> _Entries:
+    annotator, sample, values = entries
+    return annotator, sample, -values
+
+
+def _existence(chunk: Chunk) -> dict[str, _Entries]:
+    """What every annotator missed of units of two or more others, and could have missed."""
+    findings, units, objects = chunk.findings, chunk.findings.units, chunk.findings.objects
+    several = chunk.rated_unit & (units.votes >= 2)
+    of_sample = np.bincount(units.sample[several], minlength=findings.n_samples)
+
+    def drawn(of_unit: BoolArray) -> _Entries:
+        rows = of_unit[findings.unit]
+        return _counted(objects.annotator[rows], objects.sample[rows])
+
+    missed = _sum(_of_samples(findings.assigned, of_sample), _less(drawn(several)))
+    return {"n_missed": missed, "n_could_miss": _sum(missed, drawn(several & (units.votes >= 3)))}
+
+
+def _pairs(chunk: Chunk) -> dict[str, _Entries]:
+    """Scores of pairs with others, and matched labels."""
+    findings, shared = chunk.findings, chunk.findings.sample_pairs
+    objects, pairs = findings.objects, findings.pairs
+    score = findings.pair_score()
+    scored = ~np.isnan(score)
+    annotator = np.concatenate([shared.a[scored], shared.b[scored]])
+    sample = np.tile(shared.sample[scored], 2)
+    matched, of_match = objects.annotator[np.concatenate([pairs.i, pairs.j])], np.tile(chunk.match_sample, 2)
+    return {
+        "score": (annotator, sample, np.tile(score[scored], 2)),
+        "n_scored": _counted(annotator, sample),
+        "iou": (matched, of_match, np.tile(pairs.iou, 2)),
+        "n_matched": _counted(matched, of_match),
+    }
+
+
+def _consensus(chunk: Chunk) -> dict[str, _Entries]:
+    """Objects against the units that at least half of the others drew, see :mod:`..consensus`."""
+    findings, units, objects = chunk.findings, chunk.findings.units, chunk.findings.objects
+    many = units.assigned > MIN_OTHERS
+    others = units.assigned - 1
+    without = many & (2 * units.votes >= others)
+    own = many[findings.unit]
+    both = own & (2 * (units.votes - 1) >= others)[findings.unit]
+    of_sample = np.bincount(units.sample[without], minlength=findings.n_samples)
+
+    def count(rows: BoolArray) -> _Entries:
+        return _counted(objects.annotator[rows], objects.sample[rows])
+
+    # a unit that an annotator did not draw is seen by all of its members, else by one less
+    n_units = _sum(_of_samples(findings.assigned, of_sample), _less(count(without[findings.unit])), count(both))
+    ends = np.concatenate([findings.pairs.i, findings.pairs.j])
+    kept = both[ends]
+    of_pair = _counted(objects.annotator[ends[kept]], objects.sample[ends[kept]])
+    return {
+        "n_both": count(both),
+        "twice_both": _sum(count(both), count(both)),
+        "n_objects": count(own),
+        "n_units": n_units,
+        "n_objects_and_units": _sum(count(own), n_units),
+        "n_consensus_pairs": of_pair,
+        "consensus_iou": (*of_pair[:2], np.tile(findings.pairs.iou, 2)[kept]),
+    }
+
+
+def _bias(chunk: Chunk) -> dict[str, _Entries]:
+    """Sums of the offsets of boxes from the median box of their unit."""
+    found, objects = offsets(chunk), chunk.findings.objects
+    annotator, sample = objects.annotator[found.row], objects.sample[found.row]
+    return {
+        "n_boxes": _counted(annotator, sample),
+        **{name: (annotator, sample, found.values[:, k]) for k, name in enumerate(MEASURES)},
+    }

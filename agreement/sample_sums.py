@@ -1,0 +1,92 @@
+"""Numbers of reports as functions of sums over samples: what their intervals, and comparisons of runs, are made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+import numpy as np
+
+from ..metrics.arrays import BoolArray, FloatArray, IntArray
+from ..metrics.draws import Statistic, values_of
+from ..metrics.sparse_columns import SparseColumns, beside, moved
+from .pairs import pair_names
+
+#: where a number stands in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
+Key: TypeAlias = tuple[str, ...]
+
+#: at most so many pairs of annotators have intervals, those that share the most samples
+MAX_PAIRS = 200
+#: and those after which so many rows, one for every sample that a pair shares, would be kept have none
+MAX_PAIR_ROWS = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class SampleSums:
+    """Numbers of a report as functions of sums over its ``S`` samples.
+
+    Attributes:
+        keys: where each of the ``V`` numbers stands
+        columns: shape ``(T, C)``, additive columns of some samples
+        statistic: sums ``(..., C)`` to numbers ``(..., V)``, nan where undefined
+        samples: shape ``(T,)``, which samples the rows are of, each at most once; None: of all in their order
+        basis: shape ``(V,)``, for every number a column that is not 0 in the samples that it is about; None: it is
+            about all
+    """
+
+    keys: tuple[Key, ...]
+    columns: SparseColumns
+    statistic: Statistic
+    samples: IntArray | None = None
+    basis: IntArray | None = None
+
+    def of_all(self, n_samples: int) -> SampleSums:
+        """The same with a row for every one of so many samples."""
+        if self.samples is None:
+            return self
+        return replace(self, columns=moved(self.columns, self.samples, n_samples), samples=None)
+
+
+def differences(a: SampleSums, b: SampleSums, n_samples: int) -> SampleSums:
+    """Each number of ``b`` minus that of ``a`` of the same key; row by row both are of the same samples.
+
+    A difference is about the samples that its number in ``a`` is about.
+    """
+    places = {key: place for place, key in enumerate(b.keys)}
+    keys = tuple(key for key in a.keys if key in places)
+    in_a = np.array([place for place, key in enumerate(a.keys) if key in places], np.int64)
+    in_b = np.array([places[key] for key in keys], np.int64)
+    a, b = a.of_all(n_samples), b.of_all(n_samples)
+    n_columns = a.columns.shape[1]
+
+    def difference(sums: FloatArray) -> FloatArray:
+        first, second = values_of(a.statistic, sums[..., :n_columns]), values_of(b.statistic, sums[..., n_columns:])
+        changed: FloatArray = second[..., in_b] - first[..., in_a]
+        return changed
+
+    basis = None if a.basis is None else a.basis[in_a]
+    return SampleSums(keys, beside([a.columns, b.columns]), difference, basis=basis)
+
+
+def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotients; nan where the divisor is 0 or less."""
+    defined = below > 0
+    return np.where(defined, above / np.where(defined, below, 1.0), np.nan)
+
+
+def chosen_pairs(assigned: BoolArray, annotators: Sequence[str]) -> IntArray:
+    """The pairs of annotators that have intervals, ascending; of pairs that share as many samples, the first by name.
+
+    Args:
+        assigned: shape ``(S, R)``
+        annotators: their names
+    """
+    a, b = pair_names(len(annotators))
+    place = np.argsort(np.argsort(np.array(annotators, dtype=object), kind="stable"), kind="stable")
+    first, second = np.minimum(place[a], place[b]), np.maximum(place[a], place[b])
+    n_shared = (assigned.T.astype(np.float64) @ assigned)[a, b].astype(np.int64)
+    order = np.lexsort([second, first, -n_shared])[:MAX_PAIRS]
+    order = order[np.cumsum(n_shared[order]) <= MAX_PAIR_ROWS]
+    chosen: IntArray = np.sort(order[n_shared[order] > 0])
+    return chosen

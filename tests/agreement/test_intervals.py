@@ -1,0 +1,279 @@
+"""Confidence intervals in the report on objects: against reports on resampled samples, and what must not matter."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, Sample, batch_of, random_samples
+from tests.agreement.report_numbers import interval_of, number_of
+
+from annotator_agreement.agreement.config import AgreementConfig, make_config
+from annotator_agreement.agreement.content_order import content_ranks
+from annotator_agreement.agreement.intervals import estimates
+from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.intervals import object_estimates
+from annotator_agreement.agreement.objects.records import ObjectRecords, record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents
+from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.sample_sums import differences
+from annotator_agreement.metrics import FEW_SAMPLES
+
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"missing": "ignore", "empty": "agree", "classes": "require"},
+    {"undefined": "one", "empty": "agree", "classes": "ignore", "similarity": "dice"},
+    {"annotators": {"alice": "anna", "carol": "anna", "bob": "bob"}},
+]
+each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
+
+
+def _config(**options: Any) -> AgreementConfig:
+    return make_config(NAMES[:3], **{"resamples": 60, **options})
+
+
+def _context(config: AgreementConfig, clusters: np.ndarray | None = None) -> ReportContext:
+    names = config.annotators
+    return ReportContext(config, names, CLASS_NAMES, ["Detections"], RunFacts(), clusters=clusters)
+
+
+def _records(samples: Sequence[Sample], config: AgreementConfig) -> ObjectRecords:
+    return record(compute_agreement_of(batch_of(samples, len(config.fields)), config), config)
+
+
+def _report(samples: Sequence[Sample], config: AgreementConfig, clusters: np.ndarray | None = None) -> ObjectReport:
+    return build_object_report(_records(samples, config), _context(config, clusters))
+
+
+@each_option
+@pytest.mark.parametrize("seed", range(4))
+def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int) -> None:
+    config = _config(**options)
+    samples = random_samples(seed, 60 if seed else 2)
+    records, context = _records(samples, config), _context(config)
+    report, found = build_object_report(records, context), object_estimates(records, context)
+    n_intervals = 0
+    for key, estimate in found.items():
+        assert estimate.value == pytest.approx(number_of(report, key), rel=0, abs=1e-9, nan_ok=True), key
+        assert interval_of(report, key) == estimate.interval, key
+        n_intervals += estimate.interval is not None
+    everybody = [*report.pairs, *report.annotators, *report.classes, *([report.sessions] if report.sessions else [])]
+    parts = [part for entry in report.annotators for part in (entry.bias, entry.consensus) if part is not None]
+    assert n_intervals == len(report.intervals) + sum(len(entry.intervals) for entry in (*everybody, *parts))
+    assert n_intervals > (60 if seed else 0)
+
+
+#: their chance depends on the number of categories of the whole data, which a resample may not all have
+_OF_MANY_CATEGORIES = ("ac1", "brennan_prediger")
+
+
+@each_option
+@pytest.mark.parametrize("clustered", [False, True])
+def test_intervals_are_those_of_reports_on_resampled_samples(options: dict, clustered: bool) -> None:
+    config, n = _config(**options, resamples=40), 60
+    samples = random_samples(11, n)
+    clusters = np.random.default_rng(0).integers(0, 90, n) if clustered else None
+    report = _report(samples, config, clusters)
+
+    without = dataclasses.replace(config, resamples=0)
+    rated = [k for k in range(n) if len(samples[k]) >= 2]
+    alone = [_records([samples[k]], without).parts[0] for k in rated]
+    records = _records([samples[k] for k in rated], config)
+    of_cluster = None if clusters is None else clusters[rated]
+    ranks = content_ranks(*sample_contents(records, _context(config)), of_cluster)
+    n_drawn = len(set(ranks.tolist()))
+    rng = np.random.Generator(np.random.PCG64(config.seed))
+
+    def number_in(drawn: list[int]) -> dict[tuple[str, ...], float]:
+        rows = [row for rank in drawn for row in np.flatnonzero(ranks == rank)]
+        columns = {name: np.concatenate([alone[row][name] for row in rows]) for name in alone[0]}
+        resampled = build_object_report(ObjectRecords(3, (columns,)), _context(without))
+        return {key: number_of(resampled, key) for key in keys}
+
+    found = object_estimates(_records(samples, config), _context(config, clusters))
+    keys = [key for key, each in found.items() if each.interval and not key[-1].endswith(_OF_MANY_CATEGORIES)]
+    values = [number_in(rng.integers(0, n_drawn, n_drawn).tolist()) for _ in range(config.resamples)]
+    left_out = [number_in([other for other in range(n_drawn) if other != k]) for k in range(n_drawn)]
+    assert len(keys) > 50
+    for key in keys:
+        interval = interval_of(report, key)
+        assert interval is not None
+        resampled = np.array([value[key] for value in values])
+        resampled = resampled[~np.isnan(resampled)]
+        expected = np.quantile(resampled, [0.025, 0.975])
+        assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=0, abs=1e-9), key
+        assert interval.error == pytest.approx(resampled.std(ddof=1), rel=0, abs=1e-9), key
+        others = np.array([value[key] for value in left_out])
+        error = np.sqrt((n_drawn - 1) / n_drawn * ((others - others.mean()) ** 2).sum())
+        assert interval.jackknife_error == pytest.approx(error, rel=0, abs=1e-9), key
+
+
+def _leaves(report: ObjectReport) -> dict[tuple[str, ...], Any]:
+    """All intervals by their owner, whatever the order of the two annotators of a pair."""
+    found: dict[tuple[str, ...], Any] = {("", name): entry for name, entry in report.intervals.items()}
+    for pair in report.pairs:
+        found |= {(*sorted((pair.a, pair.b)), name): entry for name, entry in pair.intervals.items()}
+    for kind, entries in (("annotator", report.annotators), ("class", report.classes)):
+        found |= {(kind, entry.name, name): each for entry in entries for name, each in entry.intervals.items()}
+    for annotator in report.annotators:
+        for part in (annotator.bias, annotator.consensus):
+            names = {} if part is None else part.intervals
+            found |= {(type(part).__name__, annotator.name, name): entry for name, entry in names.items()}
+    return found
+
+
+def _assert_same_intervals(report: ObjectReport, expected: ObjectReport) -> None:
+    found, wanted = _leaves(report), _leaves(expected)
+    assert found.keys() == wanted.keys()
+    assert len(found) > 60
+    for key, interval in wanted.items():
+        for field in dataclasses.fields(interval):
+            value = getattr(found[key], field.name)
+            assert value == pytest.approx(getattr(interval, field.name), rel=0, abs=1e-12), (key, field.name)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_order_of_samples_does_not_matter_for_intervals(seed: int) -> None:
+    samples = random_samples(seed, 60)
+    order = np.random.default_rng(seed).permutation(60).tolist()
+    clusters = np.random.default_rng(seed).integers(0, 90, 60)
+    _assert_same_intervals(_report([samples[k] for k in order], _config()), _report(samples, _config()))
+    renumbered = (clusters * 7 + 3) % 101
+    moved = _report([samples[k] for k in order], _config(), renumbered[order])
+    _assert_same_intervals(moved, _report(samples, _config(), clusters))
+
+
+def test_the_order_of_labels_and_the_codes_of_classes_do_not_matter_for_intervals() -> None:
+    samples = random_samples(3, 60)
+    rng = np.random.default_rng(3)
+    shuffled = [
+        {r: [labels[k] for k in rng.permutation(len(labels))] for r, labels in sample.items()} for sample in samples
+    ]
+    _assert_same_intervals(_report(shuffled, _config()), _report(samples, _config()))
+    code = {1: 3, 2: 1, 3: 2}
+    recoded = [{r: [(code[c], *box) for c, *box in labels] for r, labels in sample.items()} for sample in samples]
+    names = (CLASS_NAMES[0], CLASS_NAMES[2], CLASS_NAMES[3], CLASS_NAMES[1])
+    context = dataclasses.replace(_context(_config()), class_names=names)
+    _assert_same_intervals(build_object_report(_records(recoded, _config()), context), _report(samples, _config()))
+
+
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 0, 1), (2, 1, 0)])
+def test_the_order_of_annotators_does_not_matter_for_intervals(order: tuple[int, ...]) -> None:
+    samples = random_samples(5, 60)
+    permuted = [{order.index(r): labels for r, labels in sample.items()} for sample in samples]
+    config = make_config([NAMES[r] for r in order], resamples=60)
+    _assert_same_intervals(_report(permuted, config), _report(samples, _config()))
+
+
+def test_batches_of_any_size_give_the_same_intervals() -> None:
+    samples, config = random_samples(6, 60), _config()
+    for size in (1, 7):
+        parts = [_records(samples[k : k + size], config) for k in range(0, 60, size)]
+        report = build_object_report(functools.reduce(operator.add, parts), _context(config))
+        _assert_same_intervals(report, _report(samples, config))
+
+
+def test_samples_that_are_not_rated_are_not_resampled() -> None:
+    samples = [sample for sample in random_samples(7, 50) if len(sample) >= 2]
+    one = [{0: next(labels for sample in samples for labels in sample.values() if labels)}] * 9
+    report, expected = _report([*samples, *one], _config()), _report(samples, _config())
+    assert report.intervals == expected.intervals
+    assert {interval.n for interval in report.intervals.values()} == {len(samples)}
+
+
+def test_the_same_seed_gives_the_same_intervals_and_another_one_others() -> None:
+    samples = random_samples(8, 36)
+    first, again, other = (_report(samples, _config(seed=seed)).intervals["score.mean"] for seed in (1, 1, 2))
+    assert first == again
+    assert first.low != other.low
+    assert first.jackknife_error == other.jackknife_error
+
+
+def test_without_resamples_there_are_no_intervals() -> None:
+    assert _leaves(_report(random_samples(8, 36), _config(resamples=0))) == {}
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_single_sample_has_no_interval(n: int) -> None:
+    box = (1, 0.1, 0.1, 0.4, 0.3)
+    assert _leaves(_report([{0: [box], 1: [box], 2: []}] * n, _config())) == {}
+
+
+def test_equal_samples_have_intervals_of_no_width() -> None:
+    sample: Sample = {0: [(1, 0.1, 0.1, 0.4, 0.3)], 1: [(1, 0.1, 0.12, 0.4, 0.33)], 2: []}
+    for interval in _leaves(_report([sample] * 25, _config())).values():
+        assert interval.low == pytest.approx(interval.high, rel=0, abs=1e-12)
+        assert interval.jackknife_error == pytest.approx(0, abs=1e-9)
+
+
+def test_numbers_that_are_about_few_samples_have_no_interval() -> None:
+    samples = [sample for sample in random_samples(9, 200) if {0, 1} <= set(sample)]
+
+    def with_carol_on(n: int) -> ObjectReport:
+        both: list[Sample] = [{0: sample[0], 1: sample[1]} for sample in samples[:60]]
+        return _report([{**sample, 2: ()} for sample in both[:n]] + both[n:], _config())
+
+    report = with_carol_on(FEW_SAMPLES - 1)
+    intervals = {(pair.a, pair.b): pair.intervals for pair in report.pairs}
+    assert intervals["alice", "bob"]["f1"].n == 60
+    assert intervals["alice", "carol"] == intervals["bob", "carol"] == {}
+    assert "score" not in report.annotators[2].intervals
+    pair = with_carol_on(FEW_SAMPLES).pairs[1]
+    assert (pair.b, pair.intervals["f1"].n) == ("carol", FEW_SAMPLES)
+
+
+def test_samples_of_one_video_count_as_one() -> None:
+    samples = random_samples(10, 60)
+    report = _report(samples, _config(), np.arange(60) // 4)
+    assert {interval.n for interval in report.intervals.values()} <= {14, 15}
+    assert report.pairs[0].intervals == {}
+
+
+def test_a_run_differs_from_itself_by_nothing_and_swapping_two_negates() -> None:
+    samples = random_samples(12, 40)
+    lenient, strict = _config(iou=0.3), _config(iou=0.7)
+    a, b = ((_records(samples, config), _context(config)) for config in (lenient, strict))
+    ranks = np.arange(40)
+
+    def compared(first: Any, second: Any) -> dict[tuple[str, ...], Any]:
+        pairs = zip(object_sums(*first), object_sums(*second), strict=True)
+        return estimates([differences(x, y, 40) for x, y in pairs], ranks, resamples=80, seed=1)
+
+    for key, same in compared(a, a).items():
+        assert same.value == 0 or np.isnan(same.value), key
+        assert same.interval is None or (same.interval.low, same.interval.high) == (0, 0)
+    forward, back = compared(a, b), compared(b, a)
+    reports = [build_object_report(*each) for each in (a, b)]
+    for key in forward:
+        change = number_of(reports[1], key) - number_of(reports[0], key)
+        assert forward[key].value == pytest.approx(change, rel=0, abs=1e-9, nan_ok=True), key
+        assert back[key].value == pytest.approx(-forward[key].value, rel=0, abs=1e-12, nan_ok=True), key
+    assert forward["existence.f1",].interval.high < 0
+
+
+def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data() -> None:
+    rng = np.random.default_rng(0)
+    n_annotators, n_classes = 60, 1203
+    samples: list[Sample] = []
+    for _ in range(400):
+        boxes = rng.uniform([0, 0, 0.6, 0.6], [0.4, 0.4, 1, 1], (5, 4))
+        classes = np.minimum((rng.pareto(0.4, 5) * 2).astype(int), n_classes - 1) + 1
+        labels = [(int(c), *box) for c, box in zip(classes.tolist(), boxes.tolist(), strict=True)]
+        samples.append({int(r): labels for r in rng.choice(n_annotators, 3, replace=False)})
+    config = make_config([f"rater_{r:02d}" for r in range(n_annotators)], resamples=50)
+    context = ReportContext(
+        config, config.annotators, ["(missing)", *(f"class {k}" for k in range(n_classes))], ["Detections"], RunFacts()
+    )
+    report = build_object_report(_records(samples, config), context)
+    assert sum(bool(entry.intervals) for entry in report.annotators) == 60 - sum(
+        entry.n_assigned < FEW_SAMPLES for entry in report.annotators
+    )
+    assert 3 < sum(bool(entry.intervals) for entry in report.classes) < 200
