@@ -18,6 +18,7 @@ _PUBLIC = {
     "list_agreements": ".dataset_io",
     "delete_agreement": ".dataset_io",
     "export_agreement": ".dataset_io",
+    "agreement_on": ".dataset_io",
     "agreement_samples": ".dataset_io",
     "rename_agreement": ".dataset_io",
     "view_agreement": ".dataset_io",

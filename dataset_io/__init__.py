@@ -7,9 +7,11 @@ from .rename import rename_agreement
 from .run import compute_agreement, run_agreement
 from .runs import delete_agreement, list_agreements, load_agreement
 from .sample_table import agreement_samples
+from .view_report import agreement_on
 from .views import view_agreement
 
 __all__ = [
+    "agreement_on",
     "agreement_samples",
     "compute_agreement",
     "delete_agreement",

@@ -1,0 +1,337 @@
+"""The report of a run on a part of its samples, against a run on that part, for every family of label types."""
+
+from __future__ import annotations
+
+import itertools
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from fiftyone import ViewField as F
+from fiftyone.core.odm import get_db_conn
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.rated import by_annotator, rated_dataset
+from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
+from tests.datasets import detections, frames_of, random_annotators, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    agreement_on,
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+)
+
+NAMES = ["alice", "bob", "carol"]
+#: what is only known of a run as a whole
+OF_ALL = {
+    "n_hard_components",
+    "n_inexact_components",
+    "n_repaired",
+    "n_points",
+    "track_consistency",
+    "thresholds",
+    "data_threshold",
+    "rules",
+    "vitality_rematched",
+}
+
+
+def comparable(report):
+    """The numbers of a report by path, without what is only known of a run as a whole, and facts of the run."""
+
+    def flat(value, path):
+        if isinstance(value, dict):
+            for name, entry in value.items():
+                if name not in OF_ALL:
+                    yield from flat(entry, (*path, name))
+        elif isinstance(value, list):
+            for place, entry in enumerate(value):
+                yield from flat(entry, (*path, place))
+        else:
+            yield path, value
+
+    values = {name: value for name, value in report.to_dict().items() if name not in ("run", "run_key")}
+    return {path: value for path, value in flat(values, ()) if path != ("config", "run_key")}
+
+
+def assert_same(found, expected):
+    """Equal reports; floats to 1e-12."""
+    found, expected = comparable(found), comparable(expected)
+    assert list(found) == list(expected)
+    for path, value in expected.items():
+        if isinstance(value, float):
+            assert found[path] == pytest.approx(value, rel=1e-12, abs=1e-12), path
+        else:
+            assert found[path] == value, path
+
+
+def _boxes(make_dataset):
+    return make_dataset(random_annotators(30)), NAMES, {}
+
+
+def _mutual_best(make_dataset):
+    return make_dataset(random_annotators(30)), NAMES, {"method": "mutual_best", "empty": "agree"}
+
+
+def _attribute(make_dataset):
+    dataset = make_dataset({})
+    rows = random_annotators(30)
+    dataset.add_samples(
+        [
+            fo.Sample(
+                filepath=f"/images/{k}.jpg",
+                labels=fo.Detections(
+                    detections=[
+                        fo.Detection(label=label, bounding_box=list(box), rater=name, iscrowd=int(n == 3))
+                        for name in NAMES
+                        for n, (label, box) in enumerate(rows[name][k] or [])
+                    ]
+                ),
+            )
+            for k in range(30)
+        ],
+        dynamic=True,
+    )
+    return dataset, "labels", {"annotator_attribute": "rater", "missing": "ignore"}
+
+
+def _polygons(make_dataset):
+    rng = np.random.default_rng(3)
+
+    def drawn():
+        x, y = rng.uniform(0, 20, 2)
+        return polygon(rectangle(x, y / 4, 12, 6), label=str(rng.choice(["cat", "dog"])))
+
+    samples = [{name: [drawn() for _ in range(int(rng.integers(4)))] for name in NAMES} for _ in range(24)]
+    return shapes_dataset(make_dataset, *samples), NAMES, {"iou": 0.2}
+
+
+def _keypoints(make_dataset):
+    rng = np.random.default_rng(4)
+    dataset = make_dataset({})
+    samples = []
+    for k in range(24):
+        true = rng.uniform(0.2, 0.8, (int(rng.integers(3)), 4, 2))
+        labels = {}
+        for name in NAMES:
+            points = true + rng.normal(0, 0.01, true.shape)
+            points[:, 1:][rng.random(points[:, 1:].shape[:2]) < 0.2] = np.nan
+            labels[name] = fo.Keypoints(keypoints=[fo.Keypoint(label="man", points=found.tolist()) for found in points])
+        size = fo.ImageMetadata(width=200, height=100)
+        samples.append(fo.Sample(filepath=f"/images/{k}.jpg", metadata=size, **labels))
+    dataset.add_samples(samples)
+    return dataset, NAMES, {}
+
+
+def _classes(make_dataset):
+    rng = np.random.default_rng(5)
+    rows = [[None if rng.random() < 0.2 else str(rng.choice(["a", "b", "c"])) for _ in NAMES] for _ in range(40)]
+    return rated_dataset(make_dataset, by_annotator(rows, NAMES), "Classification"), NAMES, {}
+
+
+def _numbers(make_dataset):
+    rng = np.random.default_rng(6)
+    rows = [[None if rng.random() < 0.2 else float(rng.integers(9)) / 2 for _ in NAMES] for _ in range(40)]
+    return rated_dataset(make_dataset, by_annotator(rows, NAMES), "FloatField"), NAMES, {"tolerance": 0.5}
+
+
+def _tags(make_dataset):
+    rng = np.random.default_rng(7)
+    tags = ["night", "rain", "snow", "crowd"]
+    rows = [
+        [None if rng.random() < 0.2 else [tag for tag in tags if rng.random() < 0.4] for _ in NAMES] for _ in range(40)
+    ]
+    return rated_dataset(make_dataset, by_annotator(rows, NAMES), "Classifications"), NAMES, {}
+
+
+def _masks(make_dataset):
+    dataset = masked_dataset(make_dataset, random_masks(24))
+    dataset.default_mask_targets = {1: "cat", 9: "dog"}
+    dataset.save()
+    return dataset, NAMES, {"boundaries": True, "ignore_values": [5]}
+
+
+CASES = [_boxes, _mutual_best, _attribute, _polygons, _keypoints, _classes, _numbers, _tags, _masks]
+each_case = pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__.strip("_"))
+
+
+@each_case
+def test_the_report_on_a_view_is_that_of_a_run_on_the_view(make, make_dataset):
+    dataset, fields, options = make(make_dataset)
+    compute_agreement(dataset, fields, resamples=50, **options)
+    view = dataset.select(dataset.values("id")[3:-4:2])
+    found = agreement_on(view)
+    assert_same(found, compute_agreement(view, fields, run_key="of_the_view", resamples=50, **options))
+    assert (found.run_key, found.run.n_of, found.n_samples) == ("agreement", len(dataset), len(view))
+    assert found.score.n > 5
+
+
+@each_case
+def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
+    dataset, fields, options = make(make_dataset)
+    report = compute_agreement(dataset, fields, resamples=50, **options)
+    assert_same(agreement_on(dataset), report)
+    assert_same(agreement_on(dataset.shuffle(seed=3)), report)
+
+
+@each_case
+def test_labels_that_were_edited_or_deleted_change_nothing(make, make_dataset):
+    dataset, fields, options = make(make_dataset)
+    compute_agreement(dataset, fields, **options)
+    view = dataset.skip(5)
+    before = agreement_on(view)
+    for name in [fields] if isinstance(fields, str) else fields[:2]:
+        dataset.clear_sample_field(name)
+    assert agreement_on(view) == before
+
+
+def _random_videos():
+    rng = np.random.default_rng(8)
+    videos = []
+    for k in range(8):
+        rows = random_annotators(int(rng.integers(2, 7)), seed=k)
+        videos.append({name: frames_of(*rows[name]) for name in NAMES})
+    return videos
+
+
+def test_of_videos_whole_videos_are_reported(make_videos):
+    dataset = make_videos(_random_videos())
+    fields = [f"frames.{name}" for name in NAMES]
+    compute_agreement(dataset, fields, resamples=50)
+    view = dataset.select(dataset.values("id")[1:7])
+    found = agreement_on(view)
+    expected = compute_agreement(view, fields, run_key="other", resamples=50)
+    assert_same(found, expected)
+    assert (found.run.n_videos, expected.run.n_videos) == (6, 6)
+    assert found.worst_samples[0]["frame_number"] >= 1
+
+
+def test_of_frames_that_a_view_matches_only_these_are_reported(make_videos):
+    dataset = make_videos(_random_videos())
+    fields = [f"frames.{name}" for name in NAMES]
+    compute_agreement(dataset, fields, resamples=0)
+    view = dataset.match_frames(F("frame_number") <= 2, omit_empty=True)
+    found = agreement_on(view)
+    assert_same(found, compute_agreement(view, fields, run_key="other", resamples=0))
+    assert found.n_samples == 16
+
+
+def test_frames_and_clips_are_the_frames_that_they_are_of(make_videos):
+    dataset = make_videos(_random_videos())
+    fields = [f"frames.{name}" for name in NAMES]
+    compute_agreement(dataset, fields, resamples=0)
+    first_two = agreement_on(dataset.match_frames(F("frame_number") <= 2))
+    frames = dataset.to_frames(sample_frames="dynamic")
+    assert_same(agreement_on(frames.match(F("frame_number") <= 2)), first_two)
+    assert_same(agreement_on(dataset.to_clips([[(1, 2)]] * 8)), first_two)
+
+
+def test_patches_are_the_samples_that_they_are_of(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    compute_agreement(dataset, NAMES)
+    drawn = dataset.match(F("alice.detections").length() > 0)
+    assert 5 < len(drawn) < 20
+    assert agreement_on(dataset.to_patches("alice")) == agreement_on(drawn)
+
+
+def test_clips_of_videos_without_labels_on_frames_are_their_videos(make_videos):
+    dataset = make_videos([{}] * 3)
+    for name, last in (("alice", 4), ("bob", 5)):
+        labels = [fo.TemporalDetection(label="walk", support=[1, last]) for _ in range(3)]
+        dataset.set_values(name, [fo.TemporalDetections(detections=[label]) for label in labels])
+    compute_agreement(dataset, ["alice", "bob"])
+    clips = dataset.limit(2).to_clips("alice")
+    assert agreement_on(clips) == agreement_on(dataset.limit(2))
+
+
+def test_of_groups_the_samples_of_all_slices_are_reported(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    rows = random_annotators(24)
+    samples = []
+    for k in range(12):
+        group = fo.Group()
+        for side, row in (("left", k), ("right", 12 + k)):
+            labels = {name: detections(rows[name][row]) for name in NAMES}
+            samples.append(fo.Sample(filepath=f"/images/{side}{k}.jpg", group=group.element(side), **labels))
+    dataset.add_samples(samples)
+    compute_agreement(dataset, NAMES, resamples=50)
+    view = dataset.limit(7)
+    assert_same(agreement_on(view), compute_agreement(view, NAMES, run_key="seven", resamples=50))
+    assert agreement_on(view).n_samples == 14
+    left = dataset.select_group_slices("left")
+    assert_same(agreement_on(left), compute_agreement(left, NAMES, run_key="left", resamples=50))
+    assert agreement_on(left).n_samples == 12
+
+
+def test_a_run_on_a_view_knows_its_own_samples_only(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    compute_agreement(dataset.limit(8), NAMES)
+    assert agreement_on(dataset).n_samples == 8
+    assert agreement_on(dataset.skip(5)).n_samples == 3
+    with pytest.raises(AgreementInputError, match="`view` must have samples of the run 'agreement', got 12 of which"):
+        agreement_on(dataset.skip(8))
+
+
+def test_samples_that_were_deleted_or_added_are_left_out(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    compute_agreement(dataset, NAMES)
+    expected = agreement_on(dataset.skip(6))
+    dataset.delete_samples(dataset.limit(6))
+    dataset.add_sample(fo.Sample(filepath="/images/new.jpg"))
+    assert agreement_on(dataset) == expected
+
+
+def test_a_renamed_run_and_a_cloned_dataset_keep_what_was_found(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    compute_agreement(dataset, NAMES)
+    expected = agreement_on(dataset.skip(6))
+    clone = dataset.clone()
+    try:
+        assert_same(agreement_on(clone.skip(6)), expected)
+        rename_agreement(dataset, "agreement", "renamed")
+        renamed = agreement_on(dataset.skip(6), "renamed")
+        assert_same(renamed, expected)
+        assert renamed.run_key == "renamed"
+        delete_agreement(dataset, "renamed")
+        assert_same(agreement_on(clone.skip(6)), expected)
+    finally:
+        clone.delete()
+
+
+def test_deleting_a_run_removes_what_was_kept_of_its_samples(make_dataset):
+    dataset = make_dataset(random_annotators(20))
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+    assert get_db_conn()["fs.files"].count_documents({}) == before["n_files"] + 1
+    delete_agreement(dataset)
+    after = stored(dataset)
+    assert [after[name] for name in ("runs", "n_files", "n_chunks")] == [
+        before[name] for name in ("runs", "n_files", "n_chunks")
+    ]
+
+
+@pytest.mark.parametrize("run_key", ["missing", "failed"])
+def test_a_run_without_results_is_refused(make_dataset, run_key):
+    dataset = make_dataset(random_annotators(5))
+    compute_agreement(dataset, NAMES, run_key="failed")
+    config = dataset.get_run_info("failed").config
+    config.status = "failed"
+    dataset.update_run_config("failed", config)
+    with pytest.raises(AgreementInputError, match="run"):
+        agreement_on(dataset, run_key)
+
+
+def test_the_worst_samples_do_not_depend_on_the_order_of_samples(make_dataset):
+    dataset = make_dataset(random_annotators(40))
+    compute_agreement(dataset, NAMES)
+    listed = load_agreement(dataset).worst_samples
+    scores = dict(zip(*dataset.values(["id", "agreement_score"]), strict=True))
+    expected = sorted((score, sample_id) for sample_id, score in scores.items() if score is not None and score < 1)
+    assert [(entry["score"], entry["id"]) for entry in listed] == expected[:10]
+    paths = dict(zip(*dataset.values(["id", "filepath"]), strict=True))
+    assert [entry["filepath"] for entry in listed] == [paths[entry["id"]] for entry in listed]
+    assert len(list(itertools.takewhile(lambda entry: entry["n_disputed"] > 0, listed))) == 10
