@@ -6,6 +6,7 @@ Deterministic: of equal gains the first group, written in the order of the nodes
 from __future__ import annotations
 
 import numpy as np
+from scipy.sparse import csr_array
 
 from .arrays import BoolArray, FloatArray, IntArray
 
@@ -16,6 +17,9 @@ FORBIDDEN = -1e6
 
 #: greedy merges and local moves take turns at most this often
 MAX_SWEEPS = 20
+
+#: a product of matrices is the fastest sum up to so many nodes
+_MAX_NODES_MULTIPLIED = 64
 
 
 def merge_and_move(weights: FloatArray) -> IntArray:
@@ -34,11 +38,11 @@ def merge_and_move(weights: FloatArray) -> IntArray:
     to_group = weights.copy()  # of every node with every group
     live = np.arange(n_graphs)
     for _ in range(MAX_SWEEPS):
-        member = _members(group[live])
-        between = member.transpose(0, 2, 1) @ to_group
-        exists = member.max(axis=1) > 0.0
+        between = _sums_of_groups(to_group, group[live])
+        exists = np.zeros(group[live].shape, np.bool_)
+        np.put_along_axis(exists, group[live], True, axis=1)
         merged = np.take_along_axis(_merge(between, exists), group[live], axis=1)
-        to_group = weights[live] @ _members(merged)
+        to_group = _sums_of_groups(weights[live], merged).transpose(0, 2, 1).copy()
         moved = _move(weights[live], merged, to_group)
         group[live] = merged
         live, to_group = live[moved], to_group[moved]
@@ -53,10 +57,14 @@ def _rank_of_first(first: IntArray) -> IntArray:
     return np.take_along_axis(np.cumsum(first == np.arange(first.shape[1]), axis=1) - 1, first, axis=1)
 
 
-def _members(group: IntArray) -> FloatArray:
-    """1 where a node is in a group, shape ``(C, N, N)``, from the groups ``(C, N)``."""
-    member: FloatArray = (group[:, :, None] == np.arange(group.shape[1])).astype(np.float64)
-    return member
+def _sums_of_groups(values: FloatArray, group: IntArray) -> FloatArray:
+    """Sum of the rows ``(C, N, N)`` of the nodes of every group ``(C, N)``, in the row of the group's number."""
+    n = group.shape[1]
+    if n <= _MAX_NODES_MULTIPLIED:
+        members: FloatArray = (group[:, None, :] == np.arange(n)[:, None]).astype(np.float64)
+        return members @ values
+    nodes, ones = np.arange(n), np.ones(n)
+    return np.stack([csr_array((ones, (group[c], nodes)), shape=(n, n)) @ values[c] for c in range(len(group))])
 
 
 def _merge(between: FloatArray, exists: BoolArray) -> IntArray:
