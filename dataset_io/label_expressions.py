@@ -14,7 +14,8 @@ from ..agreement.ratings.levels import NO_LABEL
 from .paths import is_of_frames
 from .run_labels import RunLabels
 
-Expression = dict[str, Any]
+#: documents, or the paths of values
+Expression = dict[str, Any] | str
 
 _FRAMES = "frames."
 

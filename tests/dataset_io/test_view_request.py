@@ -1,0 +1,124 @@
+"""What a view cannot be asked for: one clear sentence, whatever is wrong."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.rated import rated_dataset
+from tests.datasets import random_annotators
+
+from annotator_agreement import AgreementInputError, compute_agreement, rename_agreement, view_agreement
+from annotator_agreement.dataset_io import runs
+
+NAMES = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(random_annotators(10))
+    compute_agreement(dataset, NAMES)
+    return dataset
+
+
+BAD = [
+    ({"verdict": "wrong"}, "`verdict` must be one of agreed, class_conflict, .*crowd, got 'wrong'"),
+    ({"verdict": []}, r"`verdict` must be a name or a list of names, got \[\]"),
+    ({"verdict": 3}, "`verdict` must be a name or a list of names, got 3"),
+    (
+        {"annotators": "dave"},
+        r"`annotators` must name annotators of the run 'agreement' \(alice, bob, carol\), got 'dave'",
+    ),
+    ({"annotators": ["alice", "eve", "dave"]}, "got 'eve', 'dave'"),
+    ({"annotators": NAMES}, r"`annotators` must be one annotator, or two who disagree, got 3 \(alice, bob, carol\)"),
+    ({"missed_by": "dave"}, "`missed_by` must name annotators of the run 'agreement' .*, got 'dave'"),
+    ({"missed_by": ["bob"]}, r"`missed_by` must be the name of an annotator, got \['bob'\]"),
+    ({"missed_by": "bob", "annotators": "bob"}, "`missed_by` must be somebody else than `annotators`"),
+    ({"classes": [""]}, r"`classes` must be a name or a list of names, got \[''\]"),
+    ({"confusion": "cat"}, "`confusion` must be two different classes, got 'cat'"),
+    ({"confusion": ["cat", "cat"]}, "`confusion` must be two different classes"),
+    ({"confusion": ["cat"]}, "`confusion` must be two different classes"),
+    ({"votes": 0}, r"`votes` must be a number of annotators, or the least and the most \(least, most\), got 0"),
+    ({"votes": (3, 2)}, r"`votes` must be .*, got \(3, 2\)"),
+    ({"votes": "2"}, "`votes` must be .*, got '2'"),
+    ({"votes": (1, 2, 3)}, "`votes` must be"),
+    ({"votes": True}, "`votes` must be .*, got True"),
+    ({"votes": 1.5}, "`votes` must be .*, got 1.5"),
+    ({"min_score": "low"}, "`min_score` must be a number, got 'low'"),
+    ({"max_score": float("nan")}, "`max_score` must be a number, got nan"),
+    ({"min_score": 0.5, "max_score": 0.2}, "`min_score` must be at most `max_score`, got 0.5 and 0.2"),
+    ({"run_key": "other"}, "`run_key` must be an agreement run of .*, got 'other'; runs are 'agreement'"),
+]
+
+
+@pytest.mark.parametrize(("asked", "message"), BAD, ids=lambda value: str(value)[:40])
+def test_what_is_not_usable_is_named(dataset, asked, message):
+    with pytest.raises(AgreementInputError, match=message):
+        view_agreement(dataset, **asked)
+
+
+OTHER_FAMILIES = [
+    ("Classification", {"missed_by": "bob"}, "`missed_by` must be None for a run on Classification, got 'bob'"),
+    ("Classification", {"verdict": "lone"}, "`verdict` must be one of agreed, class_conflict, got 'lone'"),
+    ("StringField", {"votes": 2}, "`votes` must be None for a run on text, got 2"),
+    ("Classifications", {"confusion": ["a", "b"]}, "`confusion` must be None for a run on Classifications"),
+    ("Classifications", {"verdict": "class_conflict"}, "`verdict` must be one of agreed, missed, lone"),
+    ("Segmentation", {"verdict": "agreed"}, "`verdict` must be None for a run on Segmentation, got 'agreed'"),
+    ("Segmentation", {"classes": "cat"}, "`classes` must be None for a run on Segmentation"),
+]
+
+
+@pytest.mark.parametrize(("stored", "asked", "message"), OTHER_FAMILIES, ids=lambda value: str(value)[:40])
+def test_what_does_not_concern_the_labels_is_named(make_dataset, stored, asked, message):
+    if stored == "Segmentation":
+        dataset = masked_dataset(make_dataset, random_masks(3, ["alice", "bob"]))
+    else:
+        given = ["a", "b", "a"] if stored != "Classifications" else [["a"], [], ["a", "b"]]
+        dataset = rated_dataset(make_dataset, {"alice": given, "bob": given[::-1]}, stored)
+    compute_agreement(dataset, ["alice", "bob"])
+    with pytest.raises(AgreementInputError, match=message):
+        view_agreement(dataset, **asked)
+
+
+def test_something_else_than_samples_is_named(dataset):
+    with pytest.raises(AgreementInputError, match="must be a FiftyOne dataset or view, got NoneType"):
+        view_agreement(None)
+    with pytest.raises(AgreementInputError, match="must be a dataset or a view of its samples, got a view of parts of"):
+        view_agreement(dataset.to_patches("alice"))
+
+
+def test_a_run_that_is_not_completed_has_no_views(dataset):
+    runs.update_config(dataset, "agreement", status=runs.RUNNING)
+    with pytest.raises(AgreementInputError, match="'agreement' must be completed, got the status 'running'"):
+        view_agreement(dataset)
+
+
+@pytest.mark.parametrize("path", ["alice", "agreement_score", "bob.detections.agreement_of"])
+def test_what_was_deleted_by_hand_is_named(dataset, path):
+    dataset.delete_sample_field(path)
+    with pytest.raises(AgreementInputError, match=f"got none of `{path}`; pass a view that has it, or compute the run"):
+        view_agreement(dataset, verdict="lone")
+
+
+def test_a_view_without_a_compared_field_is_named(dataset):
+    with pytest.raises(AgreementInputError, match="got none of `carol`"):
+        view_agreement(dataset.exclude_fields("carol"))
+
+
+@pytest.mark.parametrize("how", ["ours", "fiftyone"])
+def test_a_renamed_run_has_the_same_views(dataset, how):
+    expected = {asked: view_agreement(dataset, missed_by=asked).values("id") for asked in NAMES}
+    assert sum(map(len, expected.values())) > 3
+    if how == "ours":
+        rename_agreement(dataset, "agreement", "renamed")
+    else:
+        dataset.rename_run("agreement", "renamed")
+    for name, ids in expected.items():
+        assert view_agreement(dataset, "renamed", missed_by=name).values("id") == ids
+
+
+def test_a_field_that_is_deleted_meanwhile_does_not_hinder_other_fields(dataset):
+    dataset.add_sample_field("other", fo.FloatField)
+    dataset.delete_sample_field("other")
+    assert len(view_agreement(dataset, verdict="agreed")) > 0
