@@ -188,6 +188,10 @@ def _matched_at_threshold(kind: LabelKind, params: Mapping[str, Any]) -> bool:
     return kind.family == "objects" and params.get("method") != "mutual_best"
 
 
+def _at_given_threshold(kind: LabelKind, params: Mapping[str, Any]) -> bool:
+    return _matched_at_threshold(kind, params) and not params.get(_IOU_FROM_DATA)
+
+
 def _shapes(kind: LabelKind, params: Mapping[str, Any]) -> bool:
     return kind.comparable == "shapes"
 
@@ -244,9 +248,18 @@ def _any(kind: LabelKind, params: Mapping[str, Any]) -> bool:
     return True
 
 
+#: switch of the form that stands for the option ``iou="auto"``
+_IOU_FROM_DATA = "iou_from_data"
+
 #: the inputs in the order of the form
 OPTION_INPUTS: tuple[OptionInput, ...] = (
-    Share("iou", _matched_at_threshold),
+    Switch(
+        _IOU_FROM_DATA,
+        "Threshold from the data",
+        "The one at which a match is as likely chance as agreement, found in up to 2,000 samples",
+        _matched_at_threshold,
+    ),
+    Share("iou", _at_given_threshold),
     Choice(
         "geometry",
         "What is compared",
@@ -423,8 +436,11 @@ def add_option_inputs(inputs: types.Object, ctx: foo.ExecutionContext, kinds: Se
 
 def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind]) -> dict[str, Any]:
     """The options that a form or a caller gave, and that concern any of some label types."""
-    return {
+    options = {
         option.name: option.value(params[option.name])
         for option in OPTION_INPUTS
         if params.get(option.name) not in (None, "", []) and any(option.applies(kind, params) for kind in kinds)
     }
+    if options.pop(_IOU_FROM_DATA, False):
+        options["iou"] = "auto"
+    return options

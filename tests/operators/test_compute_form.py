@@ -146,6 +146,22 @@ def test_attributes_and_class_names_become_the_options_they_stand_for():
     assert given_options({"tolerance": 0.5, "attributes": []}, boxes) == {}
 
 
+def test_the_threshold_can_be_found_in_the_data(compute_form):
+    from annotator_agreement.dataset_io.kinds import KINDS
+    from annotator_agreement.operators.option_inputs import given_options
+
+    boxes, masks = ([kind for kind in KINDS if kind.title == title] for title in ("Detections", "Segmentation"))
+    assert given_options({"iou_from_data": True, "iou": 0.3}, boxes) == {"iou": "auto"}
+    assert given_options({"iou_from_data": False, "iou": 0.3}, boxes) == {"iou": 0.3}
+    assert given_options({"iou": "auto"}, boxes) == {"iou": "auto"}
+    assert given_options({"iou_from_data": True}, masks) == {}
+    fields = {"fields": ["alice_boxes", "bob_boxes"], "run_key": "agreement"}
+    assert {"iou", "iou_from_data"} <= set(compute_form(**fields))
+    found = compute_form(**fields, iou_from_data=True)
+    assert "iou" not in found
+    assert "problem" not in found
+
+
 def test_class_names_without_what_they_stand_for_are_a_problem(compute_form):
     fields = {"fields": ["alice_boxes", "bob_boxes"], "run_key": "agreement"}
     assert "`aliases` must map class names" in compute_form(**fields, aliases=["Car"])["problem"]["view"]["label"]
