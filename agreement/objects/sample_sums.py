@@ -1,15 +1,16 @@
 """The numbers of a report on objects as functions of sums over samples: for intervals, and for comparing runs.
 
-``object_sums(records, context)`` gives all of them: the headline numbers, whose keys are single names
-(``("alpha.pooled",)``), and those of pairs, classes and annotators by name (``("pairs", "alice", "bob", "f1")``,
-``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``). Where two runs have records of the same
-samples in the same order, ``differences(a, b, n_samples)`` of :mod:`..sample_sums` gives the change of every number,
-and ``estimates`` of :mod:`..intervals` the interval of that. Samples that are not rated have rows of zeros.
+``object_sums(records, context)`` gives all of them: the headline numbers (``headline_sums`` gives these alone), whose
+keys are single names (``("alpha.pooled",)``), and those of pairs, classes and annotators by name
+(``("pairs", "alice", "bob", "f1")``, ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``). Where
+two runs have records of the same samples in the same order, ``differences(a, b, n_samples)`` of :mod:`..sample_sums`
+gives the change of every number, and ``estimates`` of :mod:`..intervals` the interval of that. Samples that are not
+rated have rows of zeros.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -45,19 +46,31 @@ def object_sums(records: ObjectRecords, context: ReportContext) -> Iterator[Samp
     """All numbers that are functions of sums over samples."""
     config, n_categories = context.config, len(context.class_names)
     annotators, assigned = context.annotators, records.assigned
-    collectors: list[Collector] = [
-        HeadlineColumns(n_categories, config.undefined),
-        PairColumns(annotators, assigned, n_categories, config),
-        ClassColumns(context.class_names, config.undefined),
-        AnnotatorColumns(annotators),
-        VitalityColumns(annotators, assigned, n_categories, config),
-    ]
-    for findings in records.findings(config):
-        chunk = Chunk.of(findings, n_categories, WITHOUT_SIZES)
+    return _collected(
+        records,
+        context,
+        [
+            HeadlineColumns(n_categories, config.undefined),
+            PairColumns(annotators, assigned, n_categories, config),
+            ClassColumns(context.class_names, config.undefined),
+            AnnotatorColumns(annotators),
+            VitalityColumns(annotators, assigned, n_categories, config),
+        ],
+    )
+
+
+def headline_sums(records: ObjectRecords, context: ReportContext) -> Iterator[SampleSums]:
+    """The headline numbers alone."""
+    return _collected(records, context, [HeadlineColumns(len(context.class_names), context.config.undefined)])
+
+
+def _collected(records: ObjectRecords, context: ReportContext, collectors: Sequence[Collector]) -> Iterator[SampleSums]:
+    for findings in records.findings(context.config):
+        chunk = Chunk.of(findings, len(context.class_names), WITHOUT_SIZES)
         for collector in collectors:
             collector.add(chunk)
-    while collectors:
-        yield from collectors.pop(0).sums()
+    for collector in collectors:
+        yield from collector.sums()
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:

@@ -1,0 +1,67 @@
+"""How often the 95 % intervals of a report contain the true number, over many small data sets."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.agreement.known_alpha import PREVALENCE, draw, limit_of_alpha
+
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.content_order import content_ranks
+from annotator_agreement.agreement.intervals import estimates
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.sample_sums import headline_sums, sample_contents
+from annotator_agreement.agreement.report import Interval, ReportContext, RunFacts
+
+N_DATA_SETS = 320
+N_SAMPLES = 100
+NUMBERS = ("alpha.pooled", "score.mean", "existence.f1")
+CLASS_NAMES = ("(missing)", *(f"class {k}" for k in range(len(PREVALENCE))))
+
+Intervals = dict[str, list[Interval]]
+
+
+@pytest.fixture(scope="module")
+def simulated() -> tuple[dict[str, float], Intervals]:
+    """The true numbers, and the intervals of every data set."""
+    config = make_config(["alice", "bob", "carol"], resamples=400)
+    context = ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], RunFacts())
+    records = record(compute_agreement_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config), config)
+    # all data sets together: their own error is a twentieth of that of one
+    everything = estimates(headline_sums(records, context), np.arange(records.n_samples), resamples=0, seed=0)
+    true = {name: everything[(name,)].value for name in NUMBERS} | {"alpha.pooled": limit_of_alpha()}
+    found: Intervals = {name: [] for name in NUMBERS}
+    number = np.arange(records.n_samples) // N_SAMPLES
+    for k in range(N_DATA_SETS):
+        data_set = records.select(number == k)
+        ranks = content_ranks(*sample_contents(data_set, context))
+        of_set = estimates(headline_sums(data_set, context), ranks, resamples=config.resamples, seed=k)
+        for name in NUMBERS:
+            interval = of_set[(name,)].interval
+            assert interval is not None
+            found[name].append(interval)
+    return true, found
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("kind", ["", "bca_"])
+def test_intervals_contain_the_true_number_as_often_as_they_say(
+    simulated: tuple[dict[str, float], Intervals], name: str, kind: str
+) -> None:
+    true, found = simulated
+    ends = np.array([(getattr(each, f"{kind}low"), getattr(each, f"{kind}high")) for each in found[name]])
+    covered = ((ends[:, 0] <= true[name]) & (true[name] <= ends[:, 1])).mean()
+    assert 0.92 <= covered <= 0.98
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_the_errors_of_resampling_and_of_leaving_out_are_the_spread_of_the_data_sets(
+    simulated: tuple[dict[str, float], Intervals], name: str
+) -> None:
+    found = simulated[1][name]
+    centres = [(each.low + each.high) / 2 for each in found if each.low is not None and each.high is not None]
+    spread = np.std(centres)
+    for errors in ([each.error for each in found], [each.jackknife_error for each in found]):
+        assert np.mean(errors) == pytest.approx(spread, rel=0.12)
