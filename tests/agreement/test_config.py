@@ -61,7 +61,7 @@ ERRORS = [
         "x",
         annotators={"a": 3, "b": "x"},
         **ATTRIBUTE,
-    ),  # fmt: skip
+    ),
     _error(f"{MUST_LIST}, got 'r1'", "x", annotators="r1", **ATTRIBUTE),
     _error(r"Agreement needs at least 2 annotators, got 1 \(a\)", "x", annotators={"a": "b"}, **ATTRIBUTE),
     _error(r"Agreement needs at least 2 annotators, got 1 \(r1\)", "x", annotators=["r1", "r1"], **ATTRIBUTE),

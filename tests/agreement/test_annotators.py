@@ -1,0 +1,215 @@
+"""What a report on objects says on every annotator, by loops over units."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+import pytest
+
+from tests.agreement.agreement_oracle import CLASS_NAMES, Sample, Unit, pair_score, table_of
+from tests.agreement.agreement_oracle import alpha_of as table_alpha
+from tests.agreement.found import Found, assigned_pairs, each_case, found, found_in, mean, same, share
+
+
+def box_of(unit: Unit, annotator: int) -> np.ndarray:
+    """Box of a member."""
+    return np.array(unit.members[annotator][1:])
+
+
+def without(case: Found, annotator: int) -> tuple[list[Sample], list[Unit]]:
+    """The samples and units as if an annotator had never been asked."""
+    samples = [{r: labels for r, labels in sample.items() if r != annotator} for sample in case.samples]
+    members = [(unit.sample, {r: m for r, m in unit.members.items() if r != annotator}) for unit in case.units]
+    return samples, [Unit(sample, left) for sample, left in members if left]
+
+
+@each_case
+def test_what_an_annotator_missed_is_a_share_of_what_two_others_drew(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    for r, entry in enumerate(case.report.annotators):
+        seen = [
+            unit for unit in case.rated_units if r in case.samples[unit.sample] and len(unit.members.keys() - {r}) >= 2
+        ]
+        missed = [unit for unit in seen if r not in unit.members]
+        assert (entry.n_missed, entry.n_could_miss) == (len(missed), len(seen))
+        same(entry.miss_rate, share(len(missed), len(seen)))
+
+
+@each_case
+def test_an_annotator_has_the_mean_score_and_iou_with_all_others(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    own_units = [[unit for unit in case.units if unit.sample == s] for s in range(len(case.samples))]
+    for r, entry in enumerate(case.report.annotators):
+        scores = [
+            pair_score(sample, own_units[s], a, b, case.config.empty)
+            for s, sample in enumerate(case.samples)
+            for a, b in assigned_pairs(sample)
+            if r in (a, b)
+        ]
+        same(entry.score, mean([score for score in scores if not np.isnan(score)]))
+        same(entry.mean_iou, mean([unit.iou(a, b) for unit, a, b in case.label_pairs() if r in (a, b)]))
+
+
+@each_case
+def test_class_conflicts_are_what_an_annotator_said_against_the_others(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    for r, entry in enumerate(case.report.annotators):
+        met = [
+            (unit.members[r][0], label[0])
+            for unit in case.units
+            if r in unit.members
+            for other, label in unit.members.items()
+            if other != r
+        ]
+        counts = Counter((CLASS_NAMES[own], CLASS_NAMES[other]) for own, other in met if own != other)
+        order = sorted(counts.items(), key=lambda conflict: (-conflict[1], conflict[0]))
+        assert entry.class_conflicts == [{"a": a, "b": b, "n": n} for (a, b), n in order]
+
+
+@each_case
+def test_bias_is_against_the_median_box_of_the_unit(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    for r, entry in enumerate(case.report.annotators):
+        offsets = []
+        for unit in case.units:
+            if r not in unit.members or len(unit.members) < 2:
+                continue
+            low_x, low_y, high_x, high_y = np.median([box_of(unit, member) for member in unit.members], axis=0)
+            x_min, y_min, x_max, y_max = box_of(unit, r)
+            width, height = high_x - low_x, high_y - low_y
+            size = ((x_max - x_min) * (y_max - y_min) / (width * height)) ** 0.5 - 1
+            edges = (x_min - low_x) / width, (y_min - low_y) / height, (x_max - high_x) / width
+            offsets.append([100 * value for value in (size, *edges, (y_max - high_y) / height)])
+        assert entry.bias is not None
+        assert entry.bias.n == len(offsets)
+        for name, values in zip(("size", "left", "top", "right", "bottom"), np.transpose(offsets), strict=True):
+            # boxes are kept with seven digits
+            same(entry.bias.mean[name], float(np.mean(values)), tolerance=1e-3)
+            same(entry.bias.std[name], float(np.std(values)), tolerance=1e-3)
+
+
+def test_a_box_that_is_larger_further_right_and_lower_has_positive_offsets() -> None:
+    samples: list[Sample] = [
+        {0: [(1, 0.2, 0.2, 0.4, 0.6)], 1: [(1, 0.2, 0.2, 0.4, 0.6)], 2: [(1, 0.21, 0.18, 0.43, 0.66)]}
+    ]
+    alice, _, carol = found_in(samples, 3).report.annotators
+    assert alice.bias is not None
+    assert set(alice.bias.mean.values()) == {0.0}
+    assert carol.bias is not None
+    assert carol.bias.mean == pytest.approx(
+        {"size": 100 * ((0.22 * 0.48 / 0.08) ** 0.5 - 1), "left": 5.0, "top": -5.0, "right": 15.0, "bottom": 15.0},
+        abs=1e-3,
+    )
+    assert carol.bias.std == pytest.approx(dict.fromkeys(carol.bias.mean, 0.0), abs=1e-9)
+
+
+def test_a_unit_whose_median_box_has_no_width_has_no_bias() -> None:
+    line = [(1, 0.2, 0.2, 0.2, 0.6)]
+    assert found_in([{0: line, 1: line}], 2).report.annotators[0].bias is None
+
+
+@each_case
+def test_consensus_is_what_half_of_the_others_drew(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    for r, entry in enumerate(case.report.annotators):
+        samples = {s for s, sample in enumerate(case.samples) if r in sample and len(sample) >= 3}
+        n_units = n_both = 0
+        alike: list[bool] = []
+        iou: list[float] = []
+        for unit in case.units:
+            others = [label[0] for member, label in unit.members.items() if member != r]
+            if unit.sample not in samples or len(others) < (len(case.samples[unit.sample]) - 1) / 2 or not others:
+                continue
+            n_units += 1
+            if r not in unit.members:
+                continue
+            n_both += 1
+            (first, n), *rest = Counter(others).most_common()
+            if not rest or rest[0][1] < n:
+                alike.append(unit.members[r][0] == first)
+            iou += [unit.iou(r, member) for member in unit.members if member != r]
+        n_objects = sum(len(case.samples[s][r]) for s in samples)
+        agreed = entry.consensus
+        assert agreed is not None
+        assert (agreed.n_units, agreed.n_objects) == (n_units, n_objects)
+        same(agreed.precision, share(n_both, n_objects))
+        same(agreed.recall, share(n_both, n_units))
+        same(agreed.f1, share(2 * n_both, n_units + n_objects))
+        same(agreed.class_agreement, share(sum(alike), len(alike)))
+        same(agreed.mean_iou, mean(iou))
+
+
+def test_a_class_that_does_not_lead_among_the_others_is_not_judged() -> None:
+    box = (0.2, 0.2, 0.4, 0.6)
+    classes: list[tuple[int, ...]] = [(1, 1, 2, 3), (1, 1, 1, 2), (2, 1, 1, 3), (1, 2, 3, 3)]
+    samples: list[Sample] = [{r: [(code, *box)] for r, code in enumerate(given)} for given in classes]
+    # alice: 1, 2, 3 tie; 1 leads; 1 leads, alice said 2; 3 leads, alice said 1
+    consensus = [entry.consensus for entry in found_in(samples).report.annotators]
+    assert consensus[0] is not None
+    assert consensus[0].class_agreement == pytest.approx(1 / 3)
+    # dave: 1 leads (dave 3); 1 (dave 2); 1 (dave 3); 1, 2, 3 tie
+    assert consensus[3] is not None
+    assert consensus[3].class_agreement == 0.0
+
+
+@pytest.mark.parametrize("undefined", ["none", "one"])
+@each_case
+def test_vitality_is_what_alpha_loses_without_the_annotator(seed: int, rules: dict, undefined: str) -> None:
+    case = found(seed, {**rules, "undefined": undefined})
+    for r, entry in enumerate(case.report.annotators):
+        samples, units = without(case, r)
+        alpha = table_alpha(table_of(samples, units, 4, case.config), undefined)
+        assert case.report.alpha.pooled is not None
+        same(entry.vitality, case.report.alpha.pooled - alpha)
+        assert entry.vitality_rematched is None
+
+
+def test_two_annotators_have_no_vitality_and_no_consensus() -> None:
+    case = found_in([{0: [(1, 0.1, 0.1, 0.3, 0.3)], 1: [(2, 0.1, 0.1, 0.3, 0.3)]}], 2)
+    assert [(entry.vitality, entry.consensus) for entry in case.report.annotators] == [(None, None)] * 2
+
+
+def test_without_the_only_one_who_drew_an_image_counts_as_empty() -> None:
+    case = found_in([{0: [(1, 0.1, 0.1, 0.3, 0.3)], 1: [], 2: []}, *[{r: [] for r in range(3)}] * 2], 3, empty="agree")
+    # 1 label of 9 ratings; without alice nothing varies
+    assert [entry.vitality is None for entry in case.report.annotators] == [True, False, False]
+    samples, units = without(case, 1)
+    table = table_of(samples, units, 3, case.config)
+    assert table.shape == (3, 3)
+    same(case.report.annotators[1].vitality, case.report.alpha.pooled - table_alpha(table, "none"))
+
+
+@each_case
+def test_clusters_join_those_whose_mean_score_is_highest(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    scores = {frozenset((pair.a, pair.b)): pair.score for pair in case.report.pairs if pair.score is not None}
+    groups = [frozenset([name]) for name in case.config.annotators]
+    for cluster in case.report.clusters:
+        between = {
+            (p, q): mean([scores[frozenset((a, b))] for a in p for b in q if frozenset((a, b)) in scores])
+            for p, q in combinations(groups, 2)
+        }
+        (p, q), best = max(between.items(), key=lambda entry: -1 if np.isnan(entry[1]) else entry[1])
+        assert cluster.members == sorted(p | q)
+        same(cluster.similarity, best)
+        groups = [group for group in groups if group not in (p, q)] + [p | q]
+    assert len(groups) == 1
+
+
+def test_annotators_who_share_no_sample_are_not_joined() -> None:
+    labels = [(1, 0.1, 0.1, 0.3, 0.3)]
+    report = found_in([{0: labels, 1: labels}, {2: labels, 3: labels}]).report
+    assert [(cluster.members, cluster.similarity) for cluster in report.clusters] == [
+        (["alice", "bob"], 1.0),
+        (["carol", "dave"], 1.0),
+    ]
+
+
+def test_of_nothing_there_is_no_share() -> None:
+    report = found_in([{0: [(1, 0.1, 0.1, 0.3, 0.3)], 1: []}, {2: []}], 3).report
+    for entry in report.annotators:
+        assert (entry.n_could_miss, entry.miss_rate, entry.miss_rate_by_size) == (0, None, {})
+        assert (entry.mean_iou, entry.bias, entry.class_conflicts, entry.person) == (None, None, [], None)
+    assert [entry.score for entry in report.annotators] == [0.0, 0.0, None]
