@@ -37,13 +37,12 @@ def _kalos_with(data: GeneratedBoxes) -> OtherProgram:
 
 
 def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[float, float]:
-    """Seconds of matching, statistics and per-sample numbers, and the pooled alpha."""
+    """Seconds of matching, verdicts and per-sample numbers, and the pooled alpha."""
     load_plugin()
     from annotator_agreement.agreement import make_config
     from annotator_agreement.agreement.objects.columns import Batch
     from annotator_agreement.agreement.objects.compute import compute_agreement_of
-    from annotator_agreement.agreement.objects.statistics import summarise
-    from annotator_agreement.metrics import Objects
+    from annotator_agreement.metrics import NominalTally, Objects
     from annotator_agreement.metrics.geometry import Boxes
 
     boxes = data.boxes_xywh_rel.copy()
@@ -52,8 +51,8 @@ def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[flo
     config = make_config(list(ANNOTATORS), classes=classes, **conventions)
     started = time.perf_counter()
     batch = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), assigned)
-    totals = summarise(compute_agreement_of(batch, config), config)
-    alpha = totals.joint.alpha()
+    ratings = compute_agreement_of(batch, config).ratings
+    alpha = NominalTally.from_counts(ratings.unit, ratings.category, ratings.count).alpha()
     return time.perf_counter() - started, alpha
 
 
