@@ -22,7 +22,7 @@ _UNDEFINED = {
 #: what the score of a sample is, by family
 SCORES = {
     "objects": "mean panoptic quality",
-    "ratings": "mean share of agreeing pairs of annotators",
+    "ratings": "mean share of agreeing pairs",
     "tags": "mean Jaccard index of two annotators' tags",
     "pixels": "mean class IoU without background",
 }

@@ -86,13 +86,11 @@ def _coefficients(report: RatingReport) -> Section:
         title, meaning = COEFFICIENTS[name]
         shown = [shown_number(values[kind]) if kind in values else "" for kind in weights]
         rows.append([title, *shown, meaning])
-    title = (
-        f"Coefficients over {len(report.categories)} categories (0: as by chance, 1: perfect); beside them "
-        f"{shown_number(report.alpha.percent_agreement)} is the plain share of agreeing pairs"
-    )
+    title = f"Coefficients over {len(report.categories)} categories (0: as by chance, 1: perfect)"
+    plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
     table = Table(["coefficient", *(_WEIGHTS[kind] for kind in weights), "what it is"], rows)
-    note = "Weights count near misses in part: unweighted not at all, quadratic most."
-    return Section(title, [table, *([note] if len(weights) > 1 else [])])
+    note = " Weights count near misses in part: unweighted not at all, quadratic most."
+    return Section(title, [table, plain + (note if len(weights) > 1 else "")])
 
 
 def _annotators(report: RatingReport) -> Section:

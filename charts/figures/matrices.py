@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -125,6 +126,7 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
         hoverongaps=False,
         colorscale=SCALE,
         zmin=0,
+        zmax=max(counts[said] for said in itertools.permutations(names, 2)),
         xgap=2,
         ygap=2,
         colorbar={"title": {"text": "times"}, "thickness": 12, "outlinewidth": 0},

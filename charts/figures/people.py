@@ -28,6 +28,18 @@ _SHARES: dict[str, dict[str, tuple[str, str]]] = {
     "tags": {"lone": ("only theirs", ORANGE), "missed": ("others missed it", PURPLE)},
     "ratings": {"class_conflict": ("disputed", ORANGE)},
 }
+#: the verdict that is told of whoever has most of it, by family, and how
+_FINDINGS = {
+    "objects": ("lone", "adds most: {} of their labels nobody else drew"),
+    "tags": ("lone", "adds most: {} of their tags nobody else gave"),
+    "ratings": ("class_conflict", "has most disputed ratings: {} of theirs"),
+}
+#: what the shares are, by family
+_PLAIN = {
+    "objects": "share of their labels (missed: of what two others drew)",
+    "tags": "share of their tags",
+    "ratings": "share of their ratings",
+}
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26
 
@@ -53,11 +65,11 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
             bars.append(_share_bars(names, shares, counts, title, colour))
     require(bars, "nobody missed or contradicted anything")
     height = 70 + max(_ROW, 12 * len(bars) + 10) * len(names)
-    finding = _annotators_finding(names, missed, annotators)
+    finding = _annotators_finding(report, names, missed)
     # the legend has three names a row
     drawn = figure(bars, finding, height=height, above=26 * ((len(bars) + 2) // 3), barmode="group")
     drawn.update_layout(legend={"traceorder": "normal"})
-    drawn.update_xaxes(title_text="share of their labels (missed: of what two others drew)")
+    drawn.update_xaxes(title_text=_PLAIN[report.family])
     drawn.update_xaxes(tickformat=".0%", rangemode="tozero")
     drawn.update_yaxes(names_axis(names, autorange="reversed"))
     return drawn
@@ -75,16 +87,17 @@ def _share_bars(names: list[str], shares: list[float | None], counts: list[str],
     )
 
 
-def _annotators_finding(names: list[str], missed: list[float | None], annotators: list[Any]) -> str:
+def _annotators_finding(report: AgreementReport, names: list[str], missed: list[float | None]) -> str:
     known = [(share, name) for share, name in zip(missed, names, strict=True) if share is not None]
     if known and max(known)[0] > 0:
         share, name = max(known)
         return f"{safe(name)} misses most: {shown_share(share)} of what two others drew"
-    lone = [(e.verdicts.get("lone", 0) / sum(e.verdicts.values()), e.name) for e in annotators]
-    if max(lone)[0] > 0:
-        share, name = max(lone)
-        return f"{safe(name)} adds most: {shown_share(share)} of their labels are drawn by nobody else"
-    return "What others contradict of everybody's labels"
+    verdict, text = _FINDINGS[report.family]
+    annotators: list[Any] = [entry for entry in report.annotators if entry.name in names]  # type: ignore[attr-defined]
+    share, name = max(
+        (entry.verdicts.get(verdict, 0) / sum(entry.verdicts.values()), entry.name) for entry in annotators
+    )
+    return f"{safe(name)} {text.format(shown_share(share))}" if share else _PLAIN[report.family]
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:

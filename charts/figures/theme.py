@@ -14,8 +14,8 @@ GRID = "rgba(128, 128, 128, 0.25)"
 LINE = "rgba(128, 128, 128, 0.7)"
 #: colours that everybody tells apart (Okabe and Ito), those first that show on both backgrounds
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY = "#2b83ba", "#e69f00", "#1a9e77", "#d55e00", "#b86fa0", "#56b4e9"
-#: from little to much; no end vanishes on either background
-SCALE = [[0.0, "#e4eef6"], [0.6, "#a6cbe3"], [0.75, "#3b86b8"], [1.0, "#0b3d66"]]
+#: from little to much; no end vanishes on either background, and few cells have a colour on which no text is read
+SCALE = [[0.0, "#e8f0f7"], [0.65, "#93bfdd"], [0.7, "#2f79ad"], [1.0, "#0b3d66"]]
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 _NAME_LENGTH = 22

@@ -186,10 +186,12 @@ def test_the_figures_of_ratings() -> None:
     assert _cell(confusion, "dog", "owl") == 2
     (disputed,) = report.plot_annotators().data
     assert list(disputed.x) == [10 / 50, 5 / 45, 20 / 60]
+    assert report.plot_annotators().layout.title.text == "carol has most disputed ratings: 33.3 % of theirs"
 
 
 def test_the_figures_of_tags_and_masks() -> None:
     tags, pixels = OTHERS["tags"](), OTHERS["pixels"]()
+    assert tags.plot_annotators().layout.title.text == "alice adds most: 25.0 % of their tags nobody else gave"
     assert _cell(tags.plot_pairs(), "alice", "bob") == 0.7
     assert _cell(tags.plot_pairs("same_tags"), "alice", "bob") == 0.5
     assert dict(zip(tags.plot_classes().data[0].y, tags.plot_classes().data[0].x, strict=True)) == {
