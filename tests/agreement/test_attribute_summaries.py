@@ -1,0 +1,173 @@
+"""Attributes of matched objects in a report, by loops over units."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections import Counter
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.agreement_oracle import (
+    CLASS_NAMES,
+    NAMES,
+    NAN,
+    Sample,
+    batch_of,
+    random_samples,
+    units_of,
+)
+from tests.agreement.found import same
+
+from annotator_agreement.agreement.attribute_values import AttributeCodes
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.summaries import AttributeSummary
+from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
+
+Value = str | float | bool | None
+#: values that may be given, by the attribute's name
+VALUES: dict[str, list[Value]] = {
+    "age": [None, 1, 2, 2.25, 9],
+    "mixed": [None, True, 1, "1", "left"],
+    "occluded": [None, True, False],
+    "side": [None, "left", "right", "top"],
+}
+
+
+def given_of(samples: list[Sample], seed: int, values: list[Value]) -> list[Value]:
+    """A value for every label, in the order of the columns."""
+    rng = np.random.default_rng(seed)
+    n = sum(len(labels) for sample in samples for labels in sample.values())
+    return [values[k] for k in rng.choice(len(values), n, p=[0.2, *[0.8 / (len(values) - 1)] * (len(values) - 1)])]
+
+
+def summaries_of(
+    samples: list[Sample], given: dict[str, list[Value]], cuts: int = 1, order: int = 1, **options: Any
+) -> dict[str, AttributeSummary]:
+    """What the report says, from one or more batches; codes are given in the order of the labels, or the other way."""
+    config = make_config(NAMES, attributes=list(given), resamples=0, **options)
+    codes = {name: AttributeCodes(name) for name in config.attributes}
+    for name in config.attributes:
+        codes[name].of(given[name][::order])
+    total, start = None, 0
+    for rows in np.array_split(np.arange(len(samples)), cuts):
+        batch = batch_of([samples[k] for k in rows], len(NAMES))
+        end = start + len(batch.objects)
+        columns = tuple(codes[name].of(given[name][start:end]) for name in config.attributes)
+        numbers = tuple(codes[name].numbers() for name in config.attributes)
+        batch = dataclasses.replace(batch, attributes=columns, attribute_numbers=numbers)
+        records = record(compute_agreement_of(batch, config), config)
+        total, start = records if total is None else total + records, end
+    assert total is not None
+    values = {name: codes[name].values_of_codes() for name in config.attributes}
+    context = ReportContext(config, NAMES, CLASS_NAMES, ["D"], RunFacts(), attribute_values=values)
+    return {entry.name: entry for entry in build_object_report(total, context).attributes}
+
+
+def tables_of(samples: list[Sample], given: list[Value]) -> tuple[list[int], list[dict[int, Value]]]:
+    """Sample and values by annotator of every unit."""
+    batch = batch_of(samples, len(NAMES))
+    config = make_config(NAMES, resamples=0)
+    agreement = compute_agreement_of(batch, config)
+    units = units_of(samples, agreement)
+    values: list[dict[int, Value]] = [{} for _ in units]
+    for row, unit in enumerate(agreement.matching.unit.tolist()):
+        if given[row] is not None:
+            values[unit][int(batch.objects.annotator[row])] = given[row]
+    return [unit.sample for unit in units], values
+
+
+def key(value: Value) -> tuple[bool, Value]:
+    """True is not 1."""
+    return isinstance(value, bool), value
+
+
+def differ(a: Value, b: Value, tolerance: float) -> bool:
+    """Whether two values differ."""
+    numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in (a, b)]
+    if all(numbers):
+        return abs(a - b) > tolerance  # type: ignore[operator]
+    return key(a) != key(b)
+
+
+@pytest.mark.parametrize("tolerance", [0.0, 0.5])
+@pytest.mark.parametrize("seed", range(3))
+def test_an_attribute_has_the_numbers_of_the_units_in_which_two_gave_it(seed: int, tolerance: float) -> None:
+    samples = random_samples(seed, n_samples=40, n_annotators=4)
+    given = {name: given_of(samples, seed + place, values) for place, (name, values) in enumerate(VALUES.items())}
+    summaries = summaries_of(samples, given, tolerance=tolerance)
+    assert list(summaries) == ["age", "mixed", "occluded", "side"]
+    for name, entry in summaries.items():
+        of_sample, units = tables_of(samples, given[name])
+        several = [values for values in units if len(values) >= 2]
+        pairs = [[differ(a, b, tolerance) for a, b in combinations(values.values(), 2)] for values in several]
+        assert (entry.n_units, entry.n_conflicts) == (len(several), sum(any(pair) for pair in pairs))
+        same(entry.percent_agreement, 1 - float(np.mean([np.mean(pair) for pair in pairs])))
+        assert entry.level == ("interval" if name == "age" else "nominal")
+        numbers = {key(value): k for k, value in enumerate(VALUES[name])}
+        table = np.array(
+            [
+                [
+                    (values[r] if name == "age" else numbers[key(values[r])]) if r in values else NAN
+                    for r in range(len(NAMES))
+                ]
+                for values in several
+            ],
+            dtype=float,
+        )
+        same(entry.alpha, krippendorff_alpha(table, level=entry.level))  # type: ignore[arg-type]
+        if tolerance == 0.0 and name != "age":
+            same(entry.percent_agreement, percent_agreement(table))
+
+        met = Counter(
+            tuple(sorted((numbers[key(a)], numbers[key(b)])))
+            for values in several
+            for a, b in combinations(values.values(), 2)
+            if differ(a, b, tolerance)
+        )
+        assert sorted(entry["n"] for entry in entry.conflicts) == sorted(met.values())
+        assert [row["n"] for row in entry.conflicts] == sorted((row["n"] for row in entry.conflicts), reverse=True)
+        for row in entry.conflicts:
+            assert met[tuple(sorted((numbers[key(row["a"])], numbers[key(row["b"])])))] == row["n"]
+
+        shares: dict[int, list[bool]] = {}
+        for s, values in zip(of_sample, units, strict=True):
+            shares.setdefault(s, []).extend(differ(a, b, tolerance) for a, b in combinations(values.values(), 2))
+        worst = sorted((float(np.mean(pair)) for pair in shares.values() if any(pair)), reverse=True)[:5]
+        assert [row["value"] for row in entry.worst_samples] == pytest.approx(worst)
+
+
+@pytest.mark.parametrize("cuts", [2, 9])
+@pytest.mark.parametrize("order", [1, -1])
+def test_neither_batches_nor_the_order_of_codes_matter(cuts: int, order: int) -> None:
+    samples = random_samples(4, n_samples=30, n_annotators=4)
+    given = {name: given_of(samples, place, values) for place, (name, values) in enumerate(VALUES.items())}
+    one, other = summaries_of(samples, given), summaries_of(samples, given, cuts, order)
+    for name, entry in one.items():
+        for field in dataclasses.fields(entry):
+            expected = getattr(entry, field.name)
+            assert getattr(other[name], field.name) == (
+                pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected
+            )
+
+
+def test_an_attribute_that_nobody_gave_has_no_numbers() -> None:
+    samples: list[Sample] = [{r: [(1, 0.1, 0.1, 0.3, 0.3)] for r in range(2)}]
+    (entry,) = summaries_of(samples, {"occluded": [None, None]}).values()
+    assert (entry.n_units, entry.n_conflicts, entry.percent_agreement, entry.alpha) == (0, 0, None, None)
+    assert (entry.level, entry.conflicts, entry.worst_samples) == ("nominal", [], [])
+
+
+@pytest.mark.parametrize("value", [3, "left", True])
+def test_an_attribute_without_variation_has_no_alpha_unless_asked_for(value: Value) -> None:
+    samples: list[Sample] = [{r: [(1, 0.1, 0.1, 0.3, 0.3)] for r in range(2)}]
+    (entry,) = summaries_of(samples, {"x": [value, value]}).values()
+    assert (entry.percent_agreement, entry.alpha) == (1.0, None)
+    (entry,) = summaries_of(samples, {"x": [value, value]}, undefined="one").values()
+    assert entry.alpha == 1.0
