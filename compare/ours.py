@@ -64,7 +64,7 @@ def _dataset(annotations: Annotations) -> fo.Dataset:
                 number=entry["id"],
             )
         )
-    dataset = fo.Dataset(f"compare {annotations.name}", overwrite=True)
+    dataset = fo.Dataset(f"compare {annotations.path.stem}", overwrite=True)
     dataset.add_samples(
         [
             fo.Sample(
