@@ -80,6 +80,8 @@ class AgreementConfig:
         boundary_width: width in pixels of the bands that boundary IoU compares; None is 2 % of the image diagonal
         disagreement_map: whether a heatmap of disagreement is written on every sample
         map_folder: folder for the heatmaps' files; None writes them into the database
+        sensitivity: whether alpha at other thresholds, under other rules, and the threshold that the data suggest are
+            found
         resamples: resamples of the samples for confidence intervals; 0 for none
         seed: of the random numbers of these
     """
@@ -117,6 +119,7 @@ class AgreementConfig:
     boundary_width: float | None = None
     disagreement_map: bool = False
     map_folder: str | None = None
+    sensitivity: bool = True
     resamples: int = 1000
     seed: int = 51
 
@@ -134,6 +137,11 @@ class AgreementConfig:
         """Names of the annotators of some values of the attribute (attribute mode)."""
         named = dict(zip(self.annotators, session_names(self.annotators, self.persons), strict=False))
         return tuple(named.get(value, value) for value in values)
+
+    def annotator_value(self, name: str) -> str:
+        """Value of the attribute that an annotator's labels have (attribute mode)."""
+        named = session_names(self.annotators, self.persons)
+        return self.annotators[named.index(name)] if name in named else name
 
     def to_dict(self) -> dict[str, Any]:
         """The options as JSON-serialisable values."""

@@ -96,6 +96,7 @@ def compute_agreement(
     boundary_width: float | None = None,
     disagreement_map: bool = False,
     map_folder: str | None = None,
+    sensitivity: bool = True,
     resamples: int = 1000,
     seed: int = 51,
     overwrite: bool = False,
@@ -148,6 +149,8 @@ def compute_agreement(
         boundary_width: width in pixels of the bands that boundary IoU compares, None for 2 % of the image diagonal
         disagreement_map: write a heatmap on every sample that shows where annotators disagree
         map_folder: folder for the files of the heatmaps; without it they are written into the database
+        sensitivity: also find the main numbers at other thresholds, alpha under other rules, and the threshold that
+            the data suggest (objects)
         resamples: how often the samples (or videos, or groups) are resampled for the confidence intervals of the
             report; 0 for no intervals
         seed: of the random numbers of the intervals; the same data and seed give the same report
@@ -192,6 +195,7 @@ def compute_agreement(
         boundary_width=boundary_width,
         disagreement_map=disagreement_map,
         map_folder=map_folder,
+        sensitivity=sensitivity,
         resamples=resamples,
         seed=seed,
     )

@@ -164,11 +164,12 @@ class Switch:
     title: str
     description: str
     applies: Applies
+    default: bool = False
 
     def add(self, inputs: types.Object, ctx: foo.ExecutionContext, kind: LabelKind) -> None:
         """Add a switch."""
         view = types.SwitchView()
-        inputs.bool(self.name, label=self.title, description=self.description, default=False, view=view)
+        inputs.bool(self.name, label=self.title, description=self.description, default=self.default, view=view)
 
     def value(self, given: Any) -> Any:
         """Yes or no."""
@@ -421,6 +422,13 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
         "Labels that cannot be compared",
         {"error": "stop with a message", "skip": "are left out and counted"},
         _any,
+    ),
+    Switch(
+        "sensitivity",
+        "Other thresholds and rules",
+        "The report shows the main numbers at other thresholds and under other rules",
+        _objects,
+        default=True,
     ),
     Number("resamples", "Resamples", "Of the samples, for confidence intervals; 0: no intervals", 1000, _any),
     Number("seed", "Seed", "Of the random numbers of the intervals", 51, _any),

@@ -49,12 +49,17 @@ class RunTotals:
 def totals_of(agreement: Agreement, config: AgreementConfig) -> RunTotals:
     """The totals of a batch."""
     geometry = agreement.batch.geometry
-    return RunTotals(
+    totals = RunTotals(
         n_hard=agreement.matching.n_hard,
         n_inexact=agreement.matching.n_inexact,
         n_repaired=geometry.n_repaired if isinstance(geometry, Regions) else 0,
         n_points=_without_extent(geometry),
         tracks=_track_counts(agreement),
+    )
+    if not config.sensitivity:
+        return totals
+    return dataclasses.replace(
+        totals,
         sweep=sweep_batch(agreement, config),
         rules=rules_of(agreement, config),
         threshold_sample=ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity),
