@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..sections import Part, Section, Table
-from ..tables import listed, shown_interval, shown_number, shown_share, signed
+from ..tables import counted, listed, shown_interval, shown_number, shown_share, signed
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
 _FEW = 5
+_MANY = 10
 
 
 def confusions_section(report: ObjectReport) -> list[Section]:
@@ -27,7 +28,9 @@ def confusions_section(report: ObjectReport) -> list[Section]:
         header = ["class", "class", "pairs of labels", "alpha if they were one"]
         parts.append(Table(header, rows) if has_merges else Table(header[:3], [row[:3] for row in rows]))
     if report.similar_names:
-        groups = "; ".join(listed([repr(name) for name in group]) for group in report.similar_names)
+        shown = [listed([repr(name) for name in group]) for group in report.similar_names[:_MANY]]
+        more = len(report.similar_names) - len(shown)
+        groups = "; ".join([*shown, *([f"and {counted(more, 'more group')}"] if more else [])])
         parts.append(f"Names that may mean one class, counted as different: {groups}.")
     return [Section("Classes that are confused most", parts, ("confusion",))] if parts else []
 

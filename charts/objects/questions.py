@@ -141,7 +141,7 @@ def _attributes(report: ObjectReport) -> list[Section]:
                 entry.n_units,
                 entry.n_conflicts,
                 shown_share(entry.percent_agreement),
-                shown_interval(entry.alpha, report.intervals.get(f"attributes.{entry.name}.alpha")),
+                shown_number(entry.alpha),
                 entry.level,
                 f"{conflict['a']} / {conflict['b']} ({conflict['n']})" if conflict else "-",
             ]

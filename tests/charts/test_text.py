@@ -89,6 +89,13 @@ def test_the_rules_of_the_run_are_marked_among_the_others() -> None:
     assert [line.split()[:2] for line in marked] == [["0.50", "0.640"], ["optimal", "prefer"]]
 
 
+def test_of_many_similar_names_the_first_are_listed() -> None:
+    groups = [[f"name {k}", f"Name {k}"] for k in range(12)]
+    text = report_text(filled_report(similar_names=groups)).replace("\n  ", " ")
+    assert "'name 9' and 'Name 9'; and 2 more groups." in text
+    assert "name 10" not in text
+
+
 def test_print_report_writes_short_or_full_text() -> None:
     for full in (False, True):
         file = io.StringIO()
