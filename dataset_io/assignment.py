@@ -39,7 +39,7 @@ def assigned_annotators(
         has_list = [sample.label_ids[0] is not None for sample in samples]
         assigned[has_list] = True
         return assigned, none_added
-    number_of = {name: k for k, name in enumerate(source.annotators)}
+    number_of = source.annotator_numbers
     for k, row in enumerate(rows):
         listed = row.get("assigned")
         for name in listed if isinstance(listed, list) else [listed]:

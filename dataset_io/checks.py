@@ -157,7 +157,7 @@ def check_annotators(source: Source) -> None:
     attribute, chosen = source.config.annotator_attribute, source.config.annotators
     if attribute is None:
         return
-    absent = sorted(set(chosen) - set(source.annotators))
+    absent = sorted(set(chosen) - set(source.annotator_values))
     if absent:
         raise AgreementInputError(
             f"`annotators` must be found in `{attribute}`, got {shown(absent)}; found are "

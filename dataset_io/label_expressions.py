@@ -95,7 +95,11 @@ class LabelLists:
         """Conditions on a label of a field of several annotators to be of some of them; none for other fields."""
         if self._attribute is None:
             return []
-        return [is_in(f"{label}.{self._attribute}", [value for name in annotators for value in stored_as(name)])]
+        return [is_in(f"{label}.{self._attribute}", self._values_of(annotators))]
+
+    def _values_of(self, annotators: Sequence[str]) -> list[Any]:
+        """What the attribute of labels, or the list of those assigned, may hold for some annotators."""
+        return [value for name in annotators for value in stored_as(self._labels.value_of(name))]
 
     def collected(self, annotators: Sequence[str], value: Any, conditions: Sequence[Expression] = ()) -> Expression:
         """The set of what ``value`` says of ``$$label``, over the compared labels of some annotators that fulfil
@@ -130,7 +134,7 @@ class LabelLists:
         if config.assigned_field is not None:
             listed = f"${config.assigned_field}"
             as_list = {"$cond": [{"$isArray": [listed]}, listed, [listed]]}
-            named = {"$setIntersection": [as_list, {"$literal": stored_as(annotator)}]}
+            named = {"$setIntersection": [as_list, {"$literal": self._values_of([annotator])}]}
             drew = self.collected([annotator], "$$label._id")
             return {"$or": [{"$ne": [named, []]}, {"$ne": [drew, []]}]}
         if config.attribute_mode:

@@ -65,7 +65,7 @@ class ObjectFamily:
         self.source = source = with_masks(source, facts)
         self.codes = ClassCodes(source.config.aliases)
         self._attributes = [AttributeCodes(name) for name in source.config.attributes]
-        self._number = {name: k for k, name in enumerate(source.annotators)}
+        self._number = source.annotator_numbers
         self._sample_paths = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.sample]
         self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]

@@ -60,6 +60,10 @@ class RunLabels:
             return self.config.fields[0]
         return self.config.fields[self.config.annotators.index(annotator)]
 
+    def value_of(self, annotator: str) -> str:
+        """What the attribute of the labels calls an annotator, who may be one of several sessions of a person."""
+        return self.config.annotator_value(annotator)
+
 
 def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
     """Find the labels of a completed run in a dataset or view.

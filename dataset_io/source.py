@@ -33,6 +33,7 @@ class Source:
         config: the options
         kinds: type of the labels of every field
         annotators: names, sorted
+        annotator_values: value of the attribute that the labels of each have (attribute mode)
         field_annotator: annotator of every field (field mode), as index into ``annotators``
         run_id: tells the run from others, of any time and any key
     """
@@ -42,6 +43,7 @@ class Source:
     kinds: tuple[LabelKind, ...]
     annotators: tuple[str, ...]
     field_annotator: tuple[int, ...]
+    annotator_values: tuple[str, ...] = ()
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
 
     @property
@@ -63,6 +65,11 @@ class Source:
     def collection(self) -> Collection[dict[str, Any]]:
         """The collection of the documents."""
         return self.dataset._frame_collection if self.on_frames else self.dataset._sample_collection
+
+    @property
+    def annotator_numbers(self) -> dict[str, int]:
+        """Index into ``annotators`` of every value of the attribute (attribute mode)."""
+        return {value: k for k, value in enumerate(self.annotator_values)}
 
     @property
     def is_view(self) -> bool:
@@ -129,8 +136,11 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
         numbers = tuple(annotators.index(name) for name in config.annotators)
         return dataclasses.replace(source, annotators=annotators, field_annotator=numbers)
     found = annotators_found(source)
-    annotators = tuple(name for name in found if name in config.annotators) if config.annotators else found
-    return dataclasses.replace(source, annotators=annotators)
+    values = [value for value in found if not config.annotators or value in config.annotators]
+    named = sorted(zip(config.annotator_names(values), values, strict=True))
+    return dataclasses.replace(
+        source, annotators=tuple(name for name, _ in named), annotator_values=tuple(value for _, value in named)
+    )
 
 
 def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Source:

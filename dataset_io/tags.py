@@ -51,7 +51,7 @@ class TagFamily:
         self.source = source
         self._codes = ClassCodes(source.config.aliases)
         self._tag_names: list[str] = []
-        self._number = {name: k for k, name in enumerate(source.annotators)}
+        self._number = source.annotator_numbers
         self._label_suffixes = [source.config.run_key + suffix for suffix in names.TAG_FIELDS.label]
 
     # ---- reading ----

@@ -62,7 +62,9 @@ class UnitView:
             label[self._lists.votes] = limits
         attribute = self._labels.config.annotator_attribute
         if label and attribute is not None and len(self._shown) < len(self._labels.annotators):
-            label[attribute] = {"$in": [value for name in self._shown for value in stored_as(name)]}
+            label[attribute] = {
+                "$in": [value for name in self._shown for value in stored_as(self._labels.value_of(name))]
+            }
         conditions: list[dict[str, Any]] = []
         if label:
             conditions.append({"$or": [{path: {"$elemMatch": label}} for path in self._paths()]})

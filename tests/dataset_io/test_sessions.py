@@ -1,0 +1,125 @@
+"""Several sessions of one person: as fields, and as values of the attribute that names the annotator."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import fiftyone as fo
+import pytest
+
+from tests.datasets import random_annotators
+
+from annotator_agreement.agreement.errors import AgreementInputError
+from annotator_agreement.dataset_io import (
+    agreement_on,
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    view_agreement,
+)
+
+NAMES = ("alice_1", "alice_2", "bob")
+SESSIONS = {"alice_1": "alice", "alice_2": "alice"}
+SHOWN = ["alice (alice_1)", "alice (alice_2)", "bob"]
+
+
+@pytest.fixture
+def in_fields(make_dataset):
+    """Three fields of labels."""
+    return make_dataset(random_annotators(12, NAMES))
+
+
+@pytest.fixture
+def in_an_attribute(make_dataset):
+    """The same labels in one field; the attribute is a number, and so are the entries of the assigned list."""
+    annotators = random_annotators(12, NAMES)
+    dataset = make_dataset({})
+    for k in range(12):
+        labels = [
+            fo.Detection(label=label, bounding_box=list(box), rater=number)
+            for number, name in enumerate(NAMES, 8)
+            for label, box in annotators[name][k] or []
+        ]
+        raters = [number for number, name in enumerate(NAMES, 8) if annotators[name][k] is not None]
+        sample = fo.Sample(filepath=f"/images/{k}.jpg", labels=fo.Detections(detections=labels), raters=raters)
+        dataset.add_sample(sample, dynamic=True)
+    return dataset
+
+
+def numbers(report) -> list[tuple]:
+    """What does not depend on names."""
+    return [
+        (report.alpha, report.score, report.existence.f1, report.n_units),
+        *((pair.n_matched, pair.alpha, pair.score, pair.f1) for pair in report.pairs),
+        *((entry.n_objects, entry.n_missed, entry.verdicts) for entry in report.annotators),
+    ]
+
+
+def test_fields_of_one_person_stay_apart_and_are_compared_as_sessions(in_fields) -> None:
+    plain = compute_agreement(in_fields, list(NAMES), run_key="plain")
+    report = compute_agreement(in_fields, list(NAMES), annotators=SESSIONS)
+    assert [entry.name for entry in report.annotators] == SHOWN
+    assert [entry.person for entry in report.annotators] == ["alice", "alice", None]
+    assert [(pair.a, pair.b, pair.intra) for pair in report.pairs] == [
+        (SHOWN[0], SHOWN[1], True),
+        (SHOWN[0], "bob", False),
+        (SHOWN[1], "bob", False),
+    ]
+    assert numbers(report) == numbers(plain)
+    assert plain.sessions is None
+    sessions = report.sessions
+    assert sessions is not None
+    assert (sessions.intra_score, sessions.intra_f1) == (plain.pairs[0].score, plain.pairs[0].f1)
+    assert sessions.inter_f1 == pytest.approx((plain.pairs[1].f1 + plain.pairs[2].f1) / 2)
+    assert load_agreement(in_fields).sessions == sessions
+    assert agreement_on(in_fields.limit(6)).sessions is not None
+    delete_agreement(in_fields)
+
+
+def test_values_of_the_attribute_may_be_sessions(in_fields, in_an_attribute) -> None:
+    expected = compute_agreement(in_fields, list(NAMES), annotators=SESSIONS)
+    persons = {"8": "alice", "9": "alice", "10": "bob"}
+    report = compute_agreement(
+        in_an_attribute, "labels", annotator_attribute="rater", assigned_field="raters", annotators=persons
+    )
+    assert [entry.name for entry in report.annotators] == ["alice (8)", "alice (9)", "bob"]
+    assert numbers(report) == numbers(expected)
+    assert dataclasses.replace(report.sessions, intervals={}) == dataclasses.replace(expected.sessions, intervals={})
+    bobs = view_agreement(in_an_attribute, annotators=["bob"], verdict="lone")
+    assert {value for values in bobs.values("labels.detections.rater") for value in values} == {10}
+    assert bobs.count("labels.detections") == report.annotators[2].verdicts["lone"] > 0
+    missed = view_agreement(in_an_attribute, missed_by="alice (9)")
+    ids = {(s, i) for s, own in zip(missed.values("id"), missed.values("labels.detections.agreement_id"), strict=True)
+           for i in own}  # fmt: skip
+    assert len(ids) == report.annotators[1].n_missed
+
+
+def test_values_that_are_not_mapped_are_not_compared(in_an_attribute) -> None:
+    report = compute_agreement(
+        in_an_attribute, "labels", annotator_attribute="rater", annotators={"10": "bob", "8": "alice"}
+    )
+    assert [entry.name for entry in report.annotators] == ["alice", "bob"]
+    assert report.sessions is None
+    with pytest.raises(AgreementInputError, match="`annotators` must be found in `rater`, got 11; found are 10, 8, 9"):
+        compute_agreement(
+            in_an_attribute,
+            "labels",
+            annotator_attribute="rater",
+            annotators={"11": "bob", "8": "alice"},
+            run_key="other",
+        )
+
+
+@pytest.mark.parametrize("kind", ["classes", "tags"])
+def test_other_label_types_keep_the_sessions_apart(make_dataset, kind) -> None:
+    dataset = make_dataset({})
+    given = [("cat", "cat", "dog"), ("dog", "cat", "dog"), ("cat", "cat", "cat")]
+    for k, labels in enumerate(given):
+        made = [fo.Classification(label=label) for label in labels]
+        values = made if kind == "classes" else [fo.Classifications(classifications=[entry]) for entry in made]
+        dataset.add_sample(fo.Sample(filepath=f"/images/{k}.jpg", **dict(zip(NAMES, values, strict=True))))
+    plain = compute_agreement(dataset, list(NAMES), run_key="plain")
+    report = compute_agreement(dataset, list(NAMES), annotators=SESSIONS)
+    assert [(pair.a, pair.b) for pair in report.pairs] == [(SHOWN[0], SHOWN[1]), (SHOWN[0], "bob"), (SHOWN[1], "bob")]
+    assert report.score == plain.score
+    assert [pair.score for pair in report.pairs] == [pair.score for pair in plain.pairs]
