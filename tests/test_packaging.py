@@ -62,11 +62,12 @@ def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
 def test_every_package_folder_is_installed(checkout):
     tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
     listed = set(tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["packages"])
-    folders = [path.parent.relative_to(ROOT) for path in (*ROOT.glob("*/__init__.py"), *ROOT.glob("*/*/__init__.py"))]
+    ours = [path for path in ROOT.iterdir() if path.is_dir() and not path.name.startswith(".")]
+    folders = [path.parent.relative_to(ROOT) for folder in ours for path in folder.rglob("__init__.py")]
     found = {"annotator_agreement"} | {
         ".".join(("annotator_agreement", *folder.parts))
         for folder in folders
-        if folder.parts[0] not in ("demo", "dev", "bench", "compare", "tests") and not folder.parts[0].startswith(".")
+        if folder.parts[0] not in ("demo", "dev", "bench", "compare", "tests")
     }
     assert listed == found
 
