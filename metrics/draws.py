@@ -5,12 +5,11 @@ Axes: ``S`` samples, ``T`` samples of a part, ``C`` columns, ``B`` resamples, ``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from .arrays import FloatArray, IntArray
@@ -23,6 +22,9 @@ Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
 
 #: size of the arrays of one chunk of resamples, or of samples left out; with copies about twice this
 CHUNK_BYTES = 2**24
+
+#: samples that are drawn together; draws from more samples begin with how many are from each block
+BLOCK = 2048
 
 #: sparse columns are multiplied as dense ones where at least one in so many entries is not zero: that is faster
 DENSE_FROM = 20
@@ -54,31 +56,81 @@ def checked_columns(columns: Columns, name: str) -> Columns:
     return rows
 
 
-def drawn_weights(n_samples: int, resamples: int, seed: int, n_columns: int) -> Iterator[NDArray[np.uint16]]:
-    """How often consecutive resamples draw every sample, ``(S, b)``; the draws do not depend on the size of a chunk."""
-    rng = np.random.Generator(np.random.PCG64(seed))
-    at_once = max(1, CHUNK_BYTES // (4 * n_samples + 16 * n_columns + 1))
-    for start in range(0, resamples, at_once):
-        # no sample is drawn 65,536 times: the weights are 1 on average
-        weights = np.zeros((min(at_once, resamples - start), n_samples), np.uint16)
-        for weight in weights if n_samples else ():
-            weight[:] = np.bincount(rng.integers(0, n_samples, n_samples), minlength=n_samples)
-        yield np.ascontiguousarray(weights.T)
+def resampled(parts: Sequence[Part], n_samples: int, resamples: int, seed: int) -> Iterator[list[FloatArray]]:
+    """Sums of consecutive resamples over the rows of every part, ``(b, C)`` each.
+
+    The draws do not depend on how many resamples are done at once, nor on the parts.
+    """
+    blocks = [_Rows.of(part, n_samples) for part in parts]
+    starts = range(0, n_samples, BLOCK)
+    share = np.diff(np.append(starts, n_samples)) / max(n_samples, 1)
+    # a single block has all draws, so that these are those of one generator
+    seeds = [seed] if len(starts) == 1 else [[seed, number] for number in range(len(starts))]
+    generators = [np.random.Generator(np.random.PCG64(each)) for each in seeds]
+    of_blocks = np.random.Generator(np.random.PCG64([seed, len(starts)]))
+    n_columns = sum(part.columns.shape[1] for part in parts)
+    at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(n_samples, BLOCK) + n_columns + 1)))
+    for first in range(0, resamples, at_once):
+        n = min(at_once, resamples - first)
+        sums = [np.zeros((n, part.columns.shape[1])) for part in parts]
+        n_drawn = of_blocks.multinomial(n_samples, share, n) if len(starts) > 1 else np.full((n, 1), n_samples)
+        for number, start in enumerate(starts):
+            weights = _weights(generators[number], min(BLOCK, n_samples - start), n_drawn[:, number])
+            for total, rows in zip(sums, blocks, strict=True):
+                rows.add(total, number, weights)
+        yield sums
 
 
-def weighted_sums(weights: NDArray[np.uint16], part: Part) -> FloatArray:
-    """Sums of the resamples with these weights ``(S, b)`` over the rows of a part, ``(b, C)``."""
-    n_rows, n_columns = part.columns.shape
-    n_resamples = weights.shape[1]
-    sums = np.zeros((n_resamples, n_columns))
-    at_once = max(1, CHUNK_BYTES // (16 * (n_resamples + n_columns)))
-    dense = isinstance(part.columns, np.ndarray) or part.columns.nnz * DENSE_FROM > n_rows * n_columns
-    for start in range(0, n_rows, at_once):
-        end = start + at_once
-        rows = part.columns[start:end]
-        of_rows = weights[start:end] if part.samples is None else weights[part.samples[start:end]]
-        sums += of_rows.astype(np.float64).T @ (_as_array(rows) if dense else rows)
-    return sums
+def _weights(rng: np.random.Generator, n_samples: int, n_drawn: IntArray) -> FloatArray:
+    """How often consecutive resamples draw every sample of a block, ``(b, S)``."""
+    weights = np.empty((len(n_drawn), n_samples))
+    for weight, n in zip(weights, n_drawn.tolist(), strict=True):
+        weight[:] = np.bincount(rng.integers(0, n_samples, n), minlength=n_samples)
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a part by blocks of samples.
+
+    Attributes:
+        columns: shape ``(T, C)``
+        order: shape ``(T,)``, the rows in the order of their samples; None if they are in this order
+        samples: shape ``(T,)``, ascending; None if they are all
+        ends: shape ``(n_blocks + 1,)``, where those of every block begin and end
+        dense: whether products of dense rows are faster
+    """
+
+    columns: Columns
+    order: IntArray | None
+    samples: IntArray | None
+    ends: IntArray
+    dense: bool
+
+    @classmethod
+    def of(cls, part: Part, n_samples: int) -> _Rows:
+        n_rows, n_columns = part.columns.shape
+        dense = isinstance(part.columns, np.ndarray) or part.columns.nnz * DENSE_FROM > n_rows * n_columns
+        edges = np.append(np.arange(0, n_samples, BLOCK), n_samples)
+        if part.samples is None:
+            return cls(part.columns, None, None, edges, dense)
+        order = np.argsort(part.samples, kind="stable")
+        samples = part.samples[order]
+        return cls(part.columns, order, samples, np.searchsorted(samples, edges), dense)
+
+    def add(self, total: FloatArray, block: int, weights: FloatArray) -> None:
+        """Add what the resamples drew from a block."""
+        start, end = int(self.ends[block]), int(self.ends[block + 1])
+        # for the cache's sake, and that of memory
+        at_once = max(1, CHUNK_BYTES // (16 * (total.shape[1] + 1)))
+        for first in range(start, end, at_once):
+            last = min(first + at_once, end)
+            rows = self.columns[first:last] if self.order is None else self.columns[self.order[first:last]]
+            if self.samples is None:
+                drawn = weights[:, first - start : last - start]
+            else:
+                drawn = weights[:, self.samples[first:last] - block * BLOCK]
+            total += drawn @ (_as_array(rows) if self.dense else rows)
 
 
 def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:

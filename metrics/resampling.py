@@ -22,10 +22,9 @@ from .draws import (
     Part,
     Statistic,
     checked_columns,
-    drawn_weights,
     left_out_power_sums,
+    resampled,
     values_of,
-    weighted_sums,
 )
 
 
@@ -92,10 +91,7 @@ def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -
     _check_draws(resamples, seed)
     rows = checked_columns(columns, "columns")
     part = Part(rows, lambda sums: sums)
-    n_samples, n_columns = rows.shape
-    return np.concatenate(
-        [weighted_sums(drawn, part) for drawn in drawn_weights(n_samples, resamples, seed, n_columns)]
-    )
+    return np.concatenate([sums for (sums,) in resampled([part], int(rows.shape[0]), resamples, seed)])
 
 
 def sums_of_clusters(columns: Columns, clusters: IntArray) -> Columns:
@@ -191,10 +187,9 @@ def bootstrap_parts(
     if n_samples < 2:
         return [ConfidenceIntervals.undefined(len(each), resampling.resamples, n_samples) for each in estimates]
     values: list[list[FloatArray]] = [[] for _ in parts]
-    widest = max((part.columns.shape[1] for part in parts), default=0)
-    for weights in drawn_weights(n_samples, resampling.resamples, resampling.seed, widest):
-        for part, found in zip(parts, values, strict=True):
-            found.append(values_of(part.statistic, weighted_sums(weights, part)))
+    for chunk in resampled(parts, n_samples, resampling.resamples, resampling.seed):
+        for part, sums, found in zip(parts, chunk, values, strict=True):
+            found.append(values_of(part.statistic, sums))
     return [
         confidence_intervals(
             estimate,

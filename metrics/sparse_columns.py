@@ -16,7 +16,8 @@ SparseColumns: TypeAlias = csr_array
 
 def sparse(row: IntArray, column: IntArray, values: FloatArray | IntArray, shape: tuple[int, int]) -> SparseColumns:
     """Sums of the values of every (row, column)."""
-    return csr_array((values.astype(np.float64), (row, column)), shape=shape)
+    # indices of half the size, where nothing is lost
+    return csr_array((values.astype(np.float64), (row.astype(np.int32), column.astype(np.int32))), shape=shape)
 
 
 def moved(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseColumns:

@@ -12,7 +12,7 @@ from annotator_agreement.agreement.content_order import content_ranks
 from annotator_agreement.agreement.intervals import estimates
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.sample_sums import headline_sums, sample_contents
+from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents
 from annotator_agreement.agreement.report import Interval, ReportContext, RunFacts
 
 N_DATA_SETS = 320
@@ -30,14 +30,16 @@ def simulated() -> tuple[dict[str, float], Intervals]:
     context = ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], RunFacts())
     records = record(compute_agreement_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config), config)
     # all data sets together: their own error is a twentieth of that of one
-    everything = estimates(headline_sums(records, context), np.arange(records.n_samples), resamples=0, seed=0)
+    everything = estimates(
+        object_sums(records, context, ["headline"]), np.arange(records.n_samples), resamples=0, seed=0
+    )
     true = {name: everything[(name,)].value for name in NUMBERS} | {"alpha.pooled": limit_of_alpha()}
     found: Intervals = {name: [] for name in NUMBERS}
     number = np.arange(records.n_samples) // N_SAMPLES
     for k in range(N_DATA_SETS):
         data_set = records.select(number == k)
         ranks = content_ranks(*sample_contents(data_set, context))
-        of_set = estimates(headline_sums(data_set, context), ranks, resamples=config.resamples, seed=k)
+        of_set = estimates(object_sums(data_set, context, ["headline"]), ranks, resamples=config.resamples, seed=k)
         for name in NUMBERS:
             interval = of_set[(name,)].interval
             assert interval is not None

@@ -449,3 +449,35 @@ def test_a_part_has_a_row_for_every_one_of_its_samples() -> None:
     for part in (Part(rows, _means), Part(rows, _means, samples[1:])):
         with pytest.raises(ValueError, match=r"`columns` must have a row for every sample of the part, got \d+ rows"):
             bootstrap_parts([part], 23)
+
+
+def test_draws_of_several_blocks_of_samples_are_as_frequent_as_those_of_a_multinomial(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(draws, "BLOCK", 7)
+    weights = resampled_sums(np.eye(40), resamples=20_000)
+    assert (weights.sum(axis=1) == 40).all()
+    p = 1 / 40
+    assert_allclose(weights.mean(axis=0), 1, atol=5 * (1 / 20_000) ** 0.5)
+    assert_allclose(np.cov(weights.T), 40 * (np.diag(np.full(40, p)) - p * p), atol=0.06)
+    assert_array_equal(resampled_sums(np.eye(40), resamples=50), weights[:50])
+
+
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
+@pytest.mark.parametrize("chunk_bytes", [1, 5_000, 2**24])
+def test_parts_have_the_intervals_that_each_has_alone_also_in_several_blocks(
+    chunk_bytes: int, form: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draws, "BLOCK", 5)
+    monkeypatch.setattr(draws, "CHUNK_BYTES", chunk_bytes)
+    rows, samples = _some_rows(1)
+    shuffled = np.random.default_rng(0).permutation(len(samples))
+    filled = np.zeros((23, rows.shape[1]))
+    filled[samples] = rows
+    weights = resampled_sums(np.eye(23), resamples=60)
+    expected = [_means(sums) for sums in weights @ filled]
+    part = Part(form(rows[shuffled]), _means, samples[shuffled])
+    found, alone = bootstrap_parts([part, Part(form(filled), _means)], 23, Resampling(resamples=60))
+    for each in (found, alone):
+        assert_allclose(each.percentile_low, np.quantile(expected, 0.025, axis=0), rtol=1e-11)
+        assert_allclose(each.standard_error, np.std(expected, axis=0, ddof=1), rtol=1e-11)
