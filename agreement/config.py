@@ -80,6 +80,7 @@ class AgreementConfig:
         boundary_width: width in pixels of the bands that boundary IoU compares; None is 2 % of the image diagonal
         disagreement_map: whether a heatmap of disagreement is written on every sample
         map_folder: folder for the heatmaps' files; None writes them into the database
+        rematch: whether alpha without each of the annotators is also found from the others matched again
         sensitivity: whether alpha at other thresholds, under other rules, and the threshold that the data suggest are
             found
         resamples: resamples of the samples for confidence intervals; 0 for none
@@ -119,6 +120,7 @@ class AgreementConfig:
     boundary_width: float | None = None
     disagreement_map: bool = False
     map_folder: str | None = None
+    rematch: bool = False
     sensitivity: bool = True
     resamples: int = 1000
     seed: int = 51

@@ -185,6 +185,7 @@ OPTION_CHECKS: dict[str, Callable[[str, Any], Any]] = {
     "boundary_width": _positive_or_none,
     "disagreement_map": _true_or_false,
     "map_folder": _folder_or_none,
+    "rematch": _true_or_false,
     "sensitivity": _true_or_false,
     "resamples": _whole_up_to(100_000),
     "seed": _whole_up_to(2**53),

@@ -96,6 +96,7 @@ def compute_agreement(
     boundary_width: float | None = None,
     disagreement_map: bool = False,
     map_folder: str | None = None,
+    rematch: bool = False,
     sensitivity: bool = True,
     resamples: int = 1000,
     seed: int = 51,
@@ -115,8 +116,9 @@ def compute_agreement(
         annotator_attribute: attribute of the labels that names their annotator
         assigned_field: with ``annotator_attribute``: sample field that lists the annotators who were assigned;
             without it everybody is taken to be assigned to every sample that has a label list
-        annotators: with ``annotator_attribute`` a list of the annotators to compare; else a mapping of fields to
-            the names of their annotators
+        annotators: with ``annotator_attribute`` a list of the annotators to compare, or a mapping to their names; else
+            a mapping of fields to the names of their annotators. Those of one name are sessions of one person: they
+            stay apart, and the report on objects tells their agreement from that of different persons
         iou: least similarity of a match, in (0, 1]; ``"auto"``: that at which a match is as likely chance as agreement,
             which is found in at most 2,000 samples before anything else is read
         similarity: ``"iou"`` or ``"dice"``
@@ -149,6 +151,8 @@ def compute_agreement(
         boundary_width: width in pixels of the bands that boundary IoU compares, None for 2 % of the image diagonal
         disagreement_map: write a heatmap on every sample that shows where annotators disagree
         map_folder: folder for the files of the heatmaps; without it they are written into the database
+        rematch: also find vitality from the labels of the others matched again, without each annotator (objects); this
+            takes longer
         sensitivity: also find the main numbers at other thresholds, alpha under other rules, and the threshold that
             the data suggest (objects)
         resamples: how often the samples (or videos, or groups) are resampled for the confidence intervals of the
@@ -195,6 +199,7 @@ def compute_agreement(
         boundary_width=boundary_width,
         disagreement_map=disagreement_map,
         map_folder=map_folder,
+        rematch=rematch,
         sensitivity=sensitivity,
         resamples=resamples,
         seed=seed,
@@ -214,7 +219,7 @@ def run_agreement(
         _delete_if_there(source)
     fields = source.fields_written(run_key)
     run_id = source.run_id
-    runs.register(source.samples, config, source.annotators, list(fields), run_id)
+    runs.register(source.samples, config, source.family, source.annotators, list(fields), run_id)
     try:
         runs.declare_fields(dataset, run_key, fields)
         report, records = _Run(family, run_id).execute(progress, started)

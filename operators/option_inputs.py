@@ -424,6 +424,12 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
         _any,
     ),
     Switch(
+        "rematch",
+        "Match again without each annotator",
+        "Also for the vitality of the annotators, which then takes longer",
+        _objects,
+    ),
+    Switch(
         "sensitivity",
         "Other thresholds and rules",
         "The report shows the main numbers at other thresholds and under other rules",

@@ -46,7 +46,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
     classes, n_classes_unlisted = class_summaries(sums.classes, met, matches, context)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
-    without = WithoutEach(alpha_of(joint, config), sums.vitality.alphas(config))
+    without = WithoutEach(alpha_of(joint, config), sums.vitality.alphas(config), totals.rematched.alphas(config))
     report = ObjectReport(
         run_key=config.run_key,
         config=config.to_dict(),

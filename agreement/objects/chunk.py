@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.nominal_counts import NominalCounts
 from .compute import Ratings
 from .findings import Findings, pair_rows
 from .size_rule import SizeRule
@@ -58,6 +59,12 @@ class Chunk:
             match_sample=objects.sample[pairs.i],
             shared_pair=pair_rows(shared.a, shared.b, findings.n_annotators),
             label_area=sums_by(objects.sample, findings.area, findings.n_samples),
+        )
+
+    def counts(self, unit: IntArray, category: IntArray, count: IntArray) -> NominalCounts:
+        """Count ratings of units, by class code; columns as in :class:`.compute.Ratings`."""
+        return NominalCounts.of(
+            unit, category, count, max_ratings=self.findings.n_annotators, n_categories=self.n_categories
         )
 
     @property

@@ -13,7 +13,7 @@ from ..config import AgreementConfig
 from ..report import Describe, number
 from .additive import Additive, SparseCounts, Worst
 from .chunk import Chunk
-from .coefficients import alpha_of, coefficients_of, counts_of
+from .coefficients import alpha_of, coefficients_of
 from .confusions import listed
 from .summaries import ClassGivenMatch
 from .worst import described
@@ -44,7 +44,7 @@ def class_sums(chunk: Chunk) -> ClassSums:
     n_differ = np.bincount(chunk.match_sample[differ], minlength=n_samples)
     share = np.where(n_differ > 0, n_differ / np.maximum(n_pairs, 1), np.nan)
     return ClassSums(
-        counts_of(chunk, ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]),
+        chunk.counts(ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]),
         Worst.of(-share, n_pairs, chunk.label_area),
     )
 

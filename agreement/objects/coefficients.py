@@ -5,11 +5,9 @@ from __future__ import annotations
 import math
 
 from ...metrics.alpha import NominalTally
-from ...metrics.arrays import IntArray
 from ...metrics.nominal_counts import NominalCounts
 from ..config import AgreementConfig
 from ..report import Coefficients, number
-from .chunk import Chunk
 
 
 def alpha_of(tally: NominalTally, config: AgreementConfig) -> float:
@@ -20,13 +18,6 @@ def alpha_of(tally: NominalTally, config: AgreementConfig) -> float:
 def ruled(alpha: float, n_ratings: float, config: AgreementConfig) -> float:
     """An alpha; where it is undefined although there are ratings to compare, what the config says."""
     return 1.0 if math.isnan(alpha) and n_ratings > 0 and config.undefined == "one" else float(alpha)
-
-
-def counts_of(chunk: Chunk, unit: IntArray, category: IntArray, count: IntArray) -> NominalCounts:
-    """Count the ratings of the units of some samples, by class code."""
-    return NominalCounts.of(
-        unit, category, count, max_ratings=chunk.findings.n_annotators, n_categories=chunk.n_categories
-    )
 
 
 def coefficients_of(

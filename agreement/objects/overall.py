@@ -12,7 +12,7 @@ from ..config import AgreementConfig
 from ..report import AlphaSummary, ScoreSummary, mean_defined, number
 from .additive import Additive, Gathered
 from .chunk import Chunk
-from .coefficients import alpha_of, counts_of
+from .coefficients import alpha_of
 from .compute import ALPHA_REASONS
 
 
@@ -46,7 +46,7 @@ def overall_sums(chunk: Chunk) -> OverallSums:
     findings, ratings = chunk.findings, chunk.ratings
     rated, n_objects = findings.rated, findings.n_objects
     return OverallSums(
-        joint=counts_of(chunk, ratings.unit, ratings.category, ratings.count),
+        joint=chunk.counts(ratings.unit, ratings.category, ratings.count),
         score=Gathered.of(findings.score),
         alpha=Gathered.of(findings.alpha),
         alpha_reasons=np.bincount(findings.alpha_reason, minlength=len(ALPHA_REASONS)),

@@ -10,6 +10,7 @@ from ...metrics.keypoints import Keypoints, object_scale
 from ...metrics.regions import Regions
 from ..config import AgreementConfig
 from .compute import Agreement
+from .rematching import Rematched, rematched
 from .rules import RuleStatistics, rules_of
 from .sweep import SweepStatistics, sweep_batch
 from .threshold_sample import ThresholdSample
@@ -29,6 +30,7 @@ class RunTotals:
         sweep: the main numbers at other thresholds
         rules: alpha under other rules
         threshold_sample: samples from which the threshold is found that the data suggest
+        rematched: alpha without each of the annotators, the others matched again
     """
 
     n_hard: int = 0
@@ -39,6 +41,7 @@ class RunTotals:
     sweep: SweepStatistics = dataclasses.field(default_factory=SweepStatistics)
     rules: RuleStatistics = dataclasses.field(default_factory=RuleStatistics)
     threshold_sample: ThresholdSample = dataclasses.field(default_factory=ThresholdSample)
+    rematched: Rematched = dataclasses.field(default_factory=Rematched)
 
     def __add__(self, other: RunTotals) -> RunTotals:
         return RunTotals(
@@ -55,6 +58,7 @@ def totals_of(agreement: Agreement, config: AgreementConfig) -> RunTotals:
         n_repaired=geometry.n_repaired if isinstance(geometry, Regions) else 0,
         n_points=_without_extent(geometry),
         tracks=_track_counts(agreement),
+        rematched=rematched(agreement, config) if config.rematch else Rematched(),
     )
     if not config.sensitivity:
         return totals
