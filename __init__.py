@@ -20,6 +20,7 @@ _PUBLIC = {
     "export_agreement": ".dataset_io",
     "agreement_on": ".dataset_io",
     "agreement_samples": ".dataset_io",
+    "compare_agreement": ".dataset_io",
     "rename_agreement": ".dataset_io",
     "view_agreement": ".dataset_io",
     "AgreementReport": ".agreement",

@@ -13,6 +13,7 @@ DEFAULT_RUN_KEY = "agreement"
 
 COMPUTE_AGREEMENT = "compute_agreement"
 SHOW_AGREEMENT = "show_agreement"
+COMPARE_AGREEMENT = "compare_agreement"
 DELETE_AGREEMENT = "delete_agreement"
 RENAME_AGREEMENT = "rename_agreement"
 EXPORT_AGREEMENT = "export_agreement"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..metrics.arrays import BoolArray, FloatArray, IntArray
+from ..metrics.arrays import BoolArray, FloatArray, IntArray, ranges
 
 #: columns by name
 Columns = dict[str, NDArray[Any]]
@@ -89,6 +89,19 @@ class Records:
             start += len(kept)
             parts.append({name: values[self._mask(part, name, kept)] for name, values in part.items()})
         return replace(self, parts=tuple(parts))
+
+    def take(self: R, samples: IntArray) -> R:
+        """The records of some samples, by their rows, in that order, without what is only known of all."""
+        columns = {name: self.column(name) for name in self.parts[0]}
+        taken: Columns = {}
+        for name, values in columns.items():
+            counted = self.rows[name]
+            if counted == OF_SAMPLE:
+                taken[name] = values[samples]
+                continue
+            counts = columns[counted].astype(np.int64)
+            taken[name] = values[ranges((np.cumsum(counts) - counts)[samples], counts[samples])]
+        return replace(self, parts=(taken,))
 
     def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:
         """The columns of consecutive samples, in chunks of bounded size; one, without a row, if there is no sample.

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from .objects.build import build_object_report
 from .objects.records import ObjectRecords
 from .objects.report import ObjectReport
+from .objects.sample_sums import object_sums
 from .pixels.records import PixelRecords
 from .pixels.report import PixelReport, build_pixel_report
 from .ratings.records import RatingRecords
 from .ratings.report import RatingReport, build_rating_report
 from .records import AnyColumns, Records
 from .report import AgreementReport, ReportContext
+from .sample_sums import SampleSums
 from .tags.records import TagRecords
 from .tags.report import TagReport, build_tag_report
 
@@ -24,13 +26,14 @@ class _Family:
     report: type[AgreementReport]
     records: type[Records]
     build: Callable[[Any, ReportContext], AgreementReport]
+    sums: Callable[[Any, ReportContext], Iterable[SampleSums]]
 
 
 _FAMILIES = {
-    "objects": _Family(ObjectReport, ObjectRecords, build_object_report),
-    "pixels": _Family(PixelReport, PixelRecords, build_pixel_report),
-    "ratings": _Family(RatingReport, RatingRecords, build_rating_report),
-    "tags": _Family(TagReport, TagRecords, build_tag_report),
+    "objects": _Family(ObjectReport, ObjectRecords, build_object_report, object_sums),
+    "pixels": _Family(PixelReport, PixelRecords, build_pixel_report, lambda *_: ()),
+    "ratings": _Family(RatingReport, RatingRecords, build_rating_report, lambda *_: ()),
+    "tags": _Family(TagReport, TagRecords, build_tag_report, lambda *_: ()),
 }
 
 
@@ -47,3 +50,8 @@ def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
 def build_report(records: Records, context: ReportContext) -> AgreementReport:
     """The report on the samples of records."""
     return _FAMILIES[records.family].build(records, context)
+
+
+def sample_sums(records: Records, context: ReportContext) -> Iterable[SampleSums]:
+    """The numbers of a report as functions of sums over its samples."""
+    return _FAMILIES[records.family].sums(records, context)

@@ -51,22 +51,26 @@ class SampleSums:
 def differences(a: SampleSums, b: SampleSums, n_samples: int) -> SampleSums:
     """Each number of ``b`` minus that of ``a`` of the same key; row by row both are of the same samples.
 
-    A difference is about the samples that its number in ``a`` is about.
+    A difference is about the samples that either of its numbers is about.
     """
     places = {key: place for place, key in enumerate(b.keys)}
     keys = tuple(key for key in a.keys if key in places)
     in_a = np.array([place for place, key in enumerate(a.keys) if key in places], np.int64)
     in_b = np.array([places[key] for key in keys], np.int64)
     a, b = a.of_all(n_samples), b.of_all(n_samples)
-    n_columns = a.columns.shape[1]
+    n_a, n_b = a.columns.shape[1], b.columns.shape[1]
 
     def difference(sums: FloatArray) -> FloatArray:
-        first, second = values_of(a.statistic, sums[..., :n_columns]), values_of(b.statistic, sums[..., n_columns:])
+        first, second = values_of(a.statistic, sums[..., :n_a]), values_of(b.statistic, sums[..., n_a : n_a + n_b])
         changed: FloatArray = second[..., in_b] - first[..., in_a]
         return changed
 
-    basis = None if a.basis is None else a.basis[in_a]
-    return SampleSums(keys, beside([a.columns, b.columns]), difference, basis=basis)
+    blocks, basis = [a.columns, b.columns], None
+    if a.basis is not None and b.basis is not None:
+        of_either = (a.columns[:, a.basis[in_a]] != 0) + (b.columns[:, b.basis[in_b]] != 0)
+        blocks.append(of_either.astype(np.float64))
+        basis = n_a + n_b + np.arange(len(keys))
+    return SampleSums(keys, beside(blocks), difference, basis=basis)
 
 
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:

@@ -29,8 +29,16 @@ TITLES = {
     "localisation.mean_dice": "mean Dice, given a match",
 }
 #: numbers of pairs, classes and annotators that are shown, by what has the most of these
-_COLUMNS = ("alpha", "score", "f1", "agreement_given_match", "class_agreement", "miss_rate", "mean_iou", "iou")
-_PART_TITLES = {"pairs": "Pairs of annotators", "classes": "Classes", "annotators": "Annotators", "tags": "Tags"}
+_COLUMNS = ("alpha", "score", "f1", "agreement_given_match", "miss_rate", "mean_iou", "iou")
+_NAMES = {"f1": "F1", "agreement_given_match": "same class", "miss_rate": "missed", "mean_iou": "IoU", "iou": "IoU"}
+#: title of a table, and what a row of it is
+_PARTS = {
+    "pairs": ("Pairs of annotators", "pair"),
+    "classes": ("Classes", "class"),
+    "annotators": ("Annotators", "annotator"),
+    "tags": ("Tags", "tag"),
+    "sessions": ("Sessions of one person", ""),
+}
 
 
 def comparison_text(comparison: AgreementComparison) -> str:
@@ -119,9 +127,8 @@ def shown_difference(change: Change) -> str:
 
 
 def _numbers(comparison: AgreementComparison) -> Section:
-    known = [name for name in TITLES if name in comparison.numbers]
-    others = sorted(set(comparison.numbers) - set(TITLES))
-    rows = [[TITLES.get(name, name), *_cells(comparison.numbers[name])] for name in [*known, *others]]
+    found = {name: change for name, change in comparison.numbers.items() if name in TITLES}
+    rows = [[title, *_cells(found[name])] for name, title in TITLES.items() if name in found]
     note = "[…] are 95 % intervals of the difference, from resampling the same samples in both runs."
     return Section(
         "Numbers",
@@ -154,10 +161,10 @@ def _parts(comparison: AgreementComparison) -> Iterator[Section]:
         columns = [name for name in _COLUMNS if any(name in part.numbers for part in parts)][:2]
         if not columns:
             columns = sorted({name for part in parts for name in part.numbers})[:2]
-        header = [table[:-1] if table.endswith("s") else table]
+        title, row = _PARTS.get(table, (table.capitalize(), ""))
+        header = [row]
         for name in columns:
-            header += [f"{name} {comparison.a}", comparison.b, "difference"]
-        title = _PART_TITLES.get(table, table.capitalize())
+            header += [f"{_NAMES.get(name, name)}: {comparison.a}", comparison.b, "difference"]
         if len(parts) > _AT_MOST:
             title += f" (the {_AT_MOST} that changed most of {len(parts)})"
         yield Section(title, [Table(header, _part_rows(parts[:_AT_MOST], columns))])

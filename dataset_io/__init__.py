@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .compare import compare_agreement
 from .export import export_agreement
 from .rename import rename_agreement
 from .run import compute_agreement, run_agreement
@@ -13,6 +14,7 @@ from .views import view_agreement
 __all__ = [
     "agreement_on",
     "agreement_samples",
+    "compare_agreement",
     "compute_agreement",
     "delete_agreement",
     "export_agreement",

@@ -140,6 +140,7 @@ def require_run(dataset: fo.Dataset, run_key: str) -> None:
 def register(
     samples: SampleCollection,
     config: AgreementConfig,
+    family: str,
     annotators: Sequence[str],
     fields_written: Sequence[str],
     results_id: str,
@@ -150,6 +151,7 @@ def register(
         schema_version=names.SCHEMA_VERSION,
         status=RUNNING,
         fields_written=list(fields_written),
+        family=family,
         annotators=list(annotators),
         options=config.to_dict(),
         results_id=results_id,

@@ -11,6 +11,7 @@ from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from .runs import dataset_of, load_records
+from .view_report import keys_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -20,7 +21,7 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
     """Every sample of a run, as the run found it: one row each, by id.
 
     Args:
-        dataset: the dataset, or a view of it
+        dataset: the dataset; or a view, of whose samples the table is
         run_key: key of the run
 
     Returns:
@@ -33,7 +34,7 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
     """
     import pandas as pd  # what a run does not need
 
-    dataset = dataset_of(dataset)
+    samples, dataset = dataset, dataset_of(dataset)
     loaded = load_records(dataset, run_key)
     values, ids = loaded.records.sample_values(), loaded.index.ids()
     found = dataset._sample_collection.find(
@@ -54,4 +55,6 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
             "n_disputed": values.n_disputed,
         }
     )
+    if not isinstance(samples, fo.Dataset):
+        table = table[loaded.index.among(keys_of(samples, on_frames=frames is not None))]
     return table.sort_values(["id", *(["frame_number"] if frames is not None else [])], ignore_index=True)

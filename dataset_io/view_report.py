@@ -37,7 +37,7 @@ def agreement_on(view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -
     """
     dataset = dataset_of(view)
     loaded = load_records(dataset, run_key)
-    kept = loaded.index.among(_keys(view, on_frames=loaded.index.frame_numbers() is not None))
+    kept = loaded.index.among(keys_of(view, on_frames=loaded.index.frame_numbers() is not None))
     if not kept.any():
         raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got {len(view)} of which none is")
     records, index = loaded.records.select(kept), loaded.index.select(kept)
@@ -56,7 +56,7 @@ def agreement_on(view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -
     return build_report(records, context)
 
 
-def _keys(view: SampleCollection, *, on_frames: bool) -> Iterator[bytes]:
+def keys_of(view: SampleCollection, *, on_frames: bool) -> Iterator[bytes]:
     """Keys of the samples, or frames, of a view."""
     if view._is_generated:
         return _keys_of_sources(view, on_frames=on_frames)

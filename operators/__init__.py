@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from .compare import CompareAgreement
 from .compute import ComputeAgreement
 from .delete import DeleteAgreement
 from .export import ExportAgreement
 from .rename import RenameAgreement
 from .show import ShowAgreement
 
-OPERATORS = [ComputeAgreement, ShowAgreement, ExportAgreement, DeleteAgreement, RenameAgreement]
+OPERATORS = [ComputeAgreement, ShowAgreement, CompareAgreement, ExportAgreement, DeleteAgreement, RenameAgreement]

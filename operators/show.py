@@ -11,8 +11,11 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementReport
 from ..charts.markdown import report_markdown
-from ..dataset_io import load_agreement
+from ..dataset_io import agreement_on, load_agreement
 from .run_choice import run_choice
+
+#: which samples the report is on
+RUN, VIEW = "run", "view"
 
 
 class ShowAgreement(foo.Operator):
@@ -30,13 +33,19 @@ class ShowAgreement(foo.Operator):
 
     def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
         inputs = types.Object()
-        run_choice(inputs, ctx, description="The run whose report is shown")
+        if run_choice(inputs, ctx, description="The run whose report is shown") and _shows_a_part(ctx):
+            choices = types.RadioGroup()
+            choices.add_choice(RUN, label="The whole run")
+            choices.add_choice(VIEW, label="The samples in the current view, as the run found them")
+            inputs.enum("samples", choices.values(), label="Samples", default=RUN, required=True, view=choices)
         return types.Property(
             inputs, view=types.PromptView(label="Show annotator agreement", submit_button_label="Show")
         )
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        report = load_agreement(ctx.dataset, ctx.params["run_key"])
+        run_key = ctx.params["run_key"]
+        of_view = ctx.params.get("samples") == VIEW
+        report = agreement_on(ctx.view, run_key) if of_view else load_agreement(ctx.dataset, run_key)
         return {"summary": report_markdown(report), "report": report.to_dict()}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
@@ -47,3 +56,8 @@ class ShowAgreement(foo.Operator):
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
         """The report of a run, from Python."""
         return load_agreement(samples, run_key)
+
+
+def _shows_a_part(ctx: foo.ExecutionContext) -> bool:
+    """Whether the App shows something else than the whole dataset."""
+    return ctx.view is not None and (ctx.view._is_generated or bool(ctx.view._stages))

@@ -11,7 +11,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, pairs_within, sums_by
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.geometry import Geometry
 from ...metrics.keypoints import Keypoints, visibility_agreement
 from ...metrics.objects import Objects
@@ -76,6 +76,10 @@ class ObjectRecords(Records):
         """The records of the samples that a mask ``(S,)`` keeps, without what is only known of all."""
         # the short form of super() does not work in classes with slots
         return replace(super(ObjectRecords, self).select(samples), totals=None)
+
+    def take(self, samples: IntArray) -> ObjectRecords:
+        """The records of some samples, by their rows, in that order, without what is only known of all."""
+        return replace(super(ObjectRecords, self).take(samples), totals=None)
 
     def sample_values(self) -> SampleValues:
         """What is known of every sample."""

@@ -67,3 +67,10 @@ def test_a_sample_that_was_deleted_keeps_its_row_without_a_file(make_dataset):
 def test_a_run_that_is_not_there_is_refused(make_dataset):
     with pytest.raises(AgreementInputError, match="`run_key` must be an agreement run"):
         agreement_samples(make_dataset(), "other")
+
+
+def test_of_a_view_only_its_samples_have_rows(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS)
+    view = dataset.skip(1).limit(3)
+    assert list(agreement_samples(view)["id"]) == sorted(view.values("id"))

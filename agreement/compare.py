@@ -1,0 +1,191 @@
+"""Compare what two runs found in the same samples."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..metrics.arrays import FloatArray, IntArray
+from ..metrics.draws import values_of
+from .comparison import AgreementComparison, Change, PartChanges, SampleChanges
+from .intervals import Estimate, estimates
+from .records import Records
+from .report import Describe, ReportContext, number
+from .reports import sample_sums
+from .sample_sums import Key, SampleSums, differences
+
+#: samples that are listed each way
+N_LISTED = 10
+#: scores that differ by no more are equal
+_ROUNDING = 1e-9
+#: names in the key of a number of a pair, or of the sessions of all persons; others have one
+_N_NAMES = {"pairs": 2, "sessions": 0}
+#: options that do not change what is found
+_ASIDE = {"run_key", "resamples", "seed", "disagreement_map", "map_folder"}
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run, and what it found in samples that another one has too.
+
+    Attributes:
+        records: of the samples, in the same order as those of the other run
+        context: of the run
+        n_samples: samples of the run, those included that the other has not
+    """
+
+    records: Records
+    context: ReportContext
+    n_samples: int
+
+
+def compare_runs(
+    a: ComparedRun,
+    b: ComparedRun,
+    describe: Describe,
+    clusters: IntArray | None,
+    *,
+    resamples: int,
+    seed: int,
+    on_frames: bool = False,
+) -> AgreementComparison:
+    """Compare what two runs found in the same samples.
+
+    Args:
+        a: one run
+        b: the other, of the same family of label types
+        describe: says where a sample is
+        clusters: shape ``(S,)``, video or group of every sample
+        resamples: resamples of the samples; 0 for no intervals
+        seed: of the random numbers
+        on_frames: whether the samples are frames
+    """
+    rated = np.flatnonzero((a.records.assigned.sum(axis=1) >= 2) & (b.records.assigned.sum(axis=1) >= 2))
+    n_shared = a.records.n_samples
+    records_a, records_b = a.records.take(rated), b.records.take(rated)
+    ranks = np.arange(len(rated)) if clusters is None else np.unique(clusters[rated], return_inverse=True)[1].ravel()
+    config_a, config_b = a.context.config, b.context.config
+    sums_a, sums_b = list(sample_sums(records_a, a.context)), list(sample_sums(records_b, b.context))
+    values_a, values_b = _values(sums_a), _values(sums_b)
+    changed = estimates(_differences(sums_a, sums_b, len(rated)), ranks, resamples=resamples, seed=seed)
+    changes = {key: _change(values_a[key], values_b[key], found) for key, found in changed.items()}
+    only = (
+        sorted(set(a.context.annotators) - set(b.context.annotators)),
+        sorted(set(b.context.annotators) - set(a.context.annotators)),
+    )
+    scores = records_a.sample_values().score, records_b.sample_values().score
+    return AgreementComparison(
+        a=config_a.run_key,
+        b=config_b.run_key,
+        family=a.records.family,
+        n_samples=len(rated),
+        n_only_a=a.n_samples - n_shared,
+        n_only_b=b.n_samples - n_shared,
+        n_unrated=n_shared - len(rated),
+        n_clusters=None if clusters is None else len(np.unique(ranks)),
+        on_frames=on_frames,
+        options=_options(a.context, b.context),
+        annotators_only_a=only[0],
+        annotators_only_b=only[1],
+        numbers={key[0]: change for key, change in changes.items() if len(key) == 1 and _is_known(change)},
+        changes=_by_part(changes),
+        samples=_samples(*scores, rated, describe),
+        resamples=resamples,
+        seed=seed,
+    )
+
+
+def _differences(sums_a: Sequence[SampleSums], sums_b: Sequence[SampleSums], n_samples: int) -> Iterator[SampleSums]:
+    """The difference of every number that both runs have."""
+    place = {key: each for each in sums_b for key in each.keys}
+    for each in sums_a:
+        others = {id(place[key]): place[key] for key in each.keys if key in place}
+        for other in others.values():
+            yield differences(each, other, n_samples)
+
+
+def _values(sums: Sequence[SampleSums]) -> dict[Key, float]:
+    """All numbers of a run."""
+    found: dict[Key, float] = {}
+    for each in sums:
+        values = values_of(each.statistic, np.asarray(each.columns.sum(axis=0), np.float64))
+        found |= dict(zip(each.keys, values.tolist(), strict=True))
+    return found
+
+
+def _change(a: float, b: float, difference: Estimate) -> Change:
+    return Change(number(a), number(b), number(difference.value), difference.interval)
+
+
+def _is_known(change: Change) -> bool:
+    return change.a is not None or change.b is not None
+
+
+def _by_part(changes: Mapping[Key, Change]) -> dict[str, list[PartChanges]]:
+    """The changes of pairs, classes and so on: what has enough samples for an interval first, the largest change first.
+
+    What a key has beside the names is the path of a number: ``("annotators", "alice", "bias", "mean.size")``.
+    """
+    found: dict[str, dict[Key, dict[str, Change]]] = defaultdict(lambda: defaultdict(dict))
+    for key, change in changes.items():
+        if len(key) > 1 and _is_known(change):
+            table, n_names = key[0], _N_NAMES.get(key[0], 1)
+            found[table][key[1 : 1 + n_names]][".".join(key[1 + n_names :])] = change
+    return {
+        table: [
+            PartChanges(list(part), numbers)
+            for part, numbers in sorted(parts.items(), key=lambda item: (*_order(item[1]), item[0]))
+        ]
+        for table, parts in found.items()
+    }
+
+
+def _order(numbers: Mapping[str, Change]) -> tuple[bool, float]:
+    """Whether a part has too few samples, and how much it did not change: its alpha, or its first number."""
+    change = numbers.get("alpha") or next(iter(numbers.values()))
+    # rounded, so that equal changes are equal
+    size = -1.0 if change.difference is None else round(abs(change.difference), 9)
+    return change.interval is None, -size
+
+
+def _options(a: ReportContext, b: ReportContext) -> list[dict[str, Any]]:
+    """The options that differ, and what the fields hold."""
+    of_a = {**a.config.to_dict(), "label types": list(a.label_types)}
+    of_b = {**b.config.to_dict(), "label types": list(b.label_types)}
+    differing = [name for name in of_a if name not in _ASIDE and of_a[name] != of_b.get(name)]
+    return [{"option": name, "a": of_a[name], "b": of_b.get(name)} for name in differing]
+
+
+def _samples(a: FloatArray, b: FloatArray, rows: IntArray, describe: Describe) -> SampleChanges:
+    """What became of every sample.
+
+    Args:
+        a: shape ``(S,)``, scores, in an order that is that of the samples' ids
+        b: shape ``(S,)``
+        rows: shape ``(S,)``, the samples
+        describe: says where a sample is
+    """
+    difference = b - a
+    undefined = np.isnan(difference)
+    better, worse = (np.flatnonzero(sign * difference > _ROUNDING) for sign in (1, -1))
+
+    def listed(changed: IntArray) -> list[dict[str, Any]]:
+        largest = changed[np.argsort(-np.abs(difference[changed]).round(9), kind="stable")[:N_LISTED]]
+        columns = zip(*(column[largest].tolist() for column in (a, b, difference)), strict=True)
+        return [
+            {**entry, "a": before, "b": after, "difference": change}
+            for entry, (before, after, change) in zip(describe(rows[largest].tolist()), columns, strict=True)
+        ]
+
+    return SampleChanges(
+        n_better=len(better),
+        n_worse=len(worse),
+        n_equal=len(difference) - len(better) - len(worse) - int(undefined.sum()),
+        n_undefined=int(undefined.sum()),
+        better=listed(better),
+        worse=listed(worse),
+    )

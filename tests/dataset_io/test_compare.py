@@ -1,0 +1,375 @@
+"""Two runs compared on the samples that both have, from what they stored."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import os
+
+import fiftyone as fo
+import numpy as np
+import pytest
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.rated import by_annotator, rated_dataset
+from tests.datasets import coco_dataset, detections, frames_of, random_annotators
+
+from annotator_agreement import AgreementInputError, agreement_on, compare_agreement, compute_agreement
+from annotator_agreement.agreement.comparison import AgreementComparison
+from annotator_agreement.charts.comparison_text import comparison_markdown, comparison_text
+
+NAMES = ["alice", "bob", "carol"]
+
+
+def _boxes(make_dataset):
+    return make_dataset(random_annotators(40)), NAMES, {}, {"iou": 0.8}
+
+
+def _classes(make_dataset):
+    rng = np.random.default_rng(5)
+    rows = [[None if rng.random() < 0.2 else str(rng.choice(["a", "b", "c"])) for _ in NAMES] for _ in range(40)]
+    dataset = rated_dataset(make_dataset, by_annotator(rows, NAMES), "Classification")
+    return dataset, NAMES, {"level": "nominal"}, {"categories": ["a", "b", "c"]}
+
+
+def _numbers(make_dataset):
+    rng = np.random.default_rng(6)
+    rows = [[None if rng.random() < 0.2 else float(rng.integers(9)) / 2 for _ in NAMES] for _ in range(40)]
+    return rated_dataset(make_dataset, by_annotator(rows, NAMES), "FloatField"), NAMES, {}, {"tolerance": 0.5}
+
+
+def _tags(make_dataset):
+    rng = np.random.default_rng(7)
+    tags = ["night", "rain", "snow", "crowd"]
+    rows = [
+        [None if rng.random() < 0.2 else [tag for tag in tags if rng.random() < 0.4] for _ in NAMES] for _ in range(40)
+    ]
+    dataset = rated_dataset(make_dataset, by_annotator(rows, NAMES), "Classifications")
+    return dataset, NAMES, {}, {"set_distance": "jaccard"}
+
+
+def _masks(make_dataset):
+    return masked_dataset(make_dataset, random_masks(30)), NAMES, {}, {"background": None}
+
+
+CASES = [_boxes, _classes, _numbers, _tags, _masks]
+each_case = pytest.mark.parametrize("make", CASES, ids=lambda make: make.__name__.strip("_"))
+
+
+def _changes(comparison):
+    """All changes of numbers, by where they stand."""
+    found = {("numbers", name): change for name, change in comparison.numbers.items()}
+    for table, parts in comparison.changes.items():
+        for part in parts:
+            found |= {(table, *part.names, name): change for name, change in part.numbers.items()}
+    return found
+
+
+def assert_same(found, expected):
+    """Equal JSON values; floats to 1e-12."""
+    if isinstance(expected, dict):
+        assert list(found) == list(expected)
+        for name, value in expected.items():
+            assert_same(found[name], value)
+    elif isinstance(expected, list):
+        assert len(found) == len(expected)
+        for entry, value in zip(found, expected, strict=True):
+            assert_same(entry, value)
+    else:
+        assert found == (pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected)
+
+
+def _at(report, path):
+    """A number of a report by its path."""
+    value = report.to_dict()
+    for name in path.split("."):
+        value = value[name]
+    return value
+
+
+@each_case
+def test_a_run_does_not_differ_from_itself(make, make_dataset):
+    dataset, fields, options, _ = make(make_dataset)
+    compute_agreement(dataset, fields, run_key="one", **options)
+    compute_agreement(dataset, fields, run_key="two", **options)
+    for other in ("one", "two"):
+        comparison = compare_agreement(dataset, "one", other, resamples=200)
+        changes = _changes(comparison)
+        assert {("numbers", "score.mean"), ("numbers", "alpha.pooled")} <= set(changes)
+        assert comparison.options == []
+        for change in changes.values():
+            assert change.a == change.b
+            if change.a is not None:
+                assert change.difference == 0.0
+            if change.interval is not None:
+                assert (change.interval.low, change.interval.high, change.interval.jackknife_error) == (0.0, 0.0, 0.0)
+        assert (comparison.samples.n_better, comparison.samples.n_worse) == (0, 0)
+        assert comparison.numbers["alpha.pooled"].interval is not None
+
+
+@each_case
+def test_swapping_two_runs_negates_their_differences(make, make_dataset):
+    dataset, fields, options, changed = make(make_dataset)
+    compute_agreement(dataset, fields, run_key="one", **options)
+    compute_agreement(dataset, fields, run_key="two", **changed)
+    forward, backward = (compare_agreement(dataset, *keys, resamples=200) for keys in (("one", "two"), ("two", "one")))
+    changes, swapped = _changes(forward), _changes(backward)
+    assert set(changes) == set(swapped)
+    for key, change in changes.items():
+        other = swapped[key]
+        assert (change.a, change.b) == (other.b, other.a)
+        assert (change.difference is None) == (other.difference is None)
+        if change.difference is not None:
+            assert change.difference == -other.difference
+        assert (change.interval is None) == (other.interval is None)
+        if change.interval is not None:
+            ends = [-change.interval.high, -change.interval.low, change.interval.error]
+            assert ends == pytest.approx([other.interval.low, other.interval.high, other.interval.error], abs=1e-12)
+    assert (forward.samples.better, forward.samples.worse) == tuple(
+        [{**entry, "a": entry["b"], "b": entry["a"], "difference": -entry["difference"]} for entry in listed]
+        for listed in (backward.samples.worse, backward.samples.better)
+    )
+    assert any(change.difference for change in changes.values())
+
+
+@each_case
+def test_the_numbers_are_those_of_the_reports_on_the_samples_of_both(make, make_dataset):
+    dataset, fields, options, changed = make(make_dataset)
+    compute_agreement(dataset.limit(25), fields, run_key="one", **options)
+    compute_agreement(dataset.skip(4), fields, run_key="two", **changed)
+    comparison = compare_agreement(dataset, "one", "two", resamples=0)
+    shared = dataset.skip(4).limit(21)
+    rated = [n >= 2 for n in shared.values("one_n_annotators")]
+    ids = [sample_id for sample_id, is_rated in zip(shared.values("id"), rated, strict=True) if is_rated]
+    one, two = (agreement_on(dataset.select(ids), key) for key in ("one", "two"))
+    n_two = len(dataset) - 4
+    assert (comparison.n_samples, comparison.n_only_a, comparison.n_only_b) == (len(ids), 4, n_two - 21)
+    assert comparison.n_unrated == 21 - len(ids)
+    for path, change in comparison.numbers.items():
+        found = [_at(report, path) for report in (one, two)]
+        assert [change.a, change.b] == pytest.approx(found, abs=1e-9), path
+        if change.difference is not None:
+            assert change.difference == pytest.approx(found[1] - found[0], abs=1e-9)
+        assert change.interval is None
+    pairs = {(entry.a, entry.b): entry for entry in two.pairs}
+    for part in comparison.changes["pairs"]:
+        for name in ("score", "alpha"):
+            if name in part.numbers:
+                expected = getattr(pairs[tuple(part.names)], name)
+                assert part.numbers[name].b == pytest.approx(expected, abs=1e-9)
+    shown = [name for name, _ in ((entry["option"], entry) for entry in comparison.options)]
+    assert set(changed) <= set(shown)
+    assert "run_key" not in shown
+
+
+def test_samples_are_listed_by_how_much_they_changed(make_dataset):
+    dataset = make_dataset(random_annotators(40))
+    compute_agreement(dataset, NAMES, run_key="one")
+    compute_agreement(dataset, NAMES, run_key="two", iou=0.85, classes="ignore")
+    comparison = compare_agreement(dataset, "one", "two", resamples=0)
+    ids, paths, before, after = dataset.values(["id", "filepath", "one_score", "two_score"])
+    changes = {
+        (sample_id, path): b - a for sample_id, path, a, b in zip(ids, paths, before, after, strict=True)
+        if a is not None and b is not None
+    }  # fmt: skip
+    worse = sorted((change, sample_id, path) for (sample_id, path), change in changes.items() if change < -1e-9)
+    better = sorted((-change, sample_id, path) for (sample_id, path), change in changes.items() if change > 1e-9)
+    found = comparison.samples
+    assert (found.n_worse, found.n_better) == (len(worse), len(better))
+    assert found.n_equal == len(changes) - len(worse) - len(better)
+    assert found.n_worse > 10
+    for listed, expected in ((found.worse, worse), (found.better, better)):
+        assert [(entry["id"], entry["filepath"]) for entry in listed] == [(i, path) for _, i, path in expected[:10]]
+    assert [entry["difference"] for entry in found.worse] == pytest.approx([change for change, *_ in worse[:10]])
+
+
+def _noisy(rng, n_samples, miss_rate):
+    """Boxes of three annotators who miss some of the same true objects."""
+    columns = {name: [] for name in NAMES}
+    for _ in range(n_samples):
+        boxes = [(0.02 + 0.19 * k, 0.1, 0.1, 0.3) for k in range(5)]
+        classes = [str(rng.choice(["cat", "dog"])) for _ in boxes]
+        for name in NAMES:
+            columns[name].append(
+                [(label, box) for label, box in zip(classes, boxes, strict=True) if rng.random() >= miss_rate]
+            )
+    return columns
+
+
+def _mean_f1(p):
+    """Expected F1 of two annotators who see each of five objects with a probability; of nothing at all 1."""
+    chances = {"both": p * p, "a": p * (1 - p), "b": p * (1 - p), "none": (1 - p) ** 2}
+    total = 0.0
+    for seen in itertools.product(chances, repeat=5):
+        n_matched, n_drawn = seen.count("both"), 2 * seen.count("both") + seen.count("a") + seen.count("b")
+        total += math.prod(chances[what] for what in seen) * (2 * n_matched / n_drawn if n_drawn else 1.0)
+    return total
+
+
+def test_a_planted_improvement_is_found_in_sign_and_size(make_dataset):
+    rng = np.random.default_rng(11)
+    dataset = make_dataset(_noisy(rng, 150, 0.3))
+    compute_agreement(dataset, NAMES, run_key="before")
+    better = _noisy(rng, 150, 0.1)
+    for name in NAMES:
+        dataset.set_values(name, [detections(labels) for labels in better[name]])
+    compute_agreement(dataset, NAMES, run_key="after")
+    comparison = compare_agreement(dataset, "before", "after")
+    # of two who see a share p of the objects, F1 is p² / p
+    f1 = comparison.numbers["existence.f1"]
+    assert f1.interval.low < 0.2 < f1.interval.high
+    assert f1.interval.high - f1.interval.low < 0.08
+    score = comparison.numbers["score.mean"]
+    assert score.is_clear
+    assert score.interval.low < _mean_f1(0.9) - _mean_f1(0.7) < score.interval.high
+    iou = comparison.numbers["localisation.mean_iou"]
+    assert (iou.a, iou.b) == pytest.approx((1.0, 1.0))
+    assert not iou.is_clear
+    assert comparison.samples.n_better > 3 * comparison.samples.n_worse
+    assert {tuple(part.names) for part in comparison.changes["pairs"] if part.numbers["f1"].is_clear} == {
+        ("alice", "bob"), ("alice", "carol"), ("bob", "carol")
+    }  # fmt: skip
+    assert {part.names[0] for part in comparison.changes["classes"] if part.numbers["alpha"].is_clear} == {"cat", "dog"}
+    text = comparison_text(comparison)
+    assert "The score rises by" in text
+    assert "Nothing but the labels." in text
+
+
+def test_pairing_the_samples_makes_intervals_narrower(make_dataset):
+    dataset = make_dataset(random_annotators(60))
+    compute_agreement(dataset, NAMES, run_key="one")
+    compute_agreement(dataset, NAMES, run_key="two", iou=0.55)
+    change = compare_agreement(dataset, "one", "two").numbers["alpha.pooled"]
+    errors = [agreement_on(dataset, key).intervals["alpha.pooled"].error for key in ("one", "two")]
+    assert change.interval.error < math.hypot(*errors) / 2
+
+
+def test_thresholds_on_real_labels(private_fiftyone, shared_data):
+    dataset = coco_dataset(
+        f"test-compare-{os.getpid()}",
+        shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json",
+        attribute_mode=False,
+    )
+    try:
+        fields = sorted(dataset.get_field_schema(embedded_doc_type=fo.Detections))
+        compute_agreement(dataset, fields, run_key="half")
+        compute_agreement(dataset, fields, run_key="high", iou=0.75)
+        comparison = compare_agreement(dataset, "half", "high")
+        alpha = comparison.numbers["alpha.pooled"]
+        assert alpha.a == pytest.approx(0.646623, abs=1e-6)  # DESIGN, section 2
+        assert alpha.interval.high < 0
+        assert comparison.numbers["localisation.mean_iou"].interval.low > 0
+        assert comparison.options == [{"option": "iou", "a": 0.5, "b": 0.75}]
+        assert comparison.samples.n_better == 0
+    finally:
+        dataset.delete()
+
+
+def test_of_videos_whole_videos_are_resampled(make_videos):
+    rng = np.random.default_rng(8)
+    videos = []
+    for k in range(12):
+        rows = random_annotators(int(rng.integers(2, 5)), seed=k)
+        videos.append({name: frames_of(*rows[name]) for name in NAMES})
+    dataset = make_videos(videos)
+    fields = [f"frames.{name}" for name in NAMES]
+    compute_agreement(dataset, fields, run_key="one")
+    compute_agreement(dataset, fields, run_key="two", iou=0.85)
+    comparison = compare_agreement(dataset, "one", "two", resamples=100)
+    assert comparison.n_clusters == 12
+    assert comparison.n_samples > 20
+    assert comparison.numbers["score.mean"].interval.n == 12
+    assert {"frame_number", "id"} <= set(comparison.samples.worse[0])
+    assert "of 12 videos or groups" in comparison_text(comparison)
+    assert "frame_number" in comparison.to_dataframe("samples").columns
+
+
+def test_a_view_limits_the_samples_that_are_compared(make_dataset):
+    dataset = make_dataset(random_annotators(30))
+    compute_agreement(dataset, NAMES, run_key="one")
+    compute_agreement(dataset, NAMES, run_key="two", iou=0.85)
+    view = dataset.match_tags("none", bool=False).skip(10)
+    comparison = compare_agreement(view, "one", "two", resamples=0)
+    report = agreement_on(view, "two")
+    assert comparison.numbers["score.mean"].b == pytest.approx(report.score.mean, abs=1e-12)
+    assert comparison.n_samples == report.n_rated
+
+
+def test_the_order_of_samples_makes_no_difference(make_dataset):
+    dataset = make_dataset(random_annotators(30))
+    compute_agreement(dataset, NAMES, run_key="one")
+    compute_agreement(dataset, NAMES, run_key="two", iou=0.85)
+    compute_agreement(dataset.shuffle(seed=1), NAMES, run_key="shuffled", iou=0.85)
+    expected = compare_agreement(dataset, "one", "two", resamples=100).to_dict()
+    found = compare_agreement(dataset, "one", "shuffled", resamples=100).to_dict()
+    assert_same({**found, "b": "two"}, expected)
+
+
+def test_annotators_and_fields_that_differ_are_listed(make_dataset):
+    dataset = make_dataset(random_annotators(30))
+    compute_agreement(dataset, ["alice", "bob"], run_key="one")
+    compute_agreement(dataset, ["carol", "bob"], run_key="two")
+    comparison = compare_agreement(dataset, "one", "two", resamples=0)
+    assert (comparison.annotators_only_a, comparison.annotators_only_b) == (["alice"], ["carol"])
+    assert comparison.changes.get("pairs") is None
+    assert [part.names for part in comparison.changes["annotators"]] == [["bob"]]
+    assert "only in one" in comparison_text(comparison)
+
+
+def test_a_comparison_survives_json_and_is_shown_in_tables(make_dataset):
+    dataset = make_dataset(random_annotators(30))
+    compute_agreement(dataset, NAMES, run_key="one")
+    compute_agreement(dataset, NAMES, run_key="two", iou=0.85)
+    comparison = compare_agreement(dataset, "one", "two", resamples=50)
+    assert AgreementComparison.from_dict(json.loads(json.dumps(comparison.to_dict()))) == comparison
+    numbers = comparison.to_dataframe()
+    row = numbers.set_index("number").loc["score.mean"]
+    change = comparison.numbers["score.mean"]
+    assert [row["a"], row["difference"], row["low"]] == [change.a, change.difference, change.interval.low]
+    pairs = comparison.to_dataframe("pairs")
+    assert set(pairs["name"]) == {"alice – bob", "alice – carol", "bob – carol"}
+    with pytest.raises(AgreementInputError, match=r"`table` must be one that the comparison has \(numbers, pairs"):
+        comparison.to_dataframe("nothing")
+    markdown = comparison_markdown(comparison)
+    assert "| Score |" in markdown
+    assert "iou: 0.5 → 0.85" in markdown
+
+
+def test_runs_that_cannot_be_compared_are_refused(make_dataset, make_videos):
+    rng = np.random.default_rng(5)
+    rows = [[str(rng.choice(["a", "b"])) for _ in NAMES] for _ in range(10)]
+    dataset = rated_dataset(make_dataset, by_annotator(rows, NAMES), "Classification")
+    for name in NAMES:
+        dataset.set_values(f"number_{name}", [float(rng.integers(3)) for _ in range(10)])
+    compute_agreement(dataset, NAMES, run_key="classes")
+    compute_agreement(dataset, [f"number_{name}" for name in NAMES], run_key="numbers")
+    with pytest.raises(AgreementInputError, match="must be on labels of one kind, got ratings and numbers"):
+        compare_agreement(dataset, "classes", "numbers")
+    compute_agreement(dataset.limit(5), NAMES, run_key="first")
+    compute_agreement(dataset.skip(5), NAMES, run_key="last")
+    with pytest.raises(AgreementInputError, match="must have samples in common, got 5 and 5 samples of which none"):
+        compare_agreement(dataset, "first", "last")
+    with pytest.raises(AgreementInputError, match="`run_key` must be an agreement run"):
+        compare_agreement(dataset, "first", "missing")
+    for option, value in (("resamples", -1), ("resamples", 0.5), ("seed", "x")):
+        with pytest.raises(AgreementInputError, match=f"`{option}` must be"):
+            compare_agreement(dataset, "first", "classes", **{option: value})
+    videos = make_videos([{name: frames_of([]) for name in NAMES}])
+    compute_agreement(videos, [f"frames.{name}" for name in NAMES], run_key="frames")
+    videos.set_values("alice", [fo.Detections()])
+    videos.set_values("bob", [fo.Detections()])
+    compute_agreement(videos, ["alice", "bob"], run_key="videos")
+    with pytest.raises(AgreementInputError, match="one kind, got objects on frames and objects"):
+        compare_agreement(videos, "frames", "videos")
+
+
+def test_runs_without_a_sample_that_two_rated_in_both_have_no_numbers(make_dataset):
+    box = [("cat", (0.1, 0.1, 0.2, 0.2))]
+    dataset = make_dataset({"alice": [box, box], "bob": [box, None], "carol": [None, box]})
+    compute_agreement(dataset, ["alice", "bob"], run_key="one")
+    compute_agreement(dataset, ["alice", "carol"], run_key="two")
+    comparison = compare_agreement(dataset, "one", "two")
+    assert (comparison.n_samples, comparison.n_unrated) == (0, 2)
+    assert not any(change.difference is not None for change in _changes(comparison).values())
+    assert "Nothing can be compared" in comparison_text(comparison)

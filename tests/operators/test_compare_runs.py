@@ -1,0 +1,95 @@
+"""The operator that compares two runs, and the report of a run on the current view."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import fiftyone.operators as foo
+import pytest
+
+from tests.datasets import random_annotators
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset, operator):
+    dataset = make_dataset(random_annotators(25))
+    compute = operator("compute_agreement")
+    compute(dataset, ANNOTATORS, run_key="before")
+    compute(dataset, ANNOTATORS, run_key="after", iou=0.8)
+    return dataset
+
+
+def _add_ratings(dataset, operator, run_key="rated"):
+    for name in ("anna", "ben"):
+        dataset.set_values(name, [fo.Classification(label=label) for label in "ab" * 12 + "a"])
+    operator("compute_agreement")(dataset, ["anna", "ben"], run_key=run_key)
+
+
+def _execute(operator, dataset, view=None, **params):
+    request = {"dataset": dataset, "params": params}
+    if view is not None:
+        request["view"] = view
+    return foo.execute_operator(operator.uri, request).result
+
+
+def test_runs_of_one_kind_are_offered(operator, dataset, form):
+    compare = operator("compare_agreement")
+    _add_ratings(dataset, operator)
+    inputs = form(compare, dataset)
+    assert inputs["run_key"]["type"]["values"] == ["before", "after"]
+    assert inputs["other_run_key"]["type"]["values"] == ["after"]
+    inputs = form(compare, dataset, run_key="after")
+    assert inputs["other_run_key"]["type"]["values"] == ["before"]
+    _add_ratings(dataset, operator, run_key="rated_again")
+    inputs = form(compare, dataset, run_key="rated_again")
+    assert inputs["run_key"]["type"]["values"] == ["before", "after", "rated", "rated_again"]
+    assert inputs["other_run_key"]["type"]["values"] == ["rated"]
+
+
+@pytest.mark.parametrize("n_runs", [0, 1, 2])
+def test_without_two_runs_of_one_kind_the_form_says_so(operator, make_dataset, form, n_runs):
+    dataset = make_dataset()
+    if n_runs:
+        operator("compute_agreement")(dataset, ANNOTATORS)
+    if n_runs > 1:
+        for name in ("anna", "ben"):
+            dataset.set_values(name, ["a"] * 5)
+        operator("compute_agreement")(dataset, ["anna", "ben"], run_key="rated")
+    inputs = form(operator("compare_agreement"), dataset)
+    assert list(inputs) == ["no_runs"]
+    assert inputs["no_runs"]["invalid"]
+
+
+def test_a_run_that_did_not_complete_is_not_offered(operator, dataset, form):
+    dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
+    dataset.register_run("died", dead)
+    inputs = form(operator("compare_agreement"), dataset)
+    assert inputs["run_key"]["type"]["values"] == ["before", "after"]
+
+
+def test_comparing_shows_what_changed(operator, dataset):
+    compare = operator("compare_agreement")
+    result = _execute(compare, dataset, run_key="before", other_run_key="after")
+    comparison = compare(dataset, "before", "after")
+    assert result["comparison"] == comparison.to_dict()
+    assert comparison.numbers["score.mean"].difference < 0
+    assert "Run `after` compared with `before`" in result["summary"]
+    assert "iou: 0.5 → 0.8" in result["summary"]
+    assert compare(dataset, "before", "after", resamples=0).numbers["score.mean"].interval is None
+
+
+def test_the_report_can_be_shown_on_the_current_view(operator, dataset, context):
+    show = operator("show_agreement")
+    view = dataset.skip(15)
+    inputs = show.resolve_type(context(show, dataset, view), "inputs").to_json()["type"]["properties"]
+    assert inputs["samples"]["type"]["values"] == ["run", "view"]
+    of_view = _execute(show, dataset, view, run_key="before", samples="view")
+    assert (of_view["report"]["n_samples"], of_view["report"]["run"]["n_of"]) == (10, 25)
+    whole = _execute(show, dataset, view, run_key="before", samples="run")
+    assert (whole["report"]["n_samples"], whole["report"]["run"]["n_of"]) == (25, None)
+    assert of_view["report"]["score"] != whole["report"]["score"]
+
+
+def test_without_a_view_only_the_whole_run_is_shown(operator, dataset, form):
+    assert list(form(operator("show_agreement"), dataset)) == ["run_key"]
