@@ -69,7 +69,8 @@ class Interval:
 class Coefficients:
     """Agreement on categories beyond chance, by several definitions of chance; None where undefined.
 
-    AC1 and Brennan-Prediger do not fall when one category prevails, as alpha and Fleiss' kappa do.
+    Over ``n_units`` units with at least two ratings, and as many categories as were given, unless said otherwise. AC1
+    and Brennan-Prediger do not fall when one category prevails, as alpha and Fleiss' kappa do.
     """
 
     n_units: int

@@ -70,12 +70,12 @@ class ObjectReport(AgreementReport):
     sessions: Sessions | None = None
     #: who sides with whom: the joins of a clustering by pair score, the closest first
     clusters: list[Cluster] = dataclasses.field(default_factory=list)
-    #: the most frequent first
+    #: the most frequent first, at most 1,000
     classes: list[ClassSummary] = dataclasses.field(default_factory=list)
     n_classes_unlisted: int = 0
     #: of the most confused pairs of classes, the largest effect first
     merges: list[Merge] = dataclasses.field(default_factory=list)
-    #: groups of class names that differ in case, spaces, separators or one letter
+    #: groups of class names that differ in case, spaces, separators or one letter; never merged
     similar_names: list[list[str]] = dataclasses.field(default_factory=list)
     thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
     data_threshold: DataThreshold | None = None

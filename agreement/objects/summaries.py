@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 from ..report import Coefficients, Each, Interval
 
-#: ``{id, filepath, value}`` and, on videos, ``frame_number``
+#: ``{id, filepath, value}`` and, on videos, ``frame_number``. Lists of the worst samples have five, those in which
+#: nothing is wrong left out; of equal ones first that with more labels (pairs of labels), then that with larger labels
 Sample = dict[str, Any]
 #: ``{a, b, n}``: how often two values, mostly class names, met in one unit
 Confusion = dict[str, Any]
@@ -18,9 +19,10 @@ Confusion = dict[str, Any]
 class Existence:
     """Do the annotators see the same objects? ``votes`` lists ``{assigned, votes, units}``.
 
-    F1 and Jaccard index are over all pairs of annotators: units that both drew, of the labels of either, and of the
-    units that either drew. ``presence`` is about images: did an annotator draw anything at all (two categories, over
-    rated samples)? ``worst_samples`` have the lowest F1.
+    F1 and Jaccard index are over all pairs of annotators of all samples: twice the units that both drew, of the labels
+    of both; and the units that both drew, of those that either drew. ``presence`` is about images: did an annotator
+    draw anything at all that counts (crowd regions do not)? Two categories, over rated samples; ``share_present`` is
+    the share of "yes" among these answers. ``worst_samples`` have the lowest F1 over their pairs.
     """
 
     f1: float | None
@@ -37,10 +39,10 @@ class Existence:
 class ClassGivenMatch:
     """Do they name an object alike that two or more of them drew?
 
-    ``coefficients`` are over units with at least two members, missing left out. ``confusion`` lists the pairs of
+    All numbers are over units with at least two members, missing left out. ``confusion`` lists the pairs of
     different classes ``{a, b, n}``, ``a`` before ``b`` by name: in ``n`` pairs of labels of one unit one annotator said
-    ``a`` and the other ``b``; the most frequent first, ``n_unlisted`` are in entries that were left out.
-    ``worst_samples`` have the largest share of such pairs of labels.
+    ``a`` and the other ``b``; the 100 most frequent first, ``n_unlisted`` pairs are in entries that were left out.
+    ``worst_samples`` have the largest share of such pairs among their pairs of matched labels.
     """
 
     alpha: float | None
@@ -60,8 +62,8 @@ class Localisation:
 
     ``measure`` is what ``iou`` stands for, everywhere in the report: of keypoints it is OKS, and ``visibility`` the
     share of points that both labelled, of those that either did; other labels have none. ``iou_histogram`` and
-    ``dice_histogram`` count pairs in bins of 0.05 from 0 to 1 (the last one includes 1). ``worst_samples`` have the
-    lowest mean.
+    ``dice_histogram`` count pairs in bins of 0.05 from 0 to 1 (an edge belongs to the upper bin, 1 to the last), empty
+    without a pair. ``worst_samples`` have the lowest mean IoU.
     """
 
     mean_iou: float | None
@@ -80,8 +82,11 @@ class Localisation:
 class AttributeSummary:
     """Do they give a matched object the same attribute? Over units in which two or more annotators gave a value.
 
-    ``level`` is that of ``alpha``: interval for numbers, else nominal. ``conflicts`` lists different values
-    ``{a, b, n}`` that met in one unit, the most frequent first.
+    Numbers that differ by at most the ``tolerance`` of the run agree; ``n_conflicts`` counts units in which two values
+    do not, ``percent_agreement`` is the mean over units of the share of pairs of values that agree. ``level`` is that of
+    ``alpha``, which knows no tolerance: interval if all values are numbers, else nominal. ``conflicts`` lists the 20
+    most frequent pairs of different values ``{a, b, n}`` of two labels of one unit; ``worst_samples`` have the largest
+    share of such pairs.
     """
 
     name: str
@@ -98,9 +103,11 @@ class AttributeSummary:
 class SizeSummary:
     """Agreement on the units of one size: ``small``, ``medium`` or ``large``, by the median area of their labels.
 
-    ``area_from`` and ``area_to`` (None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², where image
-    sizes are known), or ``share of the image`` (thirds of the units). ``miss_rate`` is the share of missing labels:
-    assigned annotators without an object, of all assigned annotators, over units that two or more drew.
+    Areas are those of regions, of lines and keypoints those of their boxes. ``area_from`` (included) and ``area_to``
+    (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², where the sizes of all images are
+    known), or ``share of the image`` (thirds of the units of rated samples). ``miss_rate`` is the share of missing
+    labels: assigned annotators without an object, of all assigned annotators, over units that two or more drew; ``f1``
+    that of existence.
     """
 
     size: str
@@ -130,8 +137,8 @@ class PairSummary:
 
     ``score`` is the mean over samples of the panoptic quality, ``pq`` the pooled one (``sq`` times ``rq``); ``f1`` and
     ``jaccard`` count matched objects whatever their class, ``rq`` those of one class. ``kappa`` is Cohen's and ``ac1``
-    Gwet's, over the classes of matched objects, ``confusion`` those classes ``{a, b, n}`` as each of the two said,
-    equal ones left out. ``intra`` marks two sessions of one person. ``visibility`` is that of keypoints,
+    Gwet's, over the classes of matched objects, ``confusion`` the 20 most frequent of those classes ``{a, b, n}`` as
+    each of the two said, equal ones left out. ``intra`` marks two sessions of one person. ``visibility`` is that of keypoints,
     ``track_consistency`` the share of frames in which a track keeps its partner. ``intervals`` are of the numbers of
     the same name.
     """
@@ -171,7 +178,8 @@ class PairSummary:
 class Bias:
     """How one annotator's boxes differ from the median of their unit, over units of at least two members.
 
-    In per cent, positive is larger, right, down: ``size`` is the ratio of the side of a square of equal area to that of
+    Boxes are bounding boxes, the median box has the median of every edge; units whose median box has no width or height
+    are left out. In per cent, positive is larger, right, down: ``size`` is the ratio of the side of a square of equal area to that of
     the unit's median box, minus 1; ``left``, ``top``, ``right`` and ``bottom`` are offsets of the edges as a share of
     the median box's width or height. ``mean`` and ``std`` are by these names, ``intervals`` those of the means.
 
@@ -191,10 +199,11 @@ class Bias:
 class ConsensusAgreement:
     """One annotator against the consensus of the others, who must be at least two on a sample.
 
-    A unit is in the consensus if at least half of the others who were assigned drew it; its class is the one that most
-    of them gave, undefined where several lead. ``precision`` is the share of the annotator's objects that are in the
-    consensus, ``recall`` the share of the consensus that the annotator drew, ``class_agreement`` that of equal classes
-    among those in both, ``mean_iou`` their mean IoU with the other members.
+    A unit is in the consensus if at least half of the others who were assigned drew it (of two others, one); its class
+    is the one that most of them gave, undefined where several lead. ``n_units`` counts these units, ``n_objects`` the
+    annotator's objects. ``precision`` is the share of the annotator's objects that are in the consensus, ``recall`` the
+    share of the consensus that the annotator drew, ``class_agreement`` that of equal classes among those in both whose
+    consensus has a class, ``mean_iou`` the mean IoU over all pairs of those in both with another member.
     """
 
     n_units: int
@@ -211,15 +220,16 @@ class ConsensusAgreement:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorSummary:
-    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that two others drew.
+    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that at least two others drew.
 
     ``n_could_miss`` counts those objects, drawn or not (``miss_rate`` is the share that was missed), by size in
-    ``miss_rate_by_size``. ``n_crowd`` labels are crowd regions, or in those of others; they are counted nowhere else.
-    ``score`` is the mean over pairs with others, ``mean_iou`` over their matched labels. ``class_conflicts`` lists
-    ``{a, b, n}``: this annotator said ``a``, another ``b``, of one unit. ``vitality`` is the alpha with all annotators
-    minus that without this one (positive: this one raises agreement), with the units of all, ``vitality_rematched``
-    with the units of the others alone; None with fewer than 3 annotators. ``person`` is who labels, where several
-    sessions belong to one.
+    ``miss_rate_by_size`` (empty where objects have no size). ``n_crowd`` labels are crowd regions, or in those of others; they are counted nowhere else.
+    ``score`` is the mean over all samples of the scores of the pairs with each of the others, ``mean_iou`` that over
+    their matched labels. ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator said ``a``, another
+    ``b``, of one unit. ``vitality`` is the pooled alpha with all annotators minus that without this one (positive: this
+    one raises agreement): the units left as they are, on the samples to which two of the others were assigned;
+    ``vitality_rematched`` with the units of the others alone, where ``rematch`` asks for it. Both are None with fewer
+    than 3 annotators. ``person`` is who labels, where several sessions belong to one.
     """
 
     name: str
@@ -255,7 +265,7 @@ class AnnotatorSummary:
 class Sessions:
     """Agreement of the sessions of one person (intra), apart from that of different persons (inter).
 
-    Means over the pairs of annotators of that kind; ``alpha`` is that of all their pairs together, each unit of a pair
+    All other numbers of the report are over all annotators, sessions of one person as well. Means over the pairs of annotators of that kind; ``alpha`` is that of all their pairs together, each unit of a pair
     counted as two ratings, so that the two are comparable.
     """
 
@@ -276,7 +286,11 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Annotators who agree more with each other than with the rest: the mean pair score at which they join."""
+    """Annotators who agree more with each other than with the rest: the mean pair score at which they join.
+
+    By average linkage, over pairs that have a score: unknown ones are left to the others, and groups of which no pair is
+    known do not join.
+    """
 
     members: list[str]
     similarity: float | None
@@ -284,12 +298,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class ClassSummary:
-    """One class. ``n_units`` counts units in which anybody gave it, ``prevalence`` its share of all labels.
+    """One class, on rated samples. ``n_units`` counts units in which anybody gave it.
 
-    ``alpha`` is that of two categories, this class and everything else (missing included, if it is a category).
-    ``agreement_given_match``: of the pairs of labels of one unit with this class on one side at least, the share with
-    it on both. ``miss_rate``: over the units drawn by two or more that most of them gave this class, the share of
-    assigned annotators without an object. ``confused_with`` lists ``{class, n}``, the most frequent first.
+    ``prevalence`` is its share of all labels, ``alpha`` that of two categories, this class and everything else (missing
+    included, if it is a category). ``agreement_given_match``: of the pairs of labels of one unit with this class on one
+    side at least, the share with it on both. ``miss_rate``: over the units drawn by two or more, of whose labels more
+    than half have this class, the share of assigned annotators without an object. ``mean_iou`` and ``median_iou`` are
+    over the pairs of labels of one unit that both have it. ``confused_with`` lists ``{class, n}``, in how many pairs of
+    labels of one unit, the 20 most frequent first.
     """
 
     name: str
@@ -309,7 +325,11 @@ class ClassSummary:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """What merging two classes would do to the pooled alpha, the units left as they are."""
+    """What merging two classes would do to the pooled alpha, the units left as they are.
+
+    ``n_confused`` pairs of labels of one unit have one class and the other; the ten pairs of classes with the most are
+    tried.
+    """
 
     classes: list[str]
     n_confused: int
