@@ -83,8 +83,8 @@ class AttributeSummary:
     """Do they give a matched object the same attribute? Over units in which two or more annotators gave a value.
 
     Numbers that differ by at most the ``tolerance`` of the run agree; ``n_conflicts`` counts units in which two values
-    do not, ``percent_agreement`` is the mean over units of the share of pairs of values that agree. ``level`` is that of
-    ``alpha``, which knows no tolerance: interval if all values are numbers, else nominal. ``conflicts`` lists the 20
+    do not, ``percent_agreement`` is the mean over units of the share of pairs of values that agree. ``level`` is that
+    of ``alpha``, which knows no tolerance: interval if all values are numbers, else nominal. ``conflicts`` lists the 20
     most frequent pairs of different values ``{a, b, n}`` of two labels of one unit; ``worst_samples`` have the largest
     share of such pairs.
     """
@@ -138,9 +138,9 @@ class PairSummary:
     ``score`` is the mean over samples of the panoptic quality, ``pq`` the pooled one (``sq`` times ``rq``); ``f1`` and
     ``jaccard`` count matched objects whatever their class, ``rq`` those of one class. ``kappa`` is Cohen's and ``ac1``
     Gwet's, over the classes of matched objects, ``confusion`` the 20 most frequent of those classes ``{a, b, n}`` as
-    each of the two said, equal ones left out. ``intra`` marks two sessions of one person. ``visibility`` is that of keypoints,
-    ``track_consistency`` the share of frames in which a track keeps its partner. ``intervals`` are of the numbers of
-    the same name.
+    each of the two said, equal ones left out. ``intra`` marks two sessions of one person. ``visibility`` is that of
+    keypoints, ``track_consistency`` the share of frames in which a track keeps its partner. ``intervals`` are of the
+    numbers of the same name.
     """
 
     a: str
@@ -179,9 +179,10 @@ class Bias:
     """How one annotator's boxes differ from the median of their unit, over units of at least two members.
 
     Boxes are bounding boxes, the median box has the median of every edge; units whose median box has no width or height
-    are left out. In per cent, positive is larger, right, down: ``size`` is the ratio of the side of a square of equal area to that of
-    the unit's median box, minus 1; ``left``, ``top``, ``right`` and ``bottom`` are offsets of the edges as a share of
-    the median box's width or height. ``mean`` and ``std`` are by these names, ``intervals`` those of the means.
+    are left out. In per cent, positive is larger, right, down: ``size`` is the ratio of the side of a square of equal
+    area to that of the unit's median box, minus 1; ``left``, ``top``, ``right`` and ``bottom`` are offsets of the edges
+    as a share of the median box's width or height. ``mean`` and ``std`` are by these names, ``intervals`` those of the
+    means.
 
     The median includes the annotator's own box, so that of two annotators each shows half of their difference;
     ``n`` counts the units.
@@ -223,13 +224,14 @@ class AnnotatorSummary:
     """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that at least two others drew.
 
     ``n_could_miss`` counts those objects, drawn or not (``miss_rate`` is the share that was missed), by size in
-    ``miss_rate_by_size`` (empty where objects have no size). ``n_crowd`` labels are crowd regions, or in those of others; they are counted nowhere else.
-    ``score`` is the mean over all samples of the scores of the pairs with each of the others, ``mean_iou`` that over
-    their matched labels. ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator said ``a``, another
-    ``b``, of one unit. ``vitality`` is the pooled alpha with all annotators minus that without this one (positive: this
-    one raises agreement): the units left as they are, on the samples to which two of the others were assigned;
-    ``vitality_rematched`` with the units of the others alone, where ``rematch`` asks for it. Both are None with fewer
-    than 3 annotators. ``person`` is who labels, where several sessions belong to one.
+    ``miss_rate_by_size`` (empty where objects have no size). ``n_crowd`` labels are crowd regions, or in those of
+    others; they are counted nowhere else. ``score`` is the mean over all samples of the scores of the pairs with each
+    of the others, ``mean_iou`` that over their matched labels. ``class_conflicts`` lists the 20 most frequent ``{a, b,
+    n}``: this annotator said ``a``, another ``b``, of one unit. ``vitality`` is the pooled alpha with all annotators
+    minus that without this one (positive: this one raises agreement): the units left as they are, on the samples to
+    which two of the others were assigned; ``vitality_rematched`` with the units of the others alone, where ``rematch``
+    asks for it. Both are None with fewer than 3 annotators. ``person`` is who labels, where several sessions belong to
+    one.
     """
 
     name: str
@@ -265,8 +267,9 @@ class AnnotatorSummary:
 class Sessions:
     """Agreement of the sessions of one person (intra), apart from that of different persons (inter).
 
-    All other numbers of the report are over all annotators, sessions of one person as well. Means over the pairs of annotators of that kind; ``alpha`` is that of all their pairs together, each unit of a pair
-    counted as two ratings, so that the two are comparable.
+    All other numbers of the report are over all annotators, sessions of one person as well. Means over the pairs of
+    annotators of that kind; ``alpha`` is that of all their pairs together, each unit of a pair counted as two ratings,
+    so that the two are comparable.
     """
 
     intra_alpha: float | None
@@ -288,8 +291,8 @@ class Sessions:
 class Cluster:
     """Annotators who agree more with each other than with the rest: the mean pair score at which they join.
 
-    By average linkage, over pairs that have a score: unknown ones are left to the others, and groups of which no pair is
-    known do not join.
+    By average linkage, over pairs that have a score: unknown ones are left to the others, and groups of which no pair
+    is known do not join.
     """
 
     members: list[str]
