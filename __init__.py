@@ -23,6 +23,8 @@ _PUBLIC = {
     "compare_agreement": ".dataset_io",
     "rename_agreement": ".dataset_io",
     "view_agreement": ".dataset_io",
+    "save_agreement_views": ".dataset_io",
+    "configure_agreement_app": ".dataset_io",
     "AgreementReport": ".agreement",
     "AgreementInputError": ".agreement",
 }

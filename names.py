@@ -16,6 +16,9 @@ SHOW_AGREEMENT = "show_agreement"
 COMPARE_AGREEMENT = "compare_agreement"
 DELETE_AGREEMENT = "delete_agreement"
 RENAME_AGREEMENT = "rename_agreement"
+VIEW_AGREEMENT = "view_agreement"
+SAVE_AGREEMENT_VIEWS = "save_agreement_views"
+CONFIGURE_AGREEMENT_APP = "configure_agreement_app"
 EXPORT_AGREEMENT = "export_agreement"
 
 #: fields of the samples of a video stand below this in FiftyOne
@@ -126,6 +129,18 @@ PIXEL_FIELDS = FieldSet(
         "_of": FieldSpec("int", "Number of annotators with a mask of the sample"),
     },
 )
+
+#: a colour for every verdict, which the colour-blind can tell apart (after Okabe and Ito, 2008)
+VERDICT_COLORS = {
+    "agreed": "#009E73",
+    "class_conflict": "#D55E00",
+    "attribute_conflict": "#CC79A7",
+    "missed": "#E69F00",
+    "lone": "#56B4E9",
+    "split": "#0072B2",
+    "duplicate": "#F0E442",
+    "crowd": "#666666",
+}
 
 #: what the families of label types write
 FIELD_SETS: dict[str, FieldSet] = {

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from .app_settings import configure_agreement_app
 from .compare import compare_agreement
 from .export import export_agreement
 from .rename import rename_agreement
 from .run import compute_agreement, run_agreement
 from .runs import delete_agreement, list_agreements, load_agreement
 from .sample_table import agreement_samples
+from .saved_views import save_agreement_views
 from .view_report import agreement_on
 from .views import view_agreement
 
@@ -16,11 +18,13 @@ __all__ = [
     "agreement_samples",
     "compare_agreement",
     "compute_agreement",
+    "configure_agreement_app",
     "delete_agreement",
     "export_agreement",
     "list_agreements",
     "load_agreement",
     "rename_agreement",
     "run_agreement",
+    "save_agreement_views",
     "view_agreement",
 ]

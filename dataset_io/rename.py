@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import logging
+from collections.abc import Mapping, Sequence
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
@@ -10,9 +12,14 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.errors import AgreementInputError
 from . import runs
+from .app_settings import AppSettings, app_settings_of, configure_agreement_app
+from .attachments import APP_RECORD, remove_attachments
 from .paths import Place, declare, delete_fields, places
 from .run_keys import check_key_is_free, check_not_in_database
+from .saved_views import check_view_names, save_views, saved_suffixes
 from .source import refuse_read_only
+
+logger = logging.getLogger(__name__)
 
 
 def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
@@ -39,7 +46,11 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     field_key = config["options"]["run_key"]
     renamed = check_rename(dataset, run_key, new_run_key)
     check_not_in_database(dataset, new_run_key, renamed.values())
+    saved, settings = saved_suffixes(dataset, run_key), app_settings_of(dataset, run_key)
+    check_view_names(dataset, new_run_key, saved)
 
+    # what speaks of the old names is made anew with the new ones
+    remove_attachments(dataset, {run_key, field_key}, [config])
     old, new = list(renamed), list(renamed.values())
     runs.update_config(
         dataset,
@@ -64,8 +75,20 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
         renaming_to=None,
         fields_written=new,
         options={**config["options"], "run_key": new_run_key},
+        **{APP_RECORD: None},
     )
+    _attach(dataset, new_run_key, saved, settings)
     runs.refresh(dataset)
+
+
+def _attach(dataset: fo.Dataset, run_key: str, saved: Sequence[str], settings: AppSettings) -> None:
+    """Make saved views and settings of the App anew, as far as what they concern is still there."""
+    try:
+        save_views(dataset, run_key, saved)
+        if settings != AppSettings():
+            configure_agreement_app(dataset, run_key, **dataclasses.asdict(settings))
+    except AgreementInputError as error:
+        logger.warning("Saved views and settings of the App were left out: %s", error)
 
 
 def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[str, str]:

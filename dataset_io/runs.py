@@ -23,6 +23,7 @@ from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
 from ..agreement.report import AgreementReport
 from ..agreement.reports import report_from_dict
+from .attachments import remove_attachments
 from .map_files import delete_map_files, runs_of_files
 from .paths import all_fields, declare, delete_fields, places
 from .source import refuse_read_only
@@ -257,6 +258,7 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
     if is_agreement(dataset, run_key):
         update_config(dataset, run_key, status=DELETING)
     recorded = recorded_paths(dataset, run_key)
+    remove_attachments(dataset, keys, [document["config"] for document in documents])
     _delete_maps(dataset, documents, declared)
     if declared:
         delete_fields(dataset, declared)

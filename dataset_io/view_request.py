@@ -98,11 +98,7 @@ def check_request(
         AgreementInputError: naming the first argument that is not usable
     """
     given = {"verdict": verdict, "missed_by": missed_by, "classes": classes, "confusion": confusion, "votes": votes}
-    if labels.family == "objects" or all(kind.is_label for kind in labels.kinds):
-        without = _WITHOUT[labels.family]
-    else:
-        without = (*_WITHOUT[labels.family], "votes")  # plain fields hold no labels that could tell them
-    for option in without:
+    for option in options_without(labels):
         if given[option] is not None:
             titles = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
             raise AgreementInputError(f"`{option}` must be None for a run on {titles}, got {given[option]!r}")
@@ -122,6 +118,13 @@ def check_request(
             f"`min_score` must be at most `max_score`, got {request.min_score!r} and {request.max_score!r}"
         )
     return request
+
+
+def options_without(labels: RunLabels) -> tuple[str, ...]:
+    """What a view of a run cannot be asked for."""
+    without = _WITHOUT[labels.family]
+    # plain fields hold no labels that could tell their votes
+    return without if all(kind.is_label for kind in labels.kinds) else (*without, "votes")
 
 
 def _names(option: str, value: Any) -> tuple[str, ...]:

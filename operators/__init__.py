@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from .app_settings import ConfigureAgreementApp
 from .compare import CompareAgreement
 from .compute import ComputeAgreement
 from .delete import DeleteAgreement
 from .export import ExportAgreement
 from .rename import RenameAgreement
 from .show import ShowAgreement
+from .views import SaveAgreementViews, ViewAgreement
 
-OPERATORS = [ComputeAgreement, ShowAgreement, CompareAgreement, ExportAgreement, DeleteAgreement, RenameAgreement]
+OPERATORS = [
+    ComputeAgreement,
+    ShowAgreement,
+    ViewAgreement,
+    SaveAgreementViews,
+    ConfigureAgreementApp,
+    CompareAgreement,
+    ExportAgreement,
+    DeleteAgreement,
+    RenameAgreement,
+]

@@ -1,0 +1,75 @@
+"""Colours of the labels in the App by what a run wrote on them, and back to what was there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import fiftyone as fo
+
+_BY_VALUE = "value"
+_OURS = ("colorByAttribute", "valueColors")
+
+
+def colors_record(dataset: fo.Dataset, attribute: str, fields: Sequence[str]) -> dict[str, Any]:
+    """What is needed to undo a colouring: the attribute that colours, and what the scheme said before."""
+    scheme = dataset.app_config.color_scheme
+    entries = {entry["path"]: dict(entry) for entry in (scheme.fields or [] if scheme is not None else [])}
+    return {
+        "attribute": attribute,
+        "has_scheme": scheme is not None,
+        "has_fields": scheme is not None and scheme.fields is not None,
+        "color_by": scheme.color_by if scheme is not None else None,
+        # not by path: names of fields on frames have dots, which the database does not like in keys
+        "fields": [[field, entries.get(field)] for field in fields],
+    }
+
+
+def color_labels(dataset: fo.Dataset, record: Mapping[str, Any], value_colors: Mapping[str, str] | None) -> None:
+    """Colour labels by an attribute.
+
+    Args:
+        dataset: the dataset
+        record: the attribute and the fields
+        value_colors: the colour of every value; None leaves them to the App
+    """
+    scheme = dataset.app_config.color_scheme or fo.ColorScheme()
+    entries = {entry["path"]: dict(entry) for entry in scheme.fields or []}
+    for field, _ in record["fields"]:
+        entry = {**entries.get(field, {"path": field}), "colorByAttribute": record["attribute"]}
+        entry.pop("valueColors", None)
+        if value_colors is not None:
+            entry["valueColors"] = [{"value": value, "color": color} for value, color in value_colors.items()]
+        entries[field] = entry
+    scheme.fields = list(entries.values())
+    scheme.color_by = _BY_VALUE
+    dataset.app_config.color_scheme = scheme
+    dataset.save()
+
+
+def uncolor_labels(dataset: fo.Dataset, record: Mapping[str, Any]) -> None:
+    """Take our colours out of the scheme, whatever else was changed meanwhile."""
+    scheme = dataset.app_config.color_scheme
+    if scheme is None:
+        return
+    before = dict(record["fields"])
+    entries = []
+    for found in scheme.fields or []:
+        entry = dict(found)
+        if entry["path"] in before and entry.get("colorByAttribute") == record["attribute"]:
+            original = before[entry["path"]] or {}
+            for name in _OURS:
+                entry.pop(name, None)
+                if name in original:
+                    entry[name] = original[name]
+            if set(entry) == {"path"} and not original:
+                continue
+        entries.append(entry)
+    scheme.fields = entries or ([] if record["has_fields"] else None)
+    if scheme.color_by == _BY_VALUE:
+        scheme.color_by = record["color_by"]
+    is_empty = not record["has_scheme"] and not any(
+        scheme[name] not in (None, []) for name in scheme._fields_ordered if name not in ("id", "_cls")
+    )
+    dataset.app_config.color_scheme = None if is_empty else scheme
+    dataset.save()

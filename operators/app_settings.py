@@ -1,0 +1,81 @@
+"""The operator that sets up the App for a run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.operators import types
+
+from .. import names
+from ..agreement import AgreementInputError
+from ..dataset_io import configure_agreement_app
+from ..dataset_io.app_settings import AppSettings, app_settings_of, check_settings
+from ..dataset_io.run_labels import open_run_labels
+from ..dataset_io.runs import list_agreements
+from .run_choice import run_choice
+
+_NOTHING = "nothing of the run"
+_COLORS = {_NOTHING: "As it is", "verdict": "By verdict", "id": "By object: labels of one object look alike"}
+_SWITCHES = {
+    "sidebar": ("Group in the sidebar", "The fields of the run stand together"),
+    "indexes": ("Indexes", "Filtering and sorting by the fields of the run is immediate on large datasets"),
+    "link_instances": ("Link labels of one object", "Hovering one highlights the others"),
+}
+
+
+class ConfigureAgreementApp(foo.Operator):
+    """Sets up the App for a run, as far as the user asks for it."""
+
+    @property
+    def config(self) -> foo.OperatorConfig:
+        return foo.OperatorConfig(
+            name=names.CONFIGURE_AGREEMENT_APP,
+            label="Configure annotator agreement in the App",
+            description="Sidebar group, indexes, colours and links for an agreement run; undone with the run",
+            icon="palette",
+            dynamic=True,
+            allow_immediate_execution=True,
+            allow_delegated_execution=True,
+        )
+
+    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
+        inputs = types.Object()
+        if run_choice(inputs, ctx, description="The run that the App is set up for"):
+            run_key = ctx.params.get("run_key") or list_agreements(ctx.dataset)[0]
+            current = app_settings_of(ctx.dataset, run_key)
+            for name, (label, description) in _SWITCHES.items():
+                default = getattr(current, name)
+                inputs.bool(name, label=label, description=description, default=default, view=types.SwitchView())
+            colors = types.DropdownView()
+            for value, label in _COLORS.items():
+                colors.add_choice(value, label=label)
+            inputs.enum(
+                "color_by", list(_COLORS), label="Colour labels", default=current.color_by or _NOTHING, view=colors
+            )
+            try:
+                check_settings(open_run_labels(ctx.dataset, run_key), AppSettings(**_given(ctx.params)))
+            except AgreementInputError as error:
+                problem = inputs.view("problem", types.Error(label=str(error)))
+                problem.invalid, problem.error_message = True, str(error)
+        prompt = types.PromptView(label="Configure annotator agreement in the App", submit_button_label="Apply")
+        return types.Property(inputs, view=prompt)
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        configure_agreement_app(ctx.dataset, ctx.params["run_key"], **_given(ctx.params))
+        if not ctx.delegated:
+            ctx.ops.reload_dataset()
+            ctx.ops.notify("The App is set up; deleting the run undoes it", variant="success")
+        return _given(ctx.params)
+
+    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **settings: Any) -> AppSettings:
+        """Set up the App from Python; see :func:`~annotator_agreement.configure_agreement_app`."""
+        return configure_agreement_app(samples, run_key, **settings)
+
+
+def _given(params: dict[str, Any]) -> dict[str, Any]:
+    """The settings that a form, or a caller, gave."""
+    settings: dict[str, Any] = {name: bool(params.get(name, False)) for name in _SWITCHES}
+    color_by = params.get("color_by")
+    return {**settings, "color_by": None if color_by in (None, _NOTHING) else color_by}

@@ -1,0 +1,441 @@
+"""Settings of the App for a run: made on request, recorded, and undone to what was there before."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+from bson import ObjectId
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.datasets import detections, random_annotators, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    configure_agreement_app,
+    delete_agreement,
+    names,
+    rename_agreement,
+)
+from annotator_agreement.dataset_io import app_settings, runs
+from annotator_agreement.dataset_io.app_settings import AppSettings, app_settings_of
+
+NAMES = ["alice", "bob", "carol"]
+EVERYTHING = {"sidebar": True, "indexes": True, "color_by": "verdict", "link_instances": True}
+FIELDS = [f"agreement{suffix}" for suffix in names.OBJECT_FIELDS.sample]
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return make_dataset(random_annotators(15))
+
+
+def _groups(dataset):
+    return {group.name: list(group.paths) for group in dataset.app_config.sidebar_groups or []}
+
+
+def _without_run(dataset):
+    """What the database holds, but for the run's own documents, files and status."""
+    held = stored(dataset)
+    return {name: held[name] for name in ("samples", "frames", "indexes")} | {"app": held["dataset"]["app_config"]}
+
+
+# ---- undoing ----
+
+
+@pytest.mark.parametrize("setting", [{name: value} for name, value in EVERYTHING.items()] + [EVERYTHING], ids=str)
+def test_every_setting_is_undone_with_the_run(dataset, setting):
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+    computed = _without_run(dataset)
+    configure_agreement_app(dataset, **setting)
+    assert _without_run(dataset) != computed
+    assert app_settings_of(dataset, "agreement") == AppSettings(**setting)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_settings_that_are_not_asked_for_any_more_are_undone(dataset):
+    compute_agreement(dataset, NAMES)
+    before = _without_run(dataset)
+    configure_agreement_app(dataset, **EVERYTHING)
+    configure_agreement_app(dataset, sidebar=True)
+    assert dataset.app_config.color_scheme is None
+    assert "agreement" in _groups(dataset)
+    assert "agreement_score" not in dataset.list_indexes()
+    assert app_settings_of(dataset, "agreement") == AppSettings(sidebar=True)
+    configure_agreement_app(dataset)
+    assert _without_run(dataset) == before
+    assert app_settings_of(dataset, "agreement") == AppSettings()
+
+
+def test_making_a_setting_twice_is_making_it_once(dataset):
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, **EVERYTHING)
+    once = _without_run(dataset)
+    configure_agreement_app(dataset, **EVERYTHING)
+    scheme = once["app"]["color_scheme"]
+    assert _without_run(dataset)["app"]["color_scheme"] == {**scheme, "_id": dataset.app_config.color_scheme._id}
+    assert _groups(dataset) == {group["name"]: group["paths"] for group in once["app"]["sidebar_groups"]}
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_computing_the_run_again_undoes_its_settings(dataset):
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, **EVERYTHING)
+    compute_agreement(dataset, NAMES, overwrite=True)
+    assert (dataset.app_config.sidebar_groups, dataset.app_config.color_scheme) == (None, None)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+@pytest.mark.parametrize("step", ["add_sidebar_group", "create_indexes", "color_labels", "link_units"])
+def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(dataset, monkeypatch, step):
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+
+    class Died(BaseException):
+        pass
+
+    def die(*arguments):
+        raise Died
+
+    monkeypatch.setattr(app_settings, step, die)
+    with pytest.raises(Died):
+        configure_agreement_app(dataset, **EVERYTHING)
+    monkeypatch.undo()
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, **{**EVERYTHING, "color_by": "id"})
+    rename_agreement(dataset, "agreement", "renamed")
+    assert "agreement" not in _groups(dataset)
+    assert _groups(dataset)["renamed"][0] == "renamed_score"
+    assert "renamed_score" in dataset.list_indexes()
+    assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"renamed_id"}
+    assert app_settings_of(dataset, "renamed") == AppSettings(True, True, "id", True)
+    assert any(_instances(dataset, "alice"))
+    delete_agreement(dataset, "renamed")
+    assert stored(dataset) == before
+
+
+def test_a_run_that_fiftyone_deleted_leaves_no_links(dataset):
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, link_instances=True)
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert not any(any(_instances(dataset, name)) for name in NAMES)
+
+
+# ---- the sidebar ----
+
+
+def test_the_fields_of_a_run_have_a_group_of_their_own(dataset):
+    dataset.add_sample_field("weather", fo.StringField)
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, sidebar=True)
+    groups = _groups(dataset)
+    assert list(groups) == ["tags", "metadata", "labels", "agreement", "primitives"]
+    assert groups["agreement"] == FIELDS
+    assert groups["labels"] == NAMES
+    assert groups["primitives"] == ["id", "filepath", "created_at", "last_modified_at", "weather"]
+
+
+def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
+    dataset.add_sample_field("weather", fo.StringField)
+    groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
+    groups.append(fo.SidebarGroupDocument(name="agreement", paths=["weather"], expanded=False))
+    groups[3].paths.remove("weather")
+    dataset.app_config.sidebar_groups = groups
+    dataset.save()
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, sidebar=True)
+    assert _groups(dataset)["agreement (2)"] == FIELDS
+    assert _groups(dataset)["agreement"] == ["weather"]
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_what_the_user_changes_meanwhile_stays(dataset):
+    dataset.add_sample_field("weather", fo.StringField)
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, sidebar=True)
+    ours = next(group for group in dataset.app_config.sidebar_groups if group.name == "agreement")
+    primitives = next(group for group in dataset.app_config.sidebar_groups if group.name == "primitives")
+    ours.paths.append("weather")
+    primitives.paths.remove("weather")
+    primitives.expanded = False
+    dataset.app_config.sidebar_groups.append(fo.SidebarGroupDocument(name="mine", paths=[]))
+    dataset.save()
+    delete_agreement(dataset)
+    groups = {group.name: (list(group.paths), group.expanded) for group in dataset.app_config.sidebar_groups}
+    assert groups["agreement"] == (["weather"], None)
+    assert groups["primitives"] == (["id", "filepath", "created_at", "last_modified_at"], False)
+    assert groups["mine"] == ([], None)
+
+
+def test_fields_go_back_to_where_they_stood(dataset):
+    compute_agreement(dataset, NAMES)
+    groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
+    primitives = next(group for group in groups if group.name == "primitives")
+    primitives.paths.remove("agreement_alpha")
+    groups.insert(0, fo.SidebarGroupDocument(name="mine", paths=["agreement_alpha"]))
+    dataset.app_config.sidebar_groups = groups
+    dataset.save()
+    before = _without_run(dataset)
+    configure_agreement_app(dataset, sidebar=True)
+    assert _groups(dataset)["mine"] == []
+    configure_agreement_app(dataset, sidebar=False)
+    assert _without_run(dataset) == before
+
+
+def test_fields_that_come_later_do_not_make_the_default_groups_the_users(dataset):
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, sidebar=True)
+    dataset.add_sample_field("weather", fo.StringField)
+    delete_agreement(dataset)
+    assert dataset.app_config.sidebar_groups is None
+
+
+# ---- indexes ----
+
+
+def test_fields_of_samples_get_indexes_but_for_those_that_have_one(dataset):
+    compute_agreement(dataset, NAMES)
+    dataset.create_index("agreement_alpha")
+    before = _without_run(dataset)
+    configure_agreement_app(dataset, indexes=True)
+    assert set(FIELDS) <= set(dataset.list_indexes())
+    dataset.drop_index("agreement_iou")
+    configure_agreement_app(dataset)
+    assert _without_run(dataset) == before
+
+
+# ---- colours ----
+
+
+def test_every_verdict_has_a_colour_that_is_told_apart():
+    from annotator_agreement.dataset_io.view_request import VERDICTS
+
+    verdicts = {verdict for family in VERDICTS.values() for verdict in family}
+    assert set(names.VERDICT_COLORS) == verdicts
+    colors = list(names.VERDICT_COLORS.values())
+    assert len(set(colors)) == len(colors)
+    # as people without one kind of cone see them (Vienot, Brettel and Mollon, 1999), in linear RGB
+    seen = {
+        "nobody lacks any": ((1, 0, 0), (0, 1, 0), (0, 0, 1)),
+        "no long cones": ((0.11238, 0.88762, 0), (0.11238, 0.88762, 0), (0.00401, -0.00401, 1)),
+        "no middle cones": ((0.29275, 0.70725, 0), (0.29275, 0.70725, 0), (-0.02234, 0.02234, 1)),
+    }
+    for who, matrix in seen.items():
+        shades = [_seen(color, matrix) for color in colors]
+        for k, a in enumerate(shades):
+            for b in shades[:k]:
+                assert sum((x - y) ** 2 for x, y in zip(a, b, strict=True)) ** 0.5 > 0.12, (who, a, b)
+
+
+def _seen(color, matrix):
+    """A colour in sRGB (0-1) as it is seen."""
+    channels = [int(color[k : k + 2], 16) / 255 for k in (1, 3, 5)]
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in channels]
+    mixed = [max(0.0, min(1.0, sum(m * c for m, c in zip(row, linear, strict=True)))) for row in matrix]
+    return [12.92 * c if c <= 0.0031308 else 1.055 * c ** (1 / 2.4) - 0.055 for c in mixed]
+
+
+def test_labels_are_coloured_by_verdict_or_unit(dataset):
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, color_by="verdict")
+    scheme = dataset.app_config.color_scheme
+    assert scheme.color_by == "value"
+    colors = [{"value": verdict, "color": color} for verdict, color in names.VERDICT_COLORS.items()]
+    assert scheme.fields == [{"path": name, "colorByAttribute": "agreement", "valueColors": colors} for name in NAMES]
+    configure_agreement_app(dataset, color_by="id")
+    assert dataset.app_config.color_scheme.fields == [
+        {"path": name, "colorByAttribute": "agreement_id"} for name in NAMES
+    ]
+
+
+def test_the_scheme_of_the_user_is_given_back(dataset):
+    mine = {
+        "path": "bob",
+        "fieldColor": "#ff00ff",
+        "colorByAttribute": "label",
+        "valueColors": [{"value": "dog", "color": "yellow"}],
+    }
+    dataset.app_config.color_scheme = fo.ColorScheme(color_by="field", opacity=0.5, fields=[mine])
+    dataset.save()
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, color_by="verdict")
+    scheme = dataset.app_config.color_scheme
+    assert (scheme.color_by, scheme.opacity) == ("value", 0.5)
+    bob = next(entry for entry in scheme.fields if entry["path"] == "bob")
+    assert (bob["fieldColor"], bob["colorByAttribute"]) == ("#ff00ff", "agreement")
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_colours_that_the_user_changes_meanwhile_stay(dataset):
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, color_by="verdict")
+    scheme = dataset.app_config.color_scheme
+    scheme.fields[0]["fieldColor"] = "#123456"
+    scheme.fields[1] = {"path": "bob", "colorByAttribute": "label"}
+    scheme.color_by = "field"
+    scheme.opacity = 0.7
+    dataset.save()
+    delete_agreement(dataset)
+    scheme = dataset.app_config.color_scheme
+    assert (scheme.color_by, scheme.opacity) == ("field", 0.7)
+    assert scheme.fields == [
+        {"path": "alice", "fieldColor": "#123456"},
+        {"path": "bob", "colorByAttribute": "label"},
+    ]
+
+
+# ---- links ----
+
+
+def _instances(dataset, name):
+    return [
+        label.instance_id
+        for sample in dataset.iter_samples()
+        if sample[name] is not None
+        for label in sample[name].detections
+    ]
+
+
+def test_the_labels_of_a_unit_are_linked_and_no_others(dataset):
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, link_instances=True)
+    units, instances = {}, {}
+    for sample in dataset.iter_samples():
+        for name in NAMES:
+            for label in sample[name].detections if sample[name] is not None else []:
+                units.setdefault((sample.id, label.agreement_id), []).append(label.instance_id)
+                if label.instance_id is not None:
+                    instances.setdefault(label.instance_id, set()).add((sample.id, label.agreement_id))
+    shared = [ids for ids in units.values() if len(ids) >= 2]
+    assert len(shared) > 10
+    assert all(len(set(ids)) == 1 and ids[0] is not None for ids in shared)
+    assert all(ids == [None] for ids in units.values() if len(ids) == 1)
+    assert all(len(of) == 1 for of in instances.values())
+
+
+def test_labels_on_frames_are_linked_frame_by_frame(make_videos):
+    labels = random_annotators(8, seed=3)
+    dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in NAMES}])
+    before = stored(dataset)
+    compute_agreement(dataset, [f"frames.{name}" for name in NAMES])
+    configure_agreement_app(dataset, **EVERYTHING)
+    units = {}
+    for number, frame in dataset.first().frames.items():
+        for name in NAMES:
+            held = frame[name] if frame.has_field(name) else None
+            for label in held.detections if held is not None else []:
+                units.setdefault((number, label.agreement_id), []).append(label.instance_id)
+    assert all(len(set(ids)) == 1 for ids in units.values())
+    found = [ids[0] for ids in units.values() if len(ids) > 1]
+    assert len(set(found)) == len(found) > 5
+    assert _groups(dataset)["agreement"][:2] == ["agreement_score", "agreement_alpha"]
+    assert "frames.agreement_score" in _groups(dataset)["agreement"]
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_labels_that_are_linked_already_are_left_alone(dataset):
+    compute_agreement(dataset, NAMES)
+    sample = dataset.match({"bob.detections.0": {"$exists": True}}).first()
+    sample.bob.detections[0].instance = fo.Instance()
+    sample.save()
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"needs labels without an `instance`, got .* of `bob\.detections`"):
+        configure_agreement_app(dataset, **EVERYTHING)
+    assert stored(dataset) == before
+
+
+def test_links_of_another_run_are_not_taken_for_ones_own(dataset):
+    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, NAMES, run_key="other")
+    configure_agreement_app(dataset, "other", link_instances=True)
+    with pytest.raises(AgreementInputError, match="that are linked already"):
+        configure_agreement_app(dataset, link_instances=True)
+    delete_agreement(dataset)
+    assert any(_instances(dataset, "alice"))
+    delete_agreement(dataset, "other")
+    assert not any(_instances(dataset, "alice"))
+
+
+def test_links_go_with_a_label_field_that_was_renamed(dataset):
+    compute_agreement(dataset, NAMES)
+    configure_agreement_app(dataset, link_instances=True)
+    dataset.rename_sample_field("alice", "alicia")
+    delete_agreement(dataset)
+    assert not any(_instances(dataset, "alicia"))
+
+
+def test_a_label_that_is_deleted_meanwhile_shifts_no_link(dataset, monkeypatch):
+    from annotator_agreement.dataset_io import instances
+
+    compute_agreement(dataset, NAMES)
+    full = {f"{name}.detections.2": {"$exists": True} for name in NAMES}
+    sample_id = dataset.match({**full, "agreement_iou": {"$gt": 0}}).first().id
+    original = instances._values
+    edited = []
+
+    def edit_once(labels, place, row, prefix, number):
+        if str(row["_id"]) == sample_id and not edited:
+            edited.append(True)
+            collection = dataset._sample_collection
+            collection.update_one({"_id": ObjectId(sample_id)}, {"$pop": {"alice.detections": -1}})
+        return original(labels, place, row, prefix, number)
+
+    monkeypatch.setattr(instances, "_values", edit_once)
+    configure_agreement_app(dataset, link_instances=True)
+    assert edited
+    dataset.reload()
+    sample = dataset[sample_id]
+    units = {}
+    for name in NAMES:
+        for label in sample[name].detections if sample[name] is not None else []:
+            units.setdefault(label.agreement_id, set()).add(label.instance_id if label.agreement_votes >= 2 else "lone")
+    assert len(units) > 1
+    assert all(len(ids) == 1 for ids in units.values())
+    assert None not in {ids for unit in units.values() for ids in unit}
+
+
+# ---- bad input ----
+
+
+def test_what_is_not_usable_is_named(dataset, make_dataset):
+    compute_agreement(dataset, NAMES)
+    before = stored(dataset)
+    for options, message in (
+        ({"sidebar": "yes"}, "`sidebar` must be True or False, got 'yes'"),
+        ({"indexes": None}, "`indexes` must be True or False, got None"),
+        ({"link_instances": 1}, "`link_instances` must be True or False, got 1"),
+        ({"color_by": "label"}, "`color_by` must be one of verdict, id or None, got 'label'"),
+        ({"run_key": "other"}, "`run_key` must be an agreement run of .*, got 'other'"),
+    ):
+        with pytest.raises(AgreementInputError, match=message):
+            configure_agreement_app(dataset, **options)
+    assert stored(dataset) == before
+    masks = masked_dataset(make_dataset, random_masks(3, ["a", "b"]))
+    compute_agreement(masks, ["a", "b"])
+    with pytest.raises(
+        AgreementInputError, match="`color_by` must be something that the run writes on labels, got 'id'"
+    ):
+        configure_agreement_app(masks, color_by="id")
+    with pytest.raises(AgreementInputError, match=r"`link_instances` must be False for .* got 'a' \(Segmentation\)"):
+        configure_agreement_app(masks, link_instances=True)
+    runs.update_config(dataset, "agreement", status=runs.RUNNING)
+    with pytest.raises(AgreementInputError, match="must be completed, got the status 'running'"):
+        configure_agreement_app(dataset, sidebar=True)

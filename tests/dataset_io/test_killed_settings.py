@@ -1,0 +1,88 @@
+"""A process that dies while it saves views, sets up the App or takes that back leaves nothing that deleting misses."""
+
+from __future__ import annotations
+
+import itertools
+
+import fiftyone as fo
+from fiftyone.core.odm import get_db_conn
+
+from tests.dataset_io.test_killed import killable  # noqa: F401 - a fixture
+from tests.datasets import random_annotators, stored
+
+from annotator_agreement import (
+    compute_agreement,
+    configure_agreement_app,
+    delete_agreement,
+    list_agreements,
+    save_agreement_views,
+)
+from annotator_agreement.dataset_io import runs
+
+ANNOTATORS = ["alice", "bob", "carol"]
+EVERYTHING = {"sidebar": True, "indexes": True, "color_by": "verdict", "link_instances": True}
+
+
+def _views(dataset):
+    return get_db_conn().views.count_documents({"_dataset_id": dataset._doc.id})
+
+
+def _kill_everywhere(kill, make_dataset, prepare, function, *arguments, keys=("agreement",), step=1, **options):
+    """Kill a call before its first write, a later one, and so on, until it survives; the run is deleted each time."""
+    dataset = make_dataset(random_annotators(9, seed=5))
+    before = stored(dataset)
+    for n in itertools.count(1, step):
+        compute_agreement(dataset, ANNOTATORS, resamples=0)
+        prepare(dataset)
+        killed = kill(dataset, function, *arguments, kill_before=n, **options)
+        reopened = fo.load_dataset(dataset.name)
+        reopened.reload()
+        assert len(reopened) == 9
+        reopened.first()
+        for key in keys:
+            left = list_agreements(reopened), runs.fields_of_run(reopened, key), runs._run_documents(reopened, key)
+            if key in left[0] or left[1] or left[2]:
+                delete_agreement(reopened, key)
+        assert stored(reopened) == before, n
+        assert _views(reopened) == 0, n
+        dataset.reload()
+        if not killed:
+            return n
+    raise AssertionError
+
+
+def _nothing(dataset):
+    pass
+
+
+def _everything(dataset):
+    configure_agreement_app(dataset, **EVERYTHING)
+    save_agreement_views(dataset)
+
+
+def test_setting_up_the_app_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+    n = _kill_everywhere(killable, make_dataset, _nothing, "configure_agreement_app", **EVERYTHING)
+    assert n > 10  # the record, the groups, seven indexes, the colours, the links
+
+
+def test_taking_settings_back_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+    n = _kill_everywhere(killable, make_dataset, _everything, "configure_agreement_app")
+    assert n > 10
+
+
+def test_saving_views_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+    n = _kill_everywhere(killable, make_dataset, _nothing, "save_agreement_views")
+    assert n > 8  # four views, and the dataset for each
+
+
+def test_deleting_a_run_with_settings_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+    n = _kill_everywhere(killable, make_dataset, _everything, "delete_agreement", step=2)
+    assert n > 15
+
+
+def test_renaming_a_run_with_settings_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+    keys = ("agreement", "renamed")
+    n = _kill_everywhere(
+        killable, make_dataset, _everything, "rename_agreement", "agreement", "renamed", keys=keys, step=7
+    )
+    assert n > 30

@@ -1,0 +1,166 @@
+"""The usual views of a run, saved with the dataset: made, replaced, renamed and removed with the run."""
+
+from __future__ import annotations
+
+import fiftyone as fo
+import pytest
+from fiftyone.core.odm import get_db_conn
+
+from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.rated import rated_dataset
+from tests.datasets import random_annotators, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    rename_agreement,
+    save_agreement_views,
+)
+
+NAMES = ["alice", "bob", "carol"]
+USUAL = ["agreement: lowest score", "agreement: class conflicts", "agreement: missed", "agreement: lone"]
+
+
+def _everything(dataset):
+    views = list(get_db_conn().views.find({"_dataset_id": dataset._doc.id}))
+    return stored(dataset), sorted((view["name"], view.get("description") or "", view["view_stages"]) for view in views)
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(random_annotators(25))
+    dataset.save_view("mine", dataset.limit(3), description="of my own")
+    return dataset
+
+
+def test_the_usual_views_show_as_many_labels_as_the_report_counts(dataset):
+    report = compute_agreement(dataset, NAMES)
+    assert save_agreement_views(dataset) == USUAL
+    dataset.reload()
+    assert dataset.list_saved_views() == ["mine", *USUAL]
+    lowest = dataset.load_saved_view("agreement: lowest score")
+    scores = lowest.values("agreement_score")
+    assert (len(scores), scores) == (report.score.n, sorted(scores))
+    for suffix, verdict in (("class conflicts", "class_conflict"), ("missed", "missed"), ("lone", "lone")):
+        view = dataset.load_saved_view(f"agreement: {suffix}")
+        for annotator in report.annotators:
+            assert view.count(f"{annotator.name}.detections") == annotator.verdicts[verdict]
+        assert view.values("agreement_score") == sorted(view.values("agreement_score"))
+
+
+def test_other_labels_have_the_views_that_concern_them(make_dataset):
+    masks = masked_dataset(make_dataset, random_masks(4, ["a", "b"]))
+    classes = rated_dataset(make_dataset, {"a": ["x", "y"], "b": ["x", "x"]}, "Classification")
+    tags = rated_dataset(make_dataset, {"a": [["x"], ["y"]], "b": [["x"], []]}, "Classifications")
+    for dataset, expected in ((masks, USUAL[:1]), (classes, USUAL[:2]), (tags, [USUAL[0], *USUAL[2:]])):
+        compute_agreement(dataset, ["a", "b"])
+        assert save_agreement_views(dataset) == expected
+    assert len(classes.load_saved_view("agreement: class conflicts")) == 1
+
+
+def test_deleting_the_run_removes_its_views_and_no_others(dataset):
+    before = _everything(dataset)
+    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ["alice", "bob"], run_key="other")
+    save_agreement_views(dataset, "other")
+    with_other = _everything(dataset)
+    save_agreement_views(dataset)
+    save_agreement_views(dataset)  # replaces the first
+    assert len(dataset.list_saved_views()) == 9
+    delete_agreement(dataset)
+    assert dataset.list_saved_views() == ["mine", *(name.replace("agreement", "other") for name in USUAL)]
+    assert _everything(dataset)[1] == with_other[1]
+    delete_agreement(dataset, "other")
+    assert _everything(dataset) == before
+
+
+@pytest.mark.parametrize("name", ["agreement: missed", "Agreement - MISSED"])
+def test_a_view_of_the_user_is_never_touched(dataset, name):
+    compute_agreement(dataset, NAMES)
+    dataset.save_view(name, dataset.limit(1))
+    before = _everything(dataset)
+    with pytest.raises(
+        AgreementInputError, match=f"must have new names, got '{name}', which the run 'agreement' did not"
+    ):
+        save_agreement_views(dataset)
+    assert _everything(dataset) == before
+    delete_agreement(dataset)
+    assert len(dataset.load_saved_view(name)) == 1
+
+
+def test_a_view_whose_mark_the_user_removes_is_the_users(dataset):
+    compute_agreement(dataset, NAMES)
+    save_agreement_views(dataset)
+    dataset.update_saved_view_info("agreement: lone", {"description": "I keep this"})
+    with pytest.raises(AgreementInputError, match="'agreement: lone', which the run 'agreement' did not save"):
+        save_agreement_views(dataset)
+    delete_agreement(dataset)
+    assert dataset.list_saved_views() == ["mine", "agreement: lone"]
+
+
+def test_a_view_that_the_user_renamed_or_deleted_is_made_again(dataset):
+    before = _everything(dataset)
+    compute_agreement(dataset, NAMES)
+    save_agreement_views(dataset)
+    dataset.update_saved_view_info("agreement: lone", {"name": "alone"})
+    dataset.delete_saved_view("agreement: missed")
+    assert save_agreement_views(dataset) == USUAL
+    assert set(dataset.list_saved_views()) == {"mine", "alone", *USUAL}
+    delete_agreement(dataset)
+    assert _everything(dataset) == before
+
+
+def test_renaming_the_run_renames_the_views_that_are_there(dataset):
+    before = _everything(dataset)
+    report = compute_agreement(dataset, NAMES)
+    save_agreement_views(dataset)
+    dataset.delete_saved_view("agreement: missed")
+    rename_agreement(dataset, "agreement", "renamed")
+    assert set(dataset.list_saved_views()) == {
+        "mine",
+        "renamed: lowest score",
+        "renamed: class conflicts",
+        "renamed: lone",
+    }
+    view = dataset.load_saved_view("renamed: lone")
+    assert view.count("alice.detections") == report.annotators[0].verdicts["lone"]
+    delete_agreement(dataset, "renamed")
+    assert _everything(dataset) == before
+
+
+def test_a_run_is_not_renamed_to_the_views_of_somebody_else(dataset):
+    compute_agreement(dataset, NAMES)
+    save_agreement_views(dataset)
+    dataset.save_view("renamed: lone", dataset.limit(1))
+    before = _everything(dataset)
+    with pytest.raises(AgreementInputError, match="got 'renamed: lone', which the run 'renamed' did not save"):
+        rename_agreement(dataset, "agreement", "renamed")
+    assert _everything(dataset) == before
+
+
+def test_what_fiftyone_leaves_behind_is_removed_too(dataset):
+    before = _everything(dataset)
+    compute_agreement(dataset, NAMES)
+    save_agreement_views(dataset)
+    dataset.delete_run("agreement")
+    # a process that died after it wrote a view, before the dataset came to know of it
+    orphan = get_db_conn().views.find_one({"_dataset_id": dataset._doc.id, "name": "agreement: lone"})
+    get_db_conn().datasets.update_one({"_id": dataset._doc.id}, {"$pull": {"saved_views": orphan["_id"]}})
+    dataset._doc.reload("saved_views")
+    delete_agreement(dataset)
+    assert _everything(dataset) == before
+
+
+def test_a_cloned_dataset_removes_its_own_copies(dataset):
+    compute_agreement(dataset, NAMES)
+    save_agreement_views(dataset)
+    clone = dataset.clone()
+    try:
+        assert set(clone.list_saved_views()) == {"mine", *USUAL}
+        delete_agreement(clone)
+        assert clone.list_saved_views() == ["mine"]
+        assert set(dataset.list_saved_views()) == {"mine", *USUAL}
+        assert len(fo.load_dataset(dataset.name).load_saved_view(USUAL[0])) > 0
+    finally:
+        clone.delete()

@@ -1,0 +1,164 @@
+"""The operators that show views of a run, save the usual ones, and set up the App."""
+
+from __future__ import annotations
+
+import json
+
+import fiftyone as fo
+import fiftyone.operators as foo
+import pytest
+
+from tests.datasets import random_annotators, stored
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset, operator):
+    dataset = make_dataset(random_annotators(20))
+    operator("compute_agreement")(dataset, ANNOTATORS)
+    return dataset
+
+
+@pytest.fixture
+def view_agreement(operator):
+    return operator("view_agreement")
+
+
+def _execute(operator, context, dataset, view=None, **params):
+    """Execute an operator; returns its result and what it asks the App to do, by name."""
+    ctx = context(operator, dataset, view, **params)
+    result = operator.execute(ctx)
+    requests = ctx.executor.to_json()["requests"]
+    dataset.reload()
+    return result, {request["operator_uri"].split("/")[-1]: request["params"] for request in requests}
+
+
+def _view_of(dataset, params):
+    return fo.DatasetView._build(dataset, json.loads(json.dumps(params["view"])))
+
+
+@pytest.mark.parametrize("name", ["view_agreement", "save_agreement_views", "configure_agreement_app"])
+def test_a_dataset_without_runs_gets_a_sentence(operator, make_dataset, form, name):
+    inputs = form(operator(name), make_dataset())
+    assert list(inputs) == ["no_runs"]
+    assert inputs["no_runs"]["invalid"]
+
+
+def test_the_form_offers_what_concerns_the_labels_of_the_run(view_agreement, dataset, make_dataset, operator, form):
+    inputs = form(view_agreement, dataset)
+    assert inputs["verdict"]["type"]["values"][:3] == ["any", "agreed", "class_conflict"]
+    assert [choice["value"] for choice in inputs["annotators"]["view"]["choices"]] == ANNOTATORS
+    assert inputs["missed_by"]["type"]["values"] == ["any", *ANNOTATORS]
+    assert {"classes", "confusion", "least_votes", "most_votes", "min_score", "max_score"} <= set(inputs)
+    assert not {"problem", "within_view"} & set(inputs)
+    ratings = make_dataset({})
+    ratings.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
+    operator("compute_agreement")(ratings, ["a", "b"])
+    inputs = form(view_agreement, ratings)
+    assert inputs["verdict"]["type"]["values"] == ["any", "agreed", "class_conflict"]
+    assert "missed_by" not in inputs
+
+
+def test_the_defaults_of_the_form_show_every_sample(view_agreement, dataset, form, context):
+    defaults = {name: entry["default"] for name, entry in form(view_agreement, dataset).items() if "default" in entry}
+    result, requests = _execute(view_agreement, context, dataset, **defaults)
+    assert result == {"n_samples": 20}
+    assert _view_of(dataset, requests["set_view"]).values("id") == dataset.values("id")
+
+
+def test_what_is_not_usable_is_shown_in_the_form(view_agreement, dataset, form):
+    for params, message in (
+        ({"annotators": ANNOTATORS}, "`annotators` must be one annotator, or two"),
+        ({"confusion": ["cat"]}, "`confusion` must be two different classes"),
+        ({"least_votes": 3, "most_votes": 2}, "`votes` must be"),
+        ({"min_score": 0.9, "max_score": 0.1}, "`min_score` must be at most"),
+        ({"missed_by": "bob", "annotators": ["bob"]}, "`missed_by` must be somebody else"),
+    ):
+        problem = form(view_agreement, dataset, **params)["problem"]
+        assert problem["invalid"]
+        assert message in problem["view"]["label"]
+
+
+def test_the_view_opens_in_the_app(view_agreement, operator, dataset, context):
+    report = operator("show_agreement")(dataset)
+    result, requests = _execute(view_agreement, context, dataset, verdict="lone", missed_by="any", classes=[])
+    view = _view_of(dataset, requests["set_view"])
+    assert len(view) == result["n_samples"] > 0
+    for annotator in report.annotators:
+        assert view.count(f"{annotator.name}.detections") == annotator.verdicts["lone"]
+    _, requests = _execute(view_agreement, context, dataset, annotators=["alice", "bob"], least_votes=2)
+    view = _view_of(dataset, requests["set_view"])
+    assert view.get_field("carol") is None
+    assert min(view.values("alice.detections.agreement_votes", unwind=True)) >= 2
+
+
+def test_nothing_to_show_leaves_the_view_as_it_is(view_agreement, dataset, context):
+    result, requests = _execute(view_agreement, context, dataset, classes=["nobody gave this"])
+    assert result == {"n_samples": 0}
+    assert list(requests) == ["notify"]
+
+
+def test_the_current_view_can_be_narrowed(view_agreement, dataset, context, form):
+    current = dataset.limit(7)
+    ctx = context(view_agreement, dataset, current, run_key="agreement")
+    inputs = view_agreement.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
+    assert inputs["within_view"]["default"] is False
+    whole, _ = _execute(view_agreement, context, dataset, current, verdict="agreed")
+    part, requests = _execute(view_agreement, context, dataset, current, verdict="agreed", within_view=True)
+    assert 0 < part["n_samples"] < whole["n_samples"]
+    assert set(_view_of(dataset, requests["set_view"]).values("id")) <= set(current.values("id"))
+
+
+def test_the_operator_and_the_function_are_the_same(view_agreement, dataset):
+    from annotator_agreement import view_agreement as function
+
+    asked = {"annotators": ["alice", "carol"], "classes": "cat"}
+    assert view_agreement(dataset, **asked).values("id") == function(dataset, **asked).values("id")
+
+
+def test_the_usual_views_are_saved(operator, dataset, context):
+    save = operator("save_agreement_views")
+    result, requests = _execute(save, context, dataset, run_key="agreement")
+    assert result["saved"] == dataset.list_saved_views()
+    assert len(result["saved"]) == 4
+    assert set(requests) == {"reload_dataset", "notify"}
+    assert save(dataset) == result["saved"]
+
+
+def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, context, form):
+    configure = operator("configure_agreement_app")
+    before = stored(dataset)
+    inputs = form(configure, dataset)
+    switches = {name: inputs[name]["default"] for name in ("sidebar", "indexes", "link_instances", "color_by")}
+    assert switches == {"sidebar": False, "indexes": False, "link_instances": False, "color_by": "nothing of the run"}
+    chosen = {"run_key": "agreement", "sidebar": True, "link_instances": True, "color_by": "id"}
+    result, requests = _execute(configure, context, dataset, **chosen, indexes=False)
+    assert result == {"sidebar": True, "indexes": False, "link_instances": True, "color_by": "id"}
+    assert set(requests) == {"reload_dataset", "notify"}
+    assert dataset.app_config.color_scheme.fields[0]["colorByAttribute"] == "agreement_id"
+    inputs = form(configure, dataset)
+    assert {name: inputs[name]["default"] for name in switches} == result
+    _execute(configure, context, dataset, run_key="agreement", **switches)
+    assert stored(dataset)["dataset"]["app_config"] == before["dataset"]["app_config"]
+    assert stored(dataset)["samples"] == before["samples"]
+    assert configure(dataset, indexes=True).indexes
+    assert "agreement_score" in dataset.list_indexes()
+
+
+def test_labels_that_are_linked_already_are_shown_in_the_form(operator, dataset, form):
+    configure = operator("configure_agreement_app")
+    sample = dataset.match({"bob.detections.0": {"$exists": True}}).first()
+    sample.bob.detections[0].instance = fo.Instance()
+    sample.save()
+    assert "problem" not in form(configure, dataset, sidebar=True)
+    problem = form(configure, dataset, link_instances=True)["problem"]
+    assert problem["invalid"]
+    assert "linked already" in problem["view"]["label"]
+
+
+def test_the_operators_run_through_fiftyone(view_agreement, dataset):
+    params = {"dataset": dataset, "params": {"run_key": "agreement", "max_score": 0.5}}
+    result = foo.execute_operator(view_agreement.uri, params).result
+    expected = [score for score in dataset.values("agreement_score") if score is not None and score <= 0.5]
+    assert result == {"n_samples": len(expected)}
