@@ -71,7 +71,8 @@ def content_ranks(hashes: Hashes, values: FloatArray, clusters: IntArray | None 
         number = np.unique(clusters, return_inverse=True)[1].ravel()
         n = int(number.max(initial=-1)) + 1
         hashes = hash_sums(number, mixed(hashes), n)
-        values = np.column_stack([np.round(sums_by(number, column, n), _DIGITS) for column in values.T])
+        sums = [np.round(sums_by(number, column, n), _DIGITS) for column in values.T]
+        values = np.array(sums).reshape(len(sums), n).T
     order = np.lexsort([*values.T, hashes])
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))

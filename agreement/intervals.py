@@ -8,7 +8,7 @@ numbers of a report are resampled alike.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -19,6 +19,9 @@ from ..metrics.draws import Part, values_of
 from ..metrics.resampling import Resampling, bootstrap_parts
 from .report import Interval, number
 from .sample_sums import Key, SampleSums
+
+#: numbers are resampled together as long as their columns take less than this; the draws are the same
+BYTES_AT_ONCE = 2**25
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +46,19 @@ def estimates(sums: Iterable[SampleSums], ranks: IntArray, *, resamples: int, se
         resamples: how many; 0 for no intervals
         seed: of the random numbers
     """
+    total: dict[Key, Estimate] = {}
+    waiting: list[SampleSums] = []
+    n_bytes = 0
+    for each in sums:
+        waiting.append(each)
+        n_bytes += each.columns.data.nbytes + each.columns.indices.nbytes
+        if n_bytes > BYTES_AT_ONCE:
+            total |= _estimates(waiting, ranks, resamples, seed)
+            waiting, n_bytes = [], 0
+    return total | _estimates(waiting, ranks, resamples, seed)
+
+
+def _estimates(sums: Sequence[SampleSums], ranks: IntArray, resamples: int, seed: int) -> dict[Key, Estimate]:
     n_drawn = int(ranks.max(initial=-1)) + 1
     alone = n_drawn == len(ranks)
     total: dict[Key, Estimate] = {}
@@ -51,7 +67,7 @@ def estimates(sums: Iterable[SampleSums], ranks: IntArray, *, resamples: int, se
         n = _samples_about(each, ranks, n_drawn)
         values = values_of(each.statistic, np.asarray(each.columns.sum(axis=0), np.float64))
         total |= {key: Estimate(value, None) for key, value in zip(each.keys, values.tolist(), strict=True)}
-        if resamples and (n >= (2 if each.basis is None else FEW_SAMPLES)).any():
+        if resamples and (n >= _least(each)).any():
             resampled.append((each, n))
     parts = [
         Part(each.columns, each.statistic, _of_rows(ranks, each.samples) if alone else each.samples)
@@ -59,11 +75,15 @@ def estimates(sums: Iterable[SampleSums], ranks: IntArray, *, resamples: int, se
     ]
     resampling = Resampling(max(resamples, 1), seed, clusters=None if alone else ranks)
     for (each, n), intervals in zip(resampled, bootstrap_parts(parts, len(ranks), resampling), strict=True):
-        least = 2 if each.basis is None else FEW_SAMPLES
         for place, key in enumerate(each.keys):
-            if n[place] >= least:
+            if n[place] >= _least(each):
                 total[key] = replace(total[key], interval=_interval(intervals, place, int(n[place])))
     return total
+
+
+def _least(sums: SampleSums) -> int:
+    """Fewest samples that give an interval."""
+    return 2 if sums.basis is None else FEW_SAMPLES
 
 
 def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:

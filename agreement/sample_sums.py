@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 import numpy as np
 
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
+from ..metrics.confidence import ROUNDING
 from ..metrics.draws import Statistic, values_of
 from ..metrics.sparse_columns import SparseColumns, beside, moved
 from .pairs import pair_names
@@ -18,8 +19,8 @@ Key: TypeAlias = tuple[str, ...]
 
 #: at most so many pairs of annotators have intervals, those that share the most samples
 MAX_PAIRS = 200
-#: and those after which so many rows, one for every sample that a pair shares, would be kept have none
-MAX_PAIR_ROWS = 1_000_000
+#: and no more when so many samples are shared, over all of them
+MAX_SHARED = 3_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,8 +63,9 @@ def differences(a: SampleSums, b: SampleSums, n_samples: int) -> SampleSums:
 
     def difference(sums: FloatArray) -> FloatArray:
         first, second = values_of(a.statistic, sums[..., :n_a]), values_of(b.statistic, sums[..., n_a : n_a + n_b])
-        changed: FloatArray = second[..., in_b] - first[..., in_a]
-        return changed
+        changed = second[..., in_b] - first[..., in_a]
+        size = np.maximum(1.0, np.abs(first[..., in_a]))
+        return np.where(np.abs(changed) <= ROUNDING * size, 0.0, changed)
 
     blocks, basis = [a.columns, b.columns], None
     if a.basis is not None and b.basis is not None:
@@ -71,6 +73,15 @@ def differences(a: SampleSums, b: SampleSums, n_samples: int) -> SampleSums:
         blocks.append(of_either.astype(np.float64))
         basis = n_a + n_b + np.arange(len(keys))
     return SampleSums(keys, beside(blocks), difference, basis=basis)
+
+
+def all_differences(a: Iterable[SampleSums], b: Iterable[SampleSums], n_samples: int) -> Iterator[SampleSums]:
+    """The differences of all numbers that both have, wherever these stand in them; see :func:`differences`."""
+    every = list(b)
+    owner = {key: place for place, sums in enumerate(every) for key in sums.keys}
+    for sums in a:
+        for place in dict.fromkeys(owner[key] for key in sums.keys if key in owner):
+            yield differences(sums, every[place], n_samples)
 
 
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
@@ -91,6 +102,6 @@ def chosen_pairs(assigned: BoolArray, annotators: Sequence[str]) -> IntArray:
     first, second = np.minimum(place[a], place[b]), np.maximum(place[a], place[b])
     n_shared = (assigned.T.astype(np.float64) @ assigned)[a, b].astype(np.int64)
     order = np.lexsort([second, first, -n_shared])[:MAX_PAIRS]
-    order = order[np.cumsum(n_shared[order]) <= MAX_PAIR_ROWS]
+    order = order[np.cumsum(n_shared[order]) <= MAX_SHARED]
     chosen: IntArray = np.sort(order[n_shared[order] > 0])
     return chosen

@@ -121,16 +121,25 @@ class _Rows:
     def add(self, total: FloatArray, block: int, weights: FloatArray) -> None:
         """Add what the resamples drew from a block."""
         start, end = int(self.ends[block]), int(self.ends[block + 1])
-        # for the cache's sake, and that of memory
-        at_once = max(1, CHUNK_BYTES // (16 * (total.shape[1] + 1)))
+        n_columns = total.shape[1]
+        at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1)))
+        # rows are put into the order of the weights, unless the weights of few rows are fewer
+        placed = self.samples is not None and weights.shape[1] <= min(at_once, 4 * (end - start))
         for first in range(start, end, at_once):
             last = min(first + at_once, end)
             rows = self.columns[first:last] if self.order is None else self.columns[self.order[first:last]]
+            if self.dense:
+                rows = _as_array(rows)
             if self.samples is None:
-                drawn = weights[:, first - start : last - start]
+                total += weights[:, first - start : last - start] @ rows
+                continue
+            place = self.samples[first:last] - block * BLOCK
+            if placed and isinstance(rows, np.ndarray):
+                of_block = np.zeros((weights.shape[1], n_columns))
+                of_block[place] = rows
+                total += weights @ of_block
             else:
-                drawn = weights[:, self.samples[first:last] - block * BLOCK]
-            total += drawn @ (_as_array(rows) if self.dense else rows)
+                total += weights[:, place] @ rows
 
 
 def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:

@@ -11,11 +11,8 @@ from ..report import Interval, ReportContext
 from ..sample_sums import Key
 from .records import ObjectRecords
 from .report import ObjectReport
-from .sample_sums import KINDS, object_sums, sample_contents
+from .sample_sums import object_sums, sample_contents
 from .summaries import AnnotatorSummary
-
-#: from more samples the numbers are computed kind by kind, which takes less memory and a little longer
-MANY_SAMPLES = 10_000
 
 
 def object_estimates(records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
@@ -27,12 +24,7 @@ def object_estimates(records: ObjectRecords, context: ReportContext) -> dict[Key
         clusters = None if clusters is None else clusters[rated]
     ranks = content_ranks(*sample_contents(records, context), clusters)
     config = context.config
-    kinds = [KINDS] if records.n_samples <= MANY_SAMPLES else [(kind,) for kind in KINDS]
-    found: dict[Key, Estimate] = {}
-    for some in kinds:
-        sums = object_sums(records, context, some)
-        found |= estimates(sums, ranks, resamples=config.resamples, seed=config.seed)
-    return found
+    return estimates(object_sums(records, context), ranks, resamples=config.resamples, seed=config.seed)
 
 
 def with_intervals(report: ObjectReport, records: ObjectRecords, context: ReportContext) -> ObjectReport:

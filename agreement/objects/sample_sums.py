@@ -3,21 +3,23 @@
 ``object_sums(records, context)`` gives all of them: the headline numbers, whose keys are single names
 (``("alpha.pooled",)``), and those of pairs, classes and annotators by name (``("pairs", "alice", "bob", "f1")``,
 ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``). Where two runs have records of the same
-samples in the same order, ``differences(a, b, n_samples)`` of :mod:`..sample_sums` gives the change of every number,
-and ``estimates`` of :mod:`..intervals` the interval of that. Samples that are not rated have rows of zeros.
+samples in the same order, ``all_differences(a, b, n_samples)`` of :mod:`..sample_sums` gives the change of every
+number, and ``estimates`` of :mod:`..intervals` the interval of that. Samples that are not rated have rows of zeros.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Protocol
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, sums_by
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
+from ..pairs import pair_names
 from ..report import ReportContext
-from ..sample_sums import SampleSums
+from ..sample_sums import SampleSums, chosen_pairs
 from .chunk import Chunk
 from .records import ObjectRecords
 from .resampled.annotators import AnnotatorColumns
@@ -31,8 +33,10 @@ from .size_rule import SizeRule
 WITHOUT_SIZES = SizeRule(None, "", False)
 
 
-#: what the numbers are about
-KINDS = ("headline", "pairs", "classes", "annotators", "vitality")
+#: up to so many samples, and samples shared by two annotators, all columns are collected in one pass over the findings:
+#: about 3 kB a sample; else those of one kind after the other
+MAX_SAMPLES_AT_ONCE = 10_000
+MAX_SHARED_AT_ONCE = 500_000
 
 
 class Collector(Protocol):
@@ -45,26 +49,40 @@ class Collector(Protocol):
         """The numbers."""
 
 
-def object_sums(records: ObjectRecords, context: ReportContext, kinds: Sequence[str] = KINDS) -> Iterator[SampleSums]:
-    """All numbers that are functions of sums over samples, or those of some of ``KINDS``.
+def object_sums(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[SampleSums]:
+    """All numbers that are functions of sums over samples, or those of the report as a whole."""
+    config, names, n_categories = context.config, context.annotators, len(context.class_names)
+    assigned = records.assigned
+    makers: list[Callable[[], Collector]] = [lambda: HeadlineColumns(n_categories, config.undefined)]
+    if not headline_only:
+        groups = _groups_of_pairs(assigned, names)
+        makers += [functools.partial(PairColumns, names, *pairs, n_categories, config) for pairs in groups]
+        makers.append(lambda: ClassColumns(context.class_names, config.undefined))
+        makers.append(lambda: AnnotatorColumns(names))
+        makers.append(lambda: VitalityColumns(names, assigned, n_categories, config))
+        if records.n_samples <= MAX_SAMPLES_AT_ONCE and len(groups) == 1:
+            yield from _collected(records, context, [make() for make in makers])
+            return
+    for make in makers:
+        yield from _collected(records, context, [make()])
 
-    All of them take about 3 kB a sample; one kind after the other a quarter of that.
-    """
-    config, n_categories = context.config, len(context.class_names)
-    annotators, assigned = context.annotators, records.assigned
-    makers: dict[str, Callable[[], Collector]] = {
-        "headline": lambda: HeadlineColumns(n_categories, config.undefined),
-        "pairs": lambda: PairColumns(annotators, assigned, n_categories, config),
-        "classes": lambda: ClassColumns(context.class_names, config.undefined),
-        "annotators": lambda: AnnotatorColumns(annotators),
-        "vitality": lambda: VitalityColumns(annotators, assigned, n_categories, config),
-    }
-    collectors = [makers[kind]() for kind in kinds]
-    for findings in records.findings(config):
-        chunk = Chunk.of(findings, n_categories, WITHOUT_SIZES)
+
+def _groups_of_pairs(assigned: BoolArray, annotators: Sequence[str]) -> list[tuple[IntArray, bool]]:
+    """The pairs of annotators that have intervals, so many at a time as are collected at once; and if these are all."""
+    chosen = chosen_pairs(assigned, annotators)
+    shared = (assigned.T.astype(np.float64) @ assigned)[pair_names(len(annotators))]
+    group = (np.cumsum(shared[chosen], dtype=np.int64) - 1) // MAX_SHARED_AT_ONCE
+    groups = [chosen[group == number] for number in np.unique(group)] or [chosen]
+    n_pairs = int((shared > 0).sum())
+    return [(pairs, len(pairs) == n_pairs) for pairs in groups]
+
+
+def _collected(records: ObjectRecords, context: ReportContext, collectors: list[Collector]) -> Iterator[SampleSums]:
+    for findings in records.findings(context.config):
+        chunk = Chunk.of(findings, len(context.class_names), WITHOUT_SIZES)
         for collector in collectors:
             collector.add(chunk)
-    while collectors:  # one after the other is no longer needed
+    while collectors:  # the columns of one are not needed any longer when those of the next are asked for
         yield from collectors.pop(0).sums()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -14,9 +15,19 @@ from ...metrics.arrays import FloatArray
 from ...metrics.category_weights import Weights
 from ...metrics.coefficients import cohen_kappa, scott_pi
 from ..config import AgreementConfig
-from ..report import AgreementReport, AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
+from ..report import (
+    AgreementReport,
+    AlphaSummary,
+    Each,
+    Interval,
+    ReportContext,
+    ScoreSummary,
+    mean_defined,
+    number,
+)
 from .coefficients import alpha_of, coefficients_of
 from .compute import VERDICTS, mean_and_spread
+from .intervals import with_intervals
 from .levels import level_of
 from .records import RatingRecords
 from .scale import ScaledRatings, scale_classes, scale_numbers
@@ -49,6 +60,9 @@ class RatingPairSummary:
     mean_distance: float | None
     confusion: list[dict[str, Any]]
     n_unlisted: int
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +82,9 @@ class RaterSummary:
     classes: dict[str, int]
     mean: float | None
     std: float | None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +130,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     table = _Table(statistics, config, level, context.annotators, ratings, scaled, numbers)
     rated = ~np.isnan(score)
     summary = ScoreSummary(*mean_defined(score))
-    return RatingReport(
+    report = RatingReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
@@ -139,6 +156,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         worst_samples=context.worst_samples,
         run=context.run,
     )
+    return with_intervals(report, records, context)
 
 
 @dataclass(frozen=True, slots=True)

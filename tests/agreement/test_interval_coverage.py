@@ -31,7 +31,7 @@ def simulated() -> tuple[dict[str, float], Intervals]:
     records = record(compute_agreement_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config), config)
     # all data sets together: their own error is a twentieth of that of one
     everything = estimates(
-        object_sums(records, context, ["headline"]), np.arange(records.n_samples), resamples=0, seed=0
+        object_sums(records, context, headline_only=True), np.arange(records.n_samples), resamples=0, seed=0
     )
     true = {name: everything[(name,)].value for name in NUMBERS} | {"alpha.pooled": limit_of_alpha()}
     found: Intervals = {name: [] for name in NUMBERS}
@@ -39,7 +39,9 @@ def simulated() -> tuple[dict[str, float], Intervals]:
     for k in range(N_DATA_SETS):
         data_set = records.select(number == k)
         ranks = content_ranks(*sample_contents(data_set, context))
-        of_set = estimates(object_sums(data_set, context, ["headline"]), ranks, resamples=config.resamples, seed=k)
+        of_set = estimates(
+            object_sums(data_set, context, headline_only=True), ranks, resamples=config.resamples, seed=k
+        )
         for name in NUMBERS:
             interval = of_set[(name,)].interval
             assert interval is not None

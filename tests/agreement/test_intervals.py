@@ -14,9 +14,11 @@ import pytest
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, Sample, batch_of, random_samples
 from tests.agreement.report_numbers import interval_of, number_of
 
+from annotator_agreement.agreement import intervals
 from annotator_agreement.agreement.config import AgreementConfig, make_config
 from annotator_agreement.agreement.content_order import content_ranks
 from annotator_agreement.agreement.intervals import estimates
+from annotator_agreement.agreement.objects import sample_sums
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.intervals import object_estimates
@@ -24,7 +26,7 @@ from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.agreement.sample_sums import differences
+from annotator_agreement.agreement.sample_sums import all_differences
 from annotator_agreement.metrics import FEW_SAMPLES
 
 OPTIONS: list[dict[str, Any]] = [
@@ -222,9 +224,9 @@ def test_numbers_that_are_about_few_samples_have_no_interval() -> None:
         return _report([{**sample, 2: ()} for sample in both[:n]] + both[n:], _config())
 
     report = with_carol_on(FEW_SAMPLES - 1)
-    intervals = {(pair.a, pair.b): pair.intervals for pair in report.pairs}
-    assert intervals["alice", "bob"]["f1"].n == 60
-    assert intervals["alice", "carol"] == intervals["bob", "carol"] == {}
+    of_pairs = {(pair.a, pair.b): pair.intervals for pair in report.pairs}
+    assert of_pairs["alice", "bob"]["f1"].n == 60
+    assert of_pairs["alice", "carol"] == of_pairs["bob", "carol"] == {}
     assert "score" not in report.annotators[2].intervals
     pair = with_carol_on(FEW_SAMPLES).pairs[1]
     assert (pair.b, pair.intervals["f1"].n) == ("carol", FEW_SAMPLES)
@@ -244,8 +246,8 @@ def test_a_run_differs_from_itself_by_nothing_and_swapping_two_negates() -> None
     ranks = np.arange(40)
 
     def compared(first: Any, second: Any) -> dict[tuple[str, ...], Any]:
-        pairs = zip(object_sums(*first), object_sums(*second), strict=True)
-        return estimates([differences(x, y, 40) for x, y in pairs], ranks, resamples=80, seed=1)
+        changes = all_differences(object_sums(*first), object_sums(*second), 40)
+        return estimates(changes, ranks, resamples=80, seed=1)
 
     for key, same in compared(a, a).items():
         assert same.value == 0 or np.isnan(same.value), key
@@ -277,3 +279,13 @@ def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data
         entry.n_assigned < FEW_SAMPLES for entry in report.annotators
     )
     assert 3 < sum(bool(entry.intervals) for entry in report.classes) < 200
+
+
+def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    samples = random_samples(14, 60)
+    expected = _report(samples, _config())
+    monkeypatch.setattr(sample_sums, "MAX_SHARED_AT_ONCE", 30)
+    monkeypatch.setattr(intervals, "BYTES_AT_ONCE", 10_000)
+    _assert_same_intervals(_report(samples, _config()), expected)
+    monkeypatch.setattr(sample_sums, "MAX_SAMPLES_AT_ONCE", 10)
+    _assert_same_intervals(_report(samples, _config()), expected)

@@ -283,7 +283,7 @@ def test_the_report_on_many_classes_takes_little_memory() -> None:
     truth, noise = rng.integers(1, 11, (n_samples, 1)), rng.integers(1, 11, (n_samples, n_annotators))
     ratings = np.where(rng.random(noise.shape) < 0.7, truth, noise).astype(float)
     total = record_ratings(compute_ratings(ratings), numbers=False)
-    config = make_config([f"annotator_{k}" for k in range(n_annotators)])
+    config = make_config([f"annotator_{k}" for k in range(n_annotators)], resamples=0)
     classes = ["(missing)", *(f"class {k}" for k in range(10))]
     tracemalloc.start()
     build_rating_report(total, context_of(config, classes, numbers=False))

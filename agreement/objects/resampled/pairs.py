@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ....metrics.arrays import BoolArray, FloatArray, IntArray
+from ....metrics.arrays import FloatArray, IntArray
 from ....metrics.sparse_columns import SparseColumns, beside, stacked
 from ...config import AgreementConfig
 from ...pairs import pair_names
-from ...sample_sums import SampleSums, chosen_pairs
+from ...sample_sums import SampleSums
 from ..chunk import Chunk
 from ..persons import persons_of, same_person
 from .pair_columns import PLAIN, RATIOS, alpha_of, class_columns, numbers_of, plain_columns
@@ -18,14 +18,14 @@ from .sessions import session_sums
 
 
 class PairColumns:
-    """Collects the columns of pairs of annotators: one row for every sample that a pair shares.
+    """Collects the columns of some pairs of annotators: one row for every sample that a pair shares."""
 
-    At most ``MAX_PAIRS`` pairs are kept, those that share the most samples.
-    """
-
-    def __init__(self, annotators: Sequence[str], assigned: BoolArray, n_categories: int, config: AgreementConfig):
+    def __init__(
+        self, annotators: Sequence[str], pairs: IntArray, are_all: bool, n_categories: int, config: AgreementConfig
+    ) -> None:
         self._annotators = annotators
-        self._chosen = chosen_pairs(assigned, annotators)
+        self._chosen = pairs
+        self._are_all = are_all
         self._n_categories = n_categories
         self._config = config
         self._pair: list[IntArray] = []
@@ -47,7 +47,7 @@ class PairColumns:
         self._n_samples += findings.n_samples
 
     def sums(self) -> Iterator[SampleSums]:
-        """The numbers of every pair, and those of the sessions of one person, where there are any."""
+        """The numbers of every pair; if these are all pairs, those of the sessions of one person as well."""
         pair, sample, columns = np.concatenate(self._pair), np.concatenate(self._sample), stacked(self._columns)
         undefined, names = self._config.undefined, self._annotators
         by_pair = np.argsort(pair, kind="stable")
@@ -69,7 +69,7 @@ class PairColumns:
             )
         persons = persons_of(self._config)
         intra = np.array([same_person(persons, names[p], names[q]) for p, q in zip(a, b, strict=True)], np.bool_)
-        if intra.any():
+        if intra.any() and self._are_all:
             number: IntArray = np.searchsorted(self._chosen, pair)
             yield session_sums(number, sample, columns, intra, self._n_samples, undefined)
 
