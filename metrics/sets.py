@@ -94,7 +94,7 @@ class TagSets:
         return number, members[example]
 
 
-def _set_distance(distance: SetDistance, shared: FloatArray, size_a: FloatArray, size_b: FloatArray) -> FloatArray:
+def set_distance(distance: SetDistance, shared: FloatArray, size_a: FloatArray, size_b: FloatArray) -> FloatArray:
     """Distances of pairs of sets from their numbers of shared tags and of tags; 0 for two empty sets."""
     union = size_a + size_b - shared
     alike: FloatArray = np.where(union > 0, shared / np.maximum(union, 1), 1.0)
@@ -143,7 +143,7 @@ def mean_jaccard(sets: TagSets) -> FloatArray:
     m = sets.sets_per_unit()
     total = np.zeros(sets.n_units)
     for unit, shared, size_a, size_b in _pairs_of_sets(sets, *sets.distinct()):
-        total += sums_by(unit, 1.0 - _set_distance("jaccard", shared, size_a, size_b), sets.n_units)
+        total += sums_by(unit, 1.0 - set_distance("jaccard", shared, size_a, size_b), sets.n_units)
     n_pairs = m * (m - 1) // 2
     return np.where(n_pairs > 0, total / np.maximum(n_pairs, 1), np.nan)
 
@@ -273,7 +273,7 @@ class SetTally:
         pairable = m[sets.unit] >= 2
         count = np.bincount(number[pairable], minlength=members.shape[0])
         differing = math.fsum(
-            float((2 * _set_distance(distance, shared, size_a, size_b) / (m[unit] - 1)).sum())
+            float((2 * set_distance(distance, shared, size_a, size_b) / (m[unit] - 1)).sum())
             for unit, shared, size_a, size_b in _pairs_of_sets(sets, number, members)
         )
         used = count > 0
@@ -329,7 +329,7 @@ def _likeness(distance: SetDistance, members: csr_array, count: IntArray) -> flo
         common = (members[start:stop] @ by_tag).tocoo()
         once = common.row + start < common.col
         a, b, shared = common.row[once] + start, common.col[once], common.data[once]
-        likeness = 1.0 - _set_distance(distance, shared, size[a], size[b])
+        likeness = 1.0 - set_distance(distance, shared, size[a], size[b])
         parts.append(2.0 * float((count[a] * count[b] * likeness).sum()))
         start = stop
     return math.fsum(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 import operator
@@ -13,8 +14,18 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..config import AgreementConfig
-from ..report import AgreementReport, AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
+from ..report import (
+    AgreementReport,
+    AlphaSummary,
+    Each,
+    Interval,
+    ReportContext,
+    ScoreSummary,
+    mean_defined,
+    number,
+)
 from .compute import VERDICTS
+from .intervals import with_intervals
 from .records import TagRecords
 from .statistics import TagStatistics, summarise_tags
 
@@ -31,6 +42,9 @@ class TagPairSummary:
     n_samples: int
     score: float
     same_tags: float
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +65,9 @@ class TaggerSummary:
     score: float | None
     verdicts: dict[str, int]
     classes: dict[str, int]
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +84,9 @@ class TagSummary:
     votes: int
     share: float
     alpha: float | None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,7 +120,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     parts = (summarise_tags(agreement, records.n_annotators, config.set_distance) for agreement in records.agreements())
     statistics = functools.reduce(operator.add, parts)
     score, n_rated = statistics.score, statistics.n_rated
-    return TagReport(
+    report = TagReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
@@ -126,6 +146,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         worst_samples=context.worst_samples,
         run=context.run,
     )
+    return with_intervals(report, records, context)
 
 
 def _alpha(statistics: TagStatistics, config: AgreementConfig) -> float:
