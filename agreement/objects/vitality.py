@@ -57,13 +57,11 @@ def _with_missing(chunk: Chunk) -> VitalitySums:
     squares = sums_by(unit, chunk.alike, len(votes)).astype(np.int64)  # Σ_c n_uc²
     absent = assigned - votes
     as_it_is = np.where(assigned >= 2, _disagreement(assigned, squares + absent**2), 0.0)
-    # one who did not draw it is gone, or one who did
+    # one who did not draw it is gone, or one who did, and with the only one the unit
     fewer = assigned - 1
     one_absent_less = _disagreement(fewer, squares + np.maximum(absent - 1, 0) ** 2)
     of_member = fewer[unit]
     one_member_less = _disagreement(of_member, squares[unit] - 2 * chunk.alike + 1 + absent[unit] ** 2)
-    vanishes = votes[unit] == 1
-    one_member_less[vanishes] = 0.0
 
     total = sums_by(of_sample, as_it_is, n_samples)
     reduced = sums_by(of_sample, one_absent_less, n_samples)
@@ -79,7 +77,7 @@ def _with_missing(chunk: Chunk) -> VitalitySums:
     counts = np.bincount(objects.category[rated[objects.sample]], minlength=chunk.n_categories) - _lost(chunk, rated)
     absent_of_sample = sums_by(of_sample, np.where(assigned >= 2, absent, 0), n_samples)
     absent_reduced = sums_by(of_sample, np.where(fewer >= 2, absent - 1, 0), n_samples)
-    more = np.where(fewer[unit] >= 2, np.where(vanishes, 1 - absent[unit], 1), 0)
+    more = np.where(fewer[unit] >= 2, np.where(votes[unit] == 1, 1 - absent[unit], 1), 0)
     counts[:, MISSING] = (
         absent_of_sample.sum()
         + (absent_reduced - absent_of_sample) @ findings.assigned

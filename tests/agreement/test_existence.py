@@ -82,8 +82,8 @@ def test_localisation_has_the_medians_and_histograms_of_all_pairs(seed: int, rul
 
 
 def test_an_iou_on_an_edge_is_in_the_upper_bin_and_one_in_the_last() -> None:
-    # relative boxes turn an IoU of 1/2 into a bit less
-    half = [{0: [(1, 0.1, 0.1, 0.3, 0.7)], 1: [(1, 0.1, 0.1, 0.3, 0.4)]}]
+    # this IoU of 1/2 comes out as 0.4999999999999999
+    half = [{0: [(1, 1 / 20, 1 / 11, 5 / 20, 4 / 11)], 1: [(1, 1 / 20, 1 / 11, 3 / 20, 4 / 11)]}]
     perfect = [{0: [(1, 0.1, 0.1, 0.3, 0.7)], 1: [(1, 0.1, 0.1, 0.3, 0.7)]}]
     histogram = found_in(half + perfect, 2).report.localisation.iou_histogram
     assert [k for k, n in enumerate(histogram) if n] == [10, 19]
