@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import operator
 from collections.abc import Sequence
@@ -15,8 +16,18 @@ from ...metrics.alpha import NominalTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.overlaps import dice_from_areas, iou_from_areas
 from ..config import AgreementConfig
-from ..report import AgreementReport, AlphaSummary, ReportContext, ScoreSummary, mean_defined, number
+from ..report import (
+    AgreementReport,
+    AlphaSummary,
+    Each,
+    Interval,
+    ReportContext,
+    ScoreSummary,
+    mean_defined,
+    number,
+)
 from .compute import ALPHA_REASONS, kappa_of_areas
+from .intervals import with_intervals
 from .mask_values import MaskValues
 from .records import PixelRecords
 from .statistics import PairAreas, PixelStatistics, summarise_pixels
@@ -59,8 +70,9 @@ class MaskPairSummary:
     accuracy: float | None
     kappa: float | None
     mean: PixelNumbers
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
 
-    parts: ClassVar[dict[str, Any]] = {"mean": PixelNumbers}
+    parts: ClassVar[dict[str, Any]] = {"mean": PixelNumbers, "intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +92,9 @@ class MaskClassSummary:
     dice: float | None
     mean_iou: float | None
     mean_dice: float | None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +107,9 @@ class MaskAnnotatorSummary:
     n_pixels: int
     score: float | None
     classes: dict[str, float]
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +159,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     pairs = _pairs(statistics, config, annotators)
     n_all = tally.n_units + statistics.n_ignored
     classes = _classes(statistics, meaning, is_rgb)
-    return PixelReport(
+    report = PixelReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
@@ -178,6 +196,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
         worst_samples=context.worst_samples,
         run=context.run,
     )
+    return with_intervals(report, records, context)
 
 
 def _alpha(tally: NominalTally, config: AgreementConfig) -> float:

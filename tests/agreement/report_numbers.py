@@ -21,7 +21,7 @@ def number_of(report: AgreementReport, key: tuple[str, ...]) -> float:
         return _of_sessions(report, key[1])
     names = _NAMES[key[0]]
     entry = _entry(report, key)
-    return NAN if entry is None else _value(entry, list(key[1 + len(names) :]))
+    return NAN if entry is None else _value(entry, ".".join(key[1 + len(names) :]).split("."))
 
 
 def interval_of(report: AgreementReport, key: tuple[str, ...]) -> Interval | None:
@@ -38,14 +38,16 @@ def _entry(report: AgreementReport, key: tuple[str, ...]) -> Any:
     names = _NAMES[key[0]]
     wanted = key[1 : 1 + len(names)]
     entries = getattr(report, key[0])
+    if report.family == "pixels" and key[0] == "classes":
+        return next((entry for entry in entries if (str(entry.value),) == wanted), None)
     return next((entry for entry in entries if tuple(getattr(entry, name) for name in names) == wanted), None)
 
 
 def _value(owner: Any, path: list[str]) -> float:
     if path[0] == "bias":
         return NAN if owner.bias is None else owner.bias.mean[path[1]]
-    for name in path:
-        owner = None if owner is None else getattr(owner, name)
+    for name in ".".join(path).split("."):
+        owner = owner.get(name) if isinstance(owner, dict) else None if owner is None else getattr(owner, name)
     return NAN if owner is None else owner
 
 
