@@ -32,8 +32,11 @@ class DocumentView:
         condition = {"$and": self._conditions()}
         if not self._labels.on_frames:
             query: dict[str, Any] = {"$expr": condition}
+            # an index can find these
             if self._request.verdicts:
-                query[f"{self._labels.field_key}_disputed"] = {"$in": self._disputed()}  # an index can find these
+                query[f"{self._labels.field_key}_disputed"] = {"$in": self._disputed()}
+            elif self._request.is_pair and self._labels.family != "pixels":
+                query[f"{self._labels.field_key}_disputed"] = True
             view = view.match(query)
             return view if self._request.votes is None else self._with_votes(view)
         set_chosen = {"$mergeObjects": ["$$frame", {_CHOSEN: condition}]}

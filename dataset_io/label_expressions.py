@@ -105,7 +105,7 @@ class LabelLists:
         """The set of what ``value`` says of ``$$label``, over the compared labels of some annotators that fulfil
         conditions."""
         counted: Expression = {"$gt": [f"$$label.{self.votes}", 0]}
-        every = {"$and": [counted, *self.is_of(annotators, "$$label"), *conditions]}
+        every = {"$and": [*conditions, counted, *self.is_of(annotators, "$$label")]}
         lists = dict.fromkeys(self.list_of(name) for name in annotators)
         return {
             "$setUnion": [

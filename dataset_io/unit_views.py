@@ -7,9 +7,13 @@ from typing import Any
 
 from fiftyone.core.view import DatasetView
 
+from ..agreement.objects.verdicts import CROWD
 from .label_expressions import Expression, LabelLists, class_values, is_in, mongo_stage, stored_as
 from .run_labels import RunLabels
-from .view_request import ViewRequest
+from .view_request import VERDICTS, ViewRequest
+
+#: a verdict that no label has
+_NO_VERDICT = ""
 
 #: what the stages of a view keep of every document for each other; no document has it in the end
 _SETS = "_agreement_view"
@@ -52,8 +56,9 @@ class UnitView:
     def _query(self) -> dict[str, Any]:
         request = self._request
         label: dict[str, Any] = {}
-        if request.verdicts:
-            label[self._labels.field_key] = {"$in": list(request.verdicts)}
+        verdicts = self._verdicts()
+        if verdicts:
+            label[self._labels.field_key] = {"$in": verdicts}
         least, most = request.votes or (None, None)
         if request.missed_by is not None:
             least = max(least or 2, 2)
@@ -66,6 +71,9 @@ class UnitView:
                 "$in": [value for name in self._shown for value in stored_as(self._labels.value_of(name))]
             }
         conditions: list[dict[str, Any]] = []
+        if verdicts and not {"agreed", CROWD} & set(verdicts):
+            key, counted = self._labels.field_key, self._labels.family == "objects"
+            conditions.append({f"{key}_n_disputed": {"$gt": 0}} if counted else {f"{key}_disputed": True})
         if label:
             conditions.append({"$or": [{path: {"$elemMatch": label}} for path in self._paths()]})
         for classes in (request.classes, request.confusion[:1], request.confusion[1:]):
@@ -75,25 +83,46 @@ class UnitView:
                 conditions.append({"$or": [{path: {"$elemMatch": {"label": given}}} for path in paths]})
         return {"$and": conditions} if conditions else {}
 
+    def _verdicts(self) -> list[str]:
+        """The verdicts of the labels that are asked for; none if all are."""
+        asked, every = self._request.verdicts, VERDICTS[self._labels.family]
+        verdicts = [verdict for verdict in asked or every if verdict in self._disputed()]
+        return [] if len(verdicts) == len(every) else verdicts or [_NO_VERDICT]
+
+    def _disputed(self) -> tuple[str, ...]:
+        """The verdicts of the labels of units that can be asked for.
+
+        Who disagrees with somebody, or missed what others have, does not agree with everybody.
+        """
+        verdicts = VERDICTS[self._labels.family]
+        if self._request.confusion:
+            return tuple(verdict for verdict in verdicts if verdict == "class_conflict")
+        if self._request.is_pair or self._request.missed_by is not None:
+            return tuple(verdict for verdict in verdicts if verdict not in ("agreed", CROWD))
+        return verdicts
+
     # ---- which units are asked for ----
 
     def _sets(self) -> dict[str, Any]:
         """Sets of units of a document, from all of its labels: what a stage filters is not there for the next ones."""
         request, everybody = self._request, self._labels.annotators
         unit = self._lists.unit("$$label")
+        # of agreed units, which are most, none can be asked for
+        disputed = [is_in(f"$$label.{self._labels.field_key}", self._disputed())]
         sets: dict[str, Any] = {}
         if request.classes:
             sets["of_classes"] = self._lists.collected(everybody, unit, [self._has_class(request.classes, "$$label")])
         for k, name in enumerate(request.confusion):
             # of two annotators the first said the first class, and the other the second
             of = [self._request.annotators[k]] if request.is_pair else everybody
-            sets[f"confused{k}"] = self._lists.collected(of, unit, [self._has_class([name], "$$label")])
+            said = [*disputed, self._has_class([name], "$$label")]
+            sets[f"confused{k}"] = self._lists.collected(of, unit, said)
         if request.missed_by is not None:
-            sets["drawn"] = self._lists.collected([request.missed_by], unit)
+            sets["drawn"] = self._lists.collected([request.missed_by], unit, disputed)
             sets["assigned"] = self._lists.is_assigned(request.missed_by)
         if request.is_pair:
             said = [unit, self._lists.kind("$$label")]
-            both = [self._lists.collected([name], said) for name in request.annotators]
+            both = [self._lists.collected([name], said, disputed) for name in request.annotators]
             sets["agreed"] = {"$setIntersection": both}
             sets["shared"] = {"$and": [self._lists.is_assigned(name) for name in request.annotators]}
         return sets
@@ -136,9 +165,8 @@ class UnitView:
         """The conditions on labels that are the same for all annotators, the cheap ones first."""
         request, votes = self._request, f"$$this.{self._lists.votes}"
         unit = self._lists.unit("$$this")
-        conditions: list[Expression] = []
-        if request.verdicts:
-            conditions.append(is_in(f"$$this.{self._labels.field_key}", request.verdicts))
+        verdicts = self._verdicts()
+        conditions: list[Expression] = [is_in(f"$$this.{self._labels.field_key}", verdicts)] if verdicts else []
         least, most = request.votes or (None, None)
         if request.missed_by is not None:
             least = max(least or 2, 2)

@@ -400,6 +400,24 @@ def test_labels_without_a_class_have_a_name(make_dataset):
     assert len(view_agreement(dataset, annotators=["alice", "bob"])) == 1
 
 
+def test_a_partner_with_another_verdict_is_a_partner_all_the_same(make_dataset):
+    whole, left, right, most = (0.1, 0.1, 0.6, 0.4), (0.1, 0.1, 0.4, 0.4), (0.5, 0.1, 0.2, 0.4), (0.1, 0.1, 0.42, 0.4)
+    annotators = {
+        "alice": [[("cat", whole)]],
+        "bob": [[("cat", left), ("cat", right)]],
+        "carol": [[("cat", most)]],
+        "dave": [[]],
+    }
+    dataset = make_dataset(annotators)
+    compute_agreement(dataset, list(annotators))
+    table = table_of(dataset, annotators)
+    assert [label.verdict for label in table.labels] == ["split", "split", "split", "missed"]
+    assert sorted(map(len, table.units.values())) == [1, 3]
+    assert len(view_agreement(dataset, verdict="missed", annotators=["alice", "carol"])) == 0
+    shown = table_of(view_agreement(dataset, verdict="missed", annotators=["carol", "dave"]), ["carol", "dave"])
+    assert [label.annotator for label in shown.labels] == ["carol"]
+
+
 def test_crowd_regions_are_shown_by_their_verdict_and_nowhere_else(make_dataset):
     dataset = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4))]], "bob": [[("cat", (0.1, 0.1, 0.2, 0.4))]]})
     sample = dataset.first()
