@@ -41,8 +41,9 @@ def __getattr__(name: str) -> Any:
 
 
 def register(plugin: foo.PluginContext) -> None:
-    """Register the plugin's operators; called by FiftyOne."""
+    """Register the plugin's operators and panels; called by FiftyOne."""
     from .operators import OPERATORS
+    from .panels import PANELS
 
-    for operator in OPERATORS:
+    for operator in [*OPERATORS, *PANELS]:
         plugin.register(operator)

@@ -20,6 +20,7 @@ VIEW_AGREEMENT = "view_agreement"
 SAVE_AGREEMENT_VIEWS = "save_agreement_views"
 CONFIGURE_AGREEMENT_APP = "configure_agreement_app"
 EXPORT_AGREEMENT = "export_agreement"
+AGREEMENT_PANEL = "agreement_panel"
 
 #: fields of the samples of a video stand below this in FiftyOne
 FRAMES_PREFIX = "frames."

@@ -13,7 +13,9 @@ from fiftyone.core.view import DatasetView
 
 from .. import names
 from ..agreement.errors import AgreementInputError
-from ..agreement.report import AgreementReport
+from ..agreement.option_checks import OPTION_CHECKS
+from ..agreement.records import Records
+from ..agreement.report import AgreementReport, ReportContext
 from ..agreement.reports import build_report
 from .runs import dataset_of, load_records
 from .sample_index import frame_key, sample_key
@@ -21,7 +23,9 @@ from .source import flattened
 from .worst import worst_samples
 
 
-def agreement_on(view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
+def agreement_on(
+    view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, *, resamples: int | None = None
+) -> AgreementReport:
     """The report of a run on the samples of a view, as the run found them.
 
     Labels that were edited, deleted or added since the run, and labels that the view hides, make no difference. What
@@ -31,10 +35,21 @@ def agreement_on(view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -
         view: a view of the dataset, or the dataset; samples that the run has not seen are left out. Of runs on frames
             the frames of the view count, of patches and clips the samples, or frames, that they are of
         run_key: key of the run
+        resamples: resamples of the samples for the intervals, which take the most time; None for as many as the run
+            made, 0 for no intervals
 
     Raises:
         AgreementInputError: as :func:`load_agreement`; if the view has no sample of the run
     """
+    records, context = records_on(view, run_key)
+    if resamples is not None:
+        resamples = OPTION_CHECKS["resamples"]("resamples", resamples)
+        context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=resamples))
+    return build_report(records, context)
+
+
+def records_on(view: SampleCollection, run_key: str) -> tuple[Records, ReportContext]:
+    """The records of a run of the samples of a view, and what a report on them needs; as :func:`agreement_on`."""
     dataset = dataset_of(view)
     loaded = load_records(dataset, run_key)
     kept = loaded.index.among(keys_of(view, on_frames=loaded.index.frame_numbers() is not None))
@@ -53,7 +68,7 @@ def agreement_on(view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -
         clusters=index.clusters(),
         describe=functools.partial(index.described, dataset),
     )
-    return build_report(records, context)
+    return records, context
 
 
 def keys_of(view: SampleCollection, *, on_frames: bool) -> Iterator[bytes]:

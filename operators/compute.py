@@ -47,6 +47,7 @@ class ComputeAgreement(foo.Operator):
         report = compute_agreement(samples, **options, progress=progress)
         if not ctx.delegated:
             ctx.ops.reload_dataset()
+            ctx.ops.open_panel(names.AGREEMENT_PANEL, layout="horizontal")
         return {
             "run_key": report.run_key,
             "score": report.score.mean,

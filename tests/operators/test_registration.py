@@ -9,10 +9,11 @@ import yaml
 from dev.private_fiftyone import ROOT
 
 
-def test_registered_operators_are_those_of_the_yaml_and_the_readme(private_fiftyone):
+def test_registered_operators_and_panels_are_those_of_the_yaml_and_the_readme(private_fiftyone):
     import fiftyone.operators as foo
 
-    listed = set(yaml.safe_load((ROOT / "fiftyone.yml").read_text())["operators"])
+    plugin = yaml.safe_load((ROOT / "fiftyone.yml").read_text())
+    listed = {*plugin["operators"], *plugin["panels"]}
     registered = {op.name for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")}
     documented = set(re.findall(r"^\| `(\w+)` \|", (ROOT / "README.md").read_text(), re.MULTILINE))
     assert registered == listed

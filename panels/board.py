@@ -1,0 +1,80 @@
+"""All that the panel shows of a run, as plain values, made once for every run and view."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from typing import Any
+
+import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.operators.cache import execution_cache
+
+from ..agreement.reports import build_report
+from ..dataset_io.runs import load_records
+from ..dataset_io.view_report import records_on
+from .headline import headline_markdown
+from .sections import sections_of
+
+Board = dict[str, Any]
+
+#: of more samples the numbers of a view have no intervals, which take a second and more
+_MOST_RESAMPLED = 2_000
+
+
+def fingerprint(*parts: Any) -> str:
+    """A short name of some values."""
+    return hashlib.md5(json.dumps(parts, sort_keys=True, default=str).encode(), usedforsecurity=False).hexdigest()[:10]
+
+
+def view_print(view: SampleCollection | None) -> str:
+    """What tells a view from others of its dataset."""
+    stages = [] if view is None else view._serialize(include_uuids=False)
+    return fingerprint(stages)
+
+
+def board_of(
+    ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
+) -> Board:
+    """What is shown of a run.
+
+    Args:
+        ctx: the execution context
+        run_key: key of a completed run
+        results_id: what tells it from others of this key
+        view: the samples that the numbers are of; None for all
+        refreshed: how often the user asked for what is new
+    """
+    shown = "" if view is None else view_print(view)
+    return _board(ctx, str(ctx.dataset._doc.id), run_key, results_id, shown, refreshed, _View(view))
+
+
+class _View:
+    """A view that is no part of a key: its print is."""
+
+    def __init__(self, view: SampleCollection | None) -> None:
+        self.samples = view
+
+
+@execution_cache(residency="ephemeral", max_size=32, key_fn=lambda ctx, *values: list(values[:-1]))
+def _board(
+    ctx: foo.ExecutionContext,
+    dataset_id: str,
+    run_key: str,
+    results_id: str,
+    shown: str,
+    refreshed: int,
+    view: _View,
+) -> Board:
+    if view.samples is None:
+        loaded = load_records(ctx.dataset, run_key)
+        report, scores = loaded.report, loaded.records.sample_values().score
+    else:
+        records, context = records_on(view.samples, run_key)
+        if records.n_samples > _MOST_RESAMPLED:
+            context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
+        report, scores = build_report(records, context), records.sample_values().score
+    sections = sections_of(report, scores)
+    version = fingerprint(dataset_id, run_key, results_id, shown, refreshed)
+    return {"version": version, "headline": headline_markdown(report), "sections": sections}

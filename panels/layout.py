@@ -1,0 +1,134 @@
+"""How the panel looks: every state of it as a schema that the App draws."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fiftyone.operators import types
+
+from .board import Board, fingerprint
+from .sections import Section
+from .situation import Situation
+
+#: the handlers of the panel by name
+Handlers = Callable[[str], str]
+
+#: charts stand side by side where each gets so many pixels
+_COLUMN = 460
+_GRID = {
+    "grid": {
+        "sx": {
+            "display": "grid",
+            "gridTemplateColumns": f"repeat(auto-fill, minmax(min({_COLUMN}px, 100%), 1fr))",
+            "alignItems": "start",
+            "width": "100%",
+        }
+    }
+}
+_ITEM = {"item": {"sx": {"minWidth": 0, "width": "100%"}}}
+_ROOT = {"container": {"sx": {"padding": "0 16px 32px", "width": "100%", "boxSizing": "border-box"}}}
+
+
+def panel_schema(
+    situation: Situation, board: Board | None, door: str | None, handlers: Handlers, *, of_view: bool
+) -> types.Property:
+    """The panel as it is to be drawn.
+
+    Args:
+        situation: the runs of the dataset
+        board: what there is to show of the run; None where nothing is
+        door: what the grid shows since the user clicked something; None if nothing
+        handlers: gives the URI of a handler
+        of_view: whether the numbers are those of the current view
+    """
+    root = types.Object()
+    version = board["version"] if board is not None else fingerprint(situation.problem, situation.advice)
+    if situation.keys:
+        _controls(root, situation, handlers, of_view=of_view)
+    for k, note in enumerate(situation.notes):
+        root.view(f"note_{k}_{fingerprint(note)}", types.Warning(label=note))
+    if door is not None:
+        _back(root, door, handlers)
+    if situation.problem is not None:
+        _problem(root, situation, handlers, version)
+    if board is not None:
+        root.md(board["headline"], name=f"headline_{version}")
+        charts = root.grid("charts", gap=2, componentsProps=_GRID)
+        for section in board["sections"]:
+            if section["kind"] == "chart":
+                _chart(charts, section, version, handlers)
+            else:
+                _table(root, section, version, handlers)
+    return types.Property(root, view=types.View(componentsProps=_ROOT))
+
+
+def message_schema(text: str, advice: str, handlers: Handlers) -> types.Property:
+    """The panel where something went wrong."""
+    root = types.Object()
+    root.view(f"message_{fingerprint(text)}", types.Error(label=text, description=advice))
+    root.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
+    return types.Property(root, view=types.View(componentsProps=_ROOT))
+
+
+def _controls(root: types.Object, situation: Situation, handlers: Handlers, *, of_view: bool) -> None:
+    row = root.h_stack("controls", gap=2, align_y="center")
+    choices = types.DropdownView()
+    for key in situation.keys:
+        choices.add_choice(key, label=key)
+    # the App keeps the value of a path: another choice of runs, or another run shown, is another path
+    row.enum(
+        f"run_{fingerprint(situation.keys, situation.run_key)}",
+        situation.keys,
+        label="Run",
+        default=situation.run_key,
+        view=choices,
+        on_change=handlers("choose_run"),
+    )
+    row.bool(
+        f"of_view_{int(of_view)}",
+        label="Only the current view",
+        default=of_view,
+        view=types.SwitchView(),
+        on_change=handlers("choose_samples"),
+    )
+    row.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
+
+
+def _back(root: types.Object, door: str, handlers: Handlers) -> None:
+    row = root.h_stack("door", gap=2, align_y="center")
+    row.btn("back", label="Back", icon="arrow_back", variant="contained", on_click=handlers("back"))
+    row.md(f"**{door}**", name=f"door_{fingerprint(door)}")
+
+
+def _problem(root: types.Object, situation: Situation, handlers: Handlers, version: str) -> None:
+    notice = types.Warning if situation.keys else types.Notice
+    root.view(f"problem_{version}", notice(label=situation.problem, description=situation.advice))
+    label = "Compute annotator agreement"
+    root.btn("compute", label=label, icon="diversity_3", variant="contained", on_click=handlers("compute"))
+
+
+def _chart(grid: types.Object, section: Section, version: str, handlers: Handlers) -> None:
+    name = f"{section['name']}_{version}"
+    options: dict[str, Any] = {"on_click": handlers("open_door")} if section["hint"] else {}
+    grid.plot(
+        name,
+        data=section["data"],
+        layout=section["layout"],
+        config={"displayModeBar": False, "scrollZoom": False, "responsive": True},
+        caption=section["hint"],
+        componentsProps=_ITEM,
+        **options,
+    )
+
+
+def _table(root: types.Object, section: Section, version: str, handlers: Handlers) -> None:
+    table = types.TableView()
+    for key, label in section["columns"]:
+        table.add_column(key, label=label)
+    if section["action"]:
+        handler = handlers("open_sample" if section["name"] == "worst" else "open_door")
+        table.add_row_action("open", on_click=handler, label=section["action"], icon="open_in_new")
+    root.md(f"### {section['title']}", name=f"title_{section['name']}_{version}")
+    # the version is in the path, as the App keeps what a path once had
+    root.list(f"{section['name']}_{version}", types.Object(), default=section["rows"], view=table)

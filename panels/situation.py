@@ -1,0 +1,113 @@
+"""What there is to show of a dataset's runs, and what to tell the user where there is nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import fiftyone as fo
+
+from .. import names
+from ..dataset_io.runs import COMPLETED, FAILED, list_agreements, read_config, refresh
+
+#: what a run that is not completed is doing
+_UNDER_WAY = {
+    "running": "is being computed, or its process died",
+    "renaming": "is being renamed",
+    "deleting": "is being deleted",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What a panel can show.
+
+    Attributes:
+        keys: the runs of the dataset
+        run_key: the run that is shown; None without one
+        config: its record
+        problem: why there are no numbers; None where there are
+        advice: what to do about the problem
+        notes: what is not as it was when the run was computed
+    """
+
+    keys: list[str] = field(default_factory=list)
+    run_key: str | None = None
+    config: dict[str, Any] = field(default_factory=dict)
+    problem: str | None = None
+    advice: str = ""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def results_id(self) -> str:
+        """What tells the run from earlier and later ones of its key."""
+        return str(self.config.get("results_id"))
+
+
+def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
+    """Look at the runs of a dataset.
+
+    Args:
+        dataset: the dataset; None where the App shows none
+        wanted: the run that the user chose, which may be gone; None for the default one
+    """
+    if dataset is None:
+        return Situation(problem="No dataset is open", advice="Open a dataset with labels of several annotators.")
+    if dataset.deleted:
+        return Situation(problem="The dataset was deleted", advice="Open another dataset.")
+    refresh(dataset)
+    keys = list_agreements(dataset)
+    if not keys:
+        return Situation(
+            problem="No agreement was computed on this dataset yet"
+            if wanted is None
+            else f"The run {wanted!r} is gone",
+            advice="Compute it: choose the fields with the labels of your annotators.",
+        )
+    run_key = wanted if wanted in keys else _default(dataset, keys)
+    notes = []
+    if wanted is not None and wanted != run_key:
+        notes.append(f"The run {wanted!r} was deleted or renamed meanwhile; this is {run_key!r}.")
+    config = read_config(dataset, run_key)
+    problem, advice = _problem(run_key, config)
+    if problem is None:
+        notes += _lost_fields(dataset, config)
+    return Situation(keys, run_key, config, problem, advice, notes)
+
+
+def _default(dataset: fo.Dataset, keys: list[str]) -> str:
+    """The run of the default key, else the first completed one."""
+    completed = [key for key in keys if read_config(dataset, key).get("status") == COMPLETED]
+    usual = [key for key in completed if key == names.DEFAULT_RUN_KEY]
+    return (usual or completed or keys)[0]
+
+
+def _problem(run_key: str, config: dict[str, Any]) -> tuple[str | None, str]:
+    status, version = config.get("status"), config.get("schema_version")
+    if status == FAILED:
+        error = config.get("error") or "it does not say why"
+        return f"The run {run_key!r} failed: {error}", "Compute it again with “overwrite”, or delete it."
+    if status != COMPLETED:
+        return (
+            f"The run {run_key!r} {_UNDER_WAY.get(str(status), f'has the status {status!r}')}",
+            "Refresh when it is done. If nothing is at work on it any more, compute it again with “overwrite”, or "
+            "delete it.",
+        )
+    if version != names.SCHEMA_VERSION:
+        return (
+            f"The run {run_key!r} was computed by another version of the plugin",
+            "Compute it again with “overwrite” to see it here.",
+        )
+    return None, ""
+
+
+def _lost_fields(dataset: fo.Dataset, config: dict[str, Any]) -> list[str]:
+    """Fields of a run that somebody deleted."""
+    lost = [path for path in config.get("fields_written", []) if dataset.get_field(path) is None]
+    if not lost:
+        return []
+    shown = ", ".join(f"`{path}`" for path in lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
+    return [
+        f"Fields of this run were deleted: {shown}. The numbers are still those of the run, but samples and labels "
+        "behind them cannot be shown; compute it again with “overwrite”."
+    ]
