@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -30,17 +31,17 @@ _ASIDE = {"run_key", "resamples", "seed", "disagreement_map", "map_folder"}
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, and what it found in samples that another one has too.
+    """A run, and which of its samples another one has too.
 
     Attributes:
-        records: of the samples, in the same order as those of the other run
+        records: of all its samples
         context: of the run
-        n_samples: samples of the run, those included that the other has not
+        rows: shape ``(S,)``, the samples that both have, in the same order as those of the other run
     """
 
     records: Records
     context: ReportContext
-    n_samples: int
+    rows: IntArray
 
 
 def compare_runs(
@@ -64,14 +65,18 @@ def compare_runs(
         seed: of the random numbers
         on_frames: whether the samples are frames
     """
-    rated = np.flatnonzero((a.records.assigned.sum(axis=1) >= 2) & (b.records.assigned.sum(axis=1) >= 2))
-    n_shared = a.records.n_samples
-    records_a, records_b = a.records.take(rated), b.records.take(rated)
+    rated = np.flatnonzero(np.logical_and(*(run.records.assigned[run.rows].sum(axis=1) >= 2 for run in (a, b))))
+    records_a, records_b = (run.records.take(run.rows[rated]) for run in (a, b))
     ranks = np.arange(len(rated)) if clusters is None else np.unique(clusters[rated], return_inverse=True)[1].ravel()
     config_a, config_b = a.context.config, b.context.config
-    sums_a, sums_b = list(sample_sums(records_a, a.context)), list(sample_sums(records_b, b.context))
-    values_a, values_b = _values(sums_a), _values(sums_b)
-    changed = estimates(_differences(sums_a, sums_b, len(rated)), ranks, resamples=resamples, seed=seed)
+    matched = _Matched(len(rated))
+    changed = estimates(
+        matched.differences(sample_sums(records_a, a.context), sample_sums(records_b, b.context)),
+        ranks,
+        resamples=resamples,
+        seed=seed,
+    )
+    values_a, values_b = matched.values
     changes = {key: _change(values_a[key], values_b[key], found) for key, found in changed.items()}
     only = (
         sorted(set(a.context.annotators) - set(b.context.annotators)),
@@ -83,9 +88,9 @@ def compare_runs(
         b=config_b.run_key,
         family=a.records.family,
         n_samples=len(rated),
-        n_only_a=a.n_samples - n_shared,
-        n_only_b=b.n_samples - n_shared,
-        n_unrated=n_shared - len(rated),
+        n_only_a=a.records.n_samples - len(a.rows),
+        n_only_b=b.records.n_samples - len(b.rows),
+        n_unrated=len(a.rows) - len(rated),
         n_clusters=None if clusters is None else len(np.unique(ranks)),
         on_frames=on_frames,
         options=_options(a.context, b.context),
@@ -99,22 +104,35 @@ def compare_runs(
     )
 
 
-def _differences(sums_a: Sequence[SampleSums], sums_b: Sequence[SampleSums], n_samples: int) -> Iterator[SampleSums]:
-    """The difference of every number that both runs have."""
-    place = {key: each for each in sums_b for key in each.keys}
-    for each in sums_a:
-        others = {id(place[key]): place[key] for key in each.keys if key in place}
-        for other in others.values():
-            yield differences(each, other, n_samples)
+class _Matched:
+    """The differences of the numbers that both runs have, and the numbers themselves; few columns at a time.
 
+    Both runs give their numbers in parts, in the same order but for what only one of them has.
+    """
 
-def _values(sums: Sequence[SampleSums]) -> dict[Key, float]:
-    """All numbers of a run."""
-    found: dict[Key, float] = {}
-    for each in sums:
-        values = values_of(each.statistic, np.asarray(each.columns.sum(axis=0), np.float64))
-        found |= dict(zip(each.keys, values.tolist(), strict=True))
-    return found
+    def __init__(self, n_samples: int) -> None:
+        self.values: tuple[dict[Key, float], dict[Key, float]] = ({}, {})
+        self._n_samples = n_samples
+        self._waiting: tuple[dict[Key, SampleSums], dict[Key, SampleSums]] = ({}, {})
+
+    def differences(self, sums_a: Iterable[SampleSums], sums_b: Iterable[SampleSums]) -> Iterator[SampleSums]:
+        """Each number of one run minus that of the other."""
+        for both in zip_longest(sums_a, sums_b):
+            for run, sums in enumerate(both):
+                if sums is not None:
+                    yield from self._added(sums, run)
+
+    def _added(self, sums: SampleSums, run: int) -> Iterator[SampleSums]:
+        """The differences that follow from numbers of a run, as far as the other one has given the same."""
+        values = values_of(sums.statistic, np.asarray(sums.columns.sum(axis=0), np.float64))
+        self.values[run].update(zip(sums.keys, values.tolist(), strict=True))
+        own, others = self._waiting[run], self._waiting[1 - run]
+        found = [key for key in sums.keys if key in others]
+        for other in {id(others[key]): others[key] for key in found}.values():
+            yield differences(*((sums, other) if run == 0 else (other, sums)), self._n_samples)
+        for key in found:
+            del others[key]
+        own.update((key, sums) for key in sums.keys if key not in self.values[1 - run])
 
 
 def _change(a: float, b: float, difference: Estimate) -> Change:

@@ -74,7 +74,8 @@ class Records:
 
     def column(self, name: str) -> NDArray[Any]:
         """A column of all samples."""
-        return np.concatenate([part[name] for part in self.parts])
+        columns = [part[name] for part in self.parts]
+        return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
     def sample_values(self) -> SampleValues:
         """What is known of every sample."""
@@ -92,15 +93,15 @@ class Records:
 
     def take(self: R, samples: IntArray) -> R:
         """The records of some samples, by their rows, in that order, without what is only known of all."""
-        columns = {name: self.column(name) for name in self.parts[0]}
         taken: Columns = {}
-        for name, values in columns.items():
-            counted = self.rows[name]
-            if counted == OF_SAMPLE:
-                taken[name] = values[samples]
+        for name, counted in self.rows.items():
+            if name not in self.parts[0]:
                 continue
-            counts = columns[counted].astype(np.int64)
-            taken[name] = values[ranges((np.cumsum(counts) - counts)[samples], counts[samples])]
+            if counted == OF_SAMPLE:
+                taken[name] = self.column(name)[samples]
+                continue
+            counts = self.column(counted).astype(np.int64)
+            taken[name] = self.column(name)[ranges((np.cumsum(counts) - counts)[samples], counts[samples])]
         return replace(self, parts=(taken,))
 
     def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:

@@ -12,11 +12,14 @@ from .objects.report import ObjectReport
 from .objects.sample_sums import object_sums
 from .pixels.records import PixelRecords
 from .pixels.report import PixelReport, build_pixel_report
+from .pixels.sample_sums import pixel_sums
+from .ratings.intervals import rating_sums
 from .ratings.records import RatingRecords
 from .ratings.report import RatingReport, build_rating_report
 from .records import AnyColumns, Records
 from .report import AgreementReport, ReportContext
 from .sample_sums import SampleSums
+from .tags.intervals import tag_sums
 from .tags.records import TagRecords
 from .tags.report import TagReport, build_tag_report
 
@@ -31,9 +34,9 @@ class _Family:
 
 _FAMILIES = {
     "objects": _Family(ObjectReport, ObjectRecords, build_object_report, object_sums),
-    "pixels": _Family(PixelReport, PixelRecords, build_pixel_report, lambda *_: ()),
-    "ratings": _Family(RatingReport, RatingRecords, build_rating_report, lambda *_: ()),
-    "tags": _Family(TagReport, TagRecords, build_tag_report, lambda *_: ()),
+    "pixels": _Family(PixelReport, PixelRecords, build_pixel_report, pixel_sums),
+    "ratings": _Family(RatingReport, RatingRecords, build_rating_report, rating_sums),
+    "tags": _Family(TagReport, TagRecords, build_tag_report, tag_sums),
 }
 
 

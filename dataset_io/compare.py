@@ -51,8 +51,8 @@ def compare_agreement(
         )
     clusters = a.index.clusters()
     return compare_runs(
-        ComparedRun(a.records.take(rows_a), a.context, len(a.index)),
-        ComparedRun(b.records.take(rows_b), b.context, len(b.index)),
+        ComparedRun(a.records, a.context, rows_a),
+        ComparedRun(b.records, b.context, rows_b),
         functools.partial(_described, a, root, rows_a),
         None if clusters is None else clusters[rows_a],
         resamples=resamples,

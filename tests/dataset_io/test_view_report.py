@@ -276,6 +276,17 @@ def test_a_run_on_a_view_knows_its_own_samples_only(make_dataset):
         agreement_on(dataset.skip(8))
 
 
+def test_intervals_are_made_as_often_as_asked_for(make_dataset):
+    dataset = make_dataset(random_annotators(30))
+    compute_agreement(dataset, NAMES, resamples=50)
+    view = dataset.limit(25)
+    assert agreement_on(view, resamples=50) == agreement_on(view)
+    assert agreement_on(view, resamples=0).intervals == {}
+    assert agreement_on(view, resamples=60).intervals != agreement_on(view).intervals
+    with pytest.raises(AgreementInputError, match="`resamples` must be a whole number"):
+        agreement_on(view, resamples=-1)
+
+
 def test_samples_that_were_deleted_or_added_are_left_out(make_dataset):
     dataset = make_dataset(random_annotators(20))
     compute_agreement(dataset, NAMES)
