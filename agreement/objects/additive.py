@@ -45,51 +45,62 @@ class SparseCounts:
     Attributes:
         keys: shape ``(T,)``, every combination in one number; ascending
         counts: shape ``(T,)``
-        n_columns: number of columns, at most 3; codes are below ``2 ** (62 // n_columns)``
+        widths: bits of the codes of every column, by default equally many; at most 62 together
     """
 
     keys: IntArray
     counts: IntArray
-    n_columns: int
+    widths: tuple[int, ...]
 
     @classmethod
-    def of(cls, *columns: IntArray) -> SparseCounts:
-        """Count the rows of columns of codes ``>= 0``."""
+    def of(cls, *columns: IntArray, widths: tuple[int, ...] | None = None) -> SparseCounts:
+        """Count the rows of columns of codes ``>= 0``.
+
+        Raises:
+            ValueError: if a code has more bits than its column
+        """
+        widths = widths or _equal_widths(len(columns))
         shape = [int(column.max(initial=0)) + 1 for column in columns]
+        if any(n > 1 << width for n, width in zip(shape, widths, strict=True)):
+            raise ValueError(f"codes must have at most {widths} bits, got as many as {shape}")
         n_cells = int(np.prod(shape, dtype=np.float64))
         if n_cells > max(_MAX_CELLS, 2 * len(columns[0])):
-            return cls(*np.unique(_keys(columns), return_counts=True), len(columns))
+            return cls(*np.unique(_keys(columns, widths), return_counts=True), widths)
         counts = np.bincount(np.ravel_multi_index(columns, shape), minlength=n_cells)
         cells = np.flatnonzero(counts)
-        return cls(_keys(np.unravel_index(cells, shape)), counts[cells], len(columns))
+        return cls(_keys(np.unravel_index(cells, shape), widths), counts[cells], widths)
 
     def __add__(self, other: SparseCounts) -> SparseCounts:
-        return self._summed(np.r_[self.keys, other.keys], np.r_[self.counts, other.counts], self.n_columns)
+        return self._summed(np.r_[self.keys, other.keys], np.r_[self.counts, other.counts], self.widths)
 
     @classmethod
-    def _summed(cls, keys: IntArray, counts: IntArray, n_columns: int) -> SparseCounts:
+    def _summed(cls, keys: IntArray, counts: IntArray, widths: tuple[int, ...]) -> SparseCounts:
         different, place = np.unique(keys, return_inverse=True)
-        return cls(different, sums_by(place, counts, len(different)).astype(np.int64), n_columns)
+        return cls(different, sums_by(place, counts, len(different)).astype(np.int64), widths)
 
     def column(self, k: int) -> IntArray:
         """Codes of one of the columns, of every entry."""
-        bits = 62 // self.n_columns
-        return (self.keys >> (bits * (self.n_columns - 1 - k))) & ((1 << bits) - 1)
+        return (self.keys >> sum(self.widths[k + 1 :])) & ((1 << self.widths[k]) - 1)
 
     def columns(self) -> list[IntArray]:
         """Codes of all columns."""
-        return [self.column(k) for k in range(self.n_columns)]
+        return [self.column(k) for k in range(len(self.widths))]
 
     def regrouped(self, *columns: IntArray) -> SparseCounts:
         """The same counts by other columns, one code for every entry."""
-        return self._summed(_keys(columns), self.counts, len(columns))
+        widths = _equal_widths(len(columns))
+        return self._summed(_keys(columns, widths), self.counts, widths)
 
 
-def _keys(columns: Iterable[IntArray]) -> IntArray:
+def _equal_widths(n_columns: int) -> tuple[int, ...]:
+    return (62 // n_columns,) * n_columns
+
+
+def _keys(columns: Iterable[IntArray], widths: tuple[int, ...]) -> IntArray:
     every = [np.asarray(column, np.int64) for column in columns]
     keys = every[0]
-    for column in every[1:]:
-        keys = (keys << (62 // len(every))) | column
+    for column, width in zip(every[1:], widths[1:], strict=True):
+        keys = (keys << width) | column
     return keys
 
 

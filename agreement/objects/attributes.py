@@ -23,6 +23,8 @@ from .worst import described
 
 #: pairs of values that a report lists
 MAX_LISTED = 20
+#: bits for a number of annotators and two codes of values, of which measured ones may have millions
+_WIDTHS = (14, 24, 24)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ def _sums(chunk: Chunk, codes: IntArray, values: Values) -> AttributeSums:
         n_units=int((n_given >= 2).sum()),
         n_conflicts=len(np.unique(unit[i[differ]])),
         counts=SparseCounts.of(codes[compared]),
-        met=SparseCounts.of(n_given[unit[i]], codes[i], codes[j]),
+        met=SparseCounts.of(n_given[unit[i]], codes[i], codes[j], widths=_WIDTHS),
         worst=Worst.of(-share, n_pairs, chunk.label_area),
     )
 

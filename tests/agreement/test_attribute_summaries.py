@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
+from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
@@ -23,6 +24,7 @@ from tests.agreement.found import same
 
 from annotator_agreement.agreement.attribute_values import AttributeCodes
 from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.objects.additive import SparseCounts
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
@@ -48,12 +50,21 @@ def given_of(samples: list[Sample], seed: int, values: list[Value]) -> list[Valu
 
 
 def summaries_of(
-    samples: list[Sample], given: dict[str, list[Value]], cuts: int = 1, order: int = 1, **options: Any
+    samples: list[Sample],
+    given: dict[str, list[Value]],
+    cuts: int = 1,
+    order: int = 1,
+    others: Sequence[Value] = (),
+    **options: Any,
 ) -> dict[str, AttributeSummary]:
-    """What the report says, from one or more batches; codes are given in the order of the labels, or the other way."""
+    """What the report says, from one or more batches; codes are given in the order of the labels, or the other way.
+
+    ``others`` are values that have codes before these.
+    """
     config = make_config(NAMES, attributes=list(given), resamples=0, **options)
     codes = {name: AttributeCodes(name) for name in config.attributes}
     for name in config.attributes:
+        codes[name]._values.extend(others)  # quicker than to ask for the code of each
         codes[name].of(given[name][::order])
     total, start = None, 0
     for rows in np.array_split(np.arange(len(samples)), cuts):
@@ -155,6 +166,20 @@ def test_neither_batches_nor_the_order_of_codes_matter(cuts: int, order: int) ->
             assert getattr(other[name], field.name) == (
                 pytest.approx(expected, abs=1e-12) if isinstance(expected, float) else expected
             )
+
+
+def test_an_attribute_may_have_millions_of_values() -> None:
+    samples = random_samples(4, n_samples=20, n_annotators=4)
+    given = {"age": given_of(samples, 0, VALUES["age"])}
+    assert summaries_of(samples, given) == summaries_of(samples, given, others=range(100, 1_100_100))
+
+
+def test_codes_that_are_too_large_to_be_counted_are_refused() -> None:
+    large = np.array([0, 1 << 20])
+    with pytest.raises(ValueError, match=r"codes must have at most \(20, 20, 20\) bits, got as many as \[2, 1048577"):
+        SparseCounts.of(np.array([0, 1]), large, large)
+    counts = SparseCounts.of(np.array([0, 1]), large, large, widths=(14, 24, 24))
+    assert [column.tolist() for column in (counts + counts).columns()] == [[0, 1], [0, 1 << 20], [0, 1 << 20]]
 
 
 def test_an_attribute_that_nobody_gave_has_no_numbers() -> None:
