@@ -78,6 +78,10 @@ def annotator_summaries(
             n_missed=int(missed[k]),
             n_crowd=int(sums.n_crowd[k]),
             verdicts=dict(zip(VERDICTS, sums.verdicts[k].tolist(), strict=True)),
+            verdict_shares={
+                verdict: _ratio(n, sums.verdicts[k].sum())
+                for verdict, n in zip(VERDICTS, sums.verdicts[k].tolist(), strict=True)
+            },
             classes=classes[k],
             person=persons.get(name),
             score=_ratio(score[k], n_scored[k]),

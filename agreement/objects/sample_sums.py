@@ -29,10 +29,6 @@ from .resampled.pairs import PairColumns
 from .resampled.vitality import VitalityColumns
 from .size_rule import SizeRule
 
-#: the numbers below are of objects of all sizes
-WITHOUT_SIZES = SizeRule(None, "", False)
-
-
 #: up to so many samples, and samples shared by two annotators, all columns are collected in one pass over the findings:
 #: about 3 kB a sample; else those of one kind after the other
 MAX_SAMPLES_AT_ONCE = 10_000
@@ -78,8 +74,9 @@ def _groups_of_pairs(assigned: BoolArray, annotators: Sequence[str]) -> list[tup
 
 
 def _collected(records: ObjectRecords, context: ReportContext, collectors: list[Collector]) -> Iterator[SampleSums]:
+    sizes = SizeRule.of(records, context.config)
     for findings in records.findings(context.config):
-        chunk = Chunk.of(findings, len(context.class_names), WITHOUT_SIZES)
+        chunk = Chunk.of(findings, len(context.class_names), sizes)
         for collector in collectors:
             collector.add(chunk)
     while collectors:  # the columns of one are not needed any longer when those of the next are asked for

@@ -47,7 +47,7 @@ class SizeRule:
         if not any(len(part) for part in boxes):
             return cls(None, "", False)
         in_pixels = max(float(np.fmax.reduce(part, axis=None, initial=0.0)) for part in boxes) > _LARGEST_RELATIVE
-        if in_pixels or all("size_px" in part and not np.isnan(part["size_px"]).any() for part in records.parts):
+        if in_pixels or _all_sizes_known(records):
             return cls(COCO_LIMITS, "px²", in_pixels)
         relative = cls(None, "share of the image", False)
         areas = np.concatenate([_rated(relative.areas_of_units(part), part) for part in records.findings(config)])
@@ -86,3 +86,11 @@ def _rated(values: FloatArray, findings: Findings) -> FloatArray:
     """Of values of units, those of units of rated samples."""
     of_rated: FloatArray = values[findings.units.verdict != NO_VERDICT]
     return of_rated
+
+
+def _all_sizes_known(records: ObjectRecords) -> bool:
+    """Whether the sizes of all rated images are known."""
+    if not all("size_px" in part for part in records.parts):
+        return False
+    sizes = records.column("size_px")[records.assigned.sum(axis=1) >= 2]
+    return not bool(np.isnan(sizes).any())

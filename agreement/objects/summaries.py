@@ -223,6 +223,9 @@ class ConsensusAgreement:
 class AnnotatorSummary:
     """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that at least two others drew.
 
+    ``verdict_shares`` are shares of all labels with a verdict. Intervals of numbers by size or verdict are named
+    ``miss_rate_by_size.small`` and so on.
+
     ``n_could_miss`` counts those objects, drawn or not (``miss_rate`` is the share that was missed), by size in
     ``miss_rate_by_size`` (empty where objects have no size). ``n_crowd`` labels are crowd regions, or in those of
     others; they are counted nowhere else. ``score`` is the mean over all samples of the scores of the pairs with each
@@ -243,6 +246,7 @@ class AnnotatorSummary:
     n_crowd: int
     verdicts: dict[str, int]
     classes: dict[str, int]
+    verdict_shares: dict[str, float | None] = dataclasses.field(default_factory=dict)
     person: str | None = None
     score: float | None = None
     n_could_miss: int = 0

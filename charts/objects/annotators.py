@@ -21,6 +21,8 @@ VERDICT_TITLES = {
 }
 #: verdicts that are shown only where there are any
 _RARE = ("attribute_conflict", "split", "duplicate")
+#: a share of missed small objects, and of objects drawn twice, that deserves a sentence
+_NOTABLE, _NOTABLE_TWICE = 0.05, 0.01
 _SIDES = ("size", "left", "top", "right", "bottom")
 
 
@@ -46,7 +48,26 @@ def annotators_section(report: ObjectReport) -> Section:
     ]
     if has_bias and len(report.annotators) == 2:
         notes.append("The median of two boxes lies between them: each annotator shows half of their difference.")
-    return Section("Annotators", [Table(header, rows), " ".join(notes), *_sides(report)], ("annotators", "bias"))
+    said = [*_habits_in_words(report), *_sides(report)]
+    return Section("Annotators", [Table(header, rows), " ".join(notes), *said], ("annotators", "bias"))
+
+
+def _habits_in_words(report: ObjectReport) -> list[str]:
+    """Who misses small objects, and who draws objects twice: habits that the main table does not show."""
+    words = []
+    for entry in report.annotators:
+        small, large = (entry.miss_rate_by_size.get(size) for size in ("small", "large"))
+        interval = entry.intervals.get("miss_rate_by_size.small")
+        told = interval is None or interval.low is None or (large is not None and interval.low > large)
+        if small is not None and large is not None and small >= _NOTABLE and small > 2 * large and told:
+            words.append(
+                f"{entry.name} misses {shown_share(small)} of small objects, {shown_share(large)} of large ones."
+            )
+        twice = entry.verdict_shares.get("duplicate")
+        if twice is not None and twice >= _NOTABLE_TWICE:
+            n = entry.verdicts["duplicate"]
+            words.append(f"{entry.name} drew {n} objects twice ({shown_share(twice)} of the labels).")
+    return [" ".join(words)] if words else []
 
 
 def shown_missed(entry: AnnotatorSummary) -> str:

@@ -80,6 +80,8 @@ def test_the_report_says_that_the_small_ones_are_missed(misses: tuple) -> None:
             # samples differ, so that this is less than two standard errors
             error = np.sqrt(0.2 * 0.8 / could_miss.sum())
             assert by_size["small"] == pytest.approx(expected_miss_rate(MISSES, k, small=True), abs=2 * error)
+            planted = expected_miss_rate(MISSES, k, small=True)
+            assert within(planted, annotator.intervals["miss_rate_by_size.small"])
             assert by_size["small"] > 5 * max(by_size["medium"], by_size["large"])
         else:
             assert by_size["small"] < 0.04
@@ -194,5 +196,8 @@ def test_who_draws_objects_twice_is_named_with_every_duplicate() -> None:
     simulated = simulate(habits, 300, np.random.default_rng(15))
     planted = int(simulated.duplicate.sum())
     assert planted / (simulated.annotator == 1).sum() == pytest.approx(0.03, abs=0.01)
-    counts = {annotator.name: annotator.verdicts["duplicate"] for annotator in report_on(simulated).annotators}
+    annotators = report_on(simulated).annotators
+    counts = {annotator.name: annotator.verdicts["duplicate"] for annotator in annotators}
     assert counts == {"alice": 0, "bob": planted, "carol": 0}
+    # three per cent of the objects are drawn twice
+    assert within(0.03 / 1.03, annotators[1].intervals["verdict_shares.duplicate"])

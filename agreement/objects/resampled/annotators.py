@@ -12,6 +12,8 @@ from ...sample_sums import Key, SampleSums, ratio
 from ..bias import MEASURES, offsets
 from ..chunk import Chunk
 from ..consensus import MIN_OTHERS
+from ..size_rule import SIZES
+from ..verdicts import NO_VERDICT, VERDICTS
 
 #: quotients of two columns of an annotator, by the number's name
 _RATIOS: dict[Key, tuple[str, str]] = {
@@ -23,6 +25,8 @@ _RATIOS: dict[Key, tuple[str, str]] = {
     ("consensus", "f1"): ("twice_both", "n_objects_and_units"),
     ("consensus", "mean_iou"): ("consensus_iou", "n_consensus_pairs"),
     **{("bias", name): (name, "n_boxes") for name in MEASURES},
+    **{(f"miss_rate_by_size.{size}",): (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
+    **{(f"verdict_shares.{verdict}",): (verdict, "n_judged") for verdict in VERDICTS},
 }
 _COLUMNS = tuple(dict.fromkeys(column for names in _RATIOS.values() for column in names))
 
@@ -39,7 +43,7 @@ class AnnotatorColumns:
 
     def add(self, chunk: Chunk) -> None:
         """Add the findings of the next samples."""
-        entries = {**_existence(chunk), **_pairs(chunk), **_consensus(chunk), **_bias(chunk)}
+        entries = {**_existence(chunk), **_pairs(chunk), **_verdicts(chunk), **_consensus(chunk), **_bias(chunk)}
         n = len(self._names)
         of_columns = [(k * n, entries[name]) for k, name in enumerate(_COLUMNS)]
         self._columns.append(
@@ -92,14 +96,29 @@ def _existence(chunk: Chunk) -> dict[str, _Entries]:
     """What every annotator missed of units of two or more others, and could have missed."""
     findings, units, objects = chunk.findings, chunk.findings.units, chunk.findings.objects
     several = chunk.rated_unit & (units.votes >= 2)
-    of_sample = np.bincount(units.sample[several], minlength=findings.n_samples)
 
     def drawn(of_unit: BoolArray) -> _Entries:
         rows = of_unit[findings.unit]
         return _counted(objects.annotator[rows], objects.sample[rows])
 
-    missed = _sum(_of_samples(findings.assigned, of_sample), _less(drawn(several)))
-    return {"n_missed": missed, "n_could_miss": _sum(missed, drawn(several & (units.votes >= 3)))}
+    entries = {}
+    for suffix, among in (("", several), *((f"_{size}", several & (chunk.size == k)) for k, size in enumerate(SIZES))):
+        of_sample = np.bincount(units.sample[among], minlength=findings.n_samples)
+        missed = _sum(_of_samples(findings.assigned, of_sample), _less(drawn(among)))
+        entries[f"n_missed{suffix}"] = missed
+        entries[f"n_could_miss{suffix}"] = _sum(missed, drawn(among & (units.votes >= 3)))
+    return entries
+
+
+def _verdicts(chunk: Chunk) -> dict[str, _Entries]:
+    """Labels with every verdict."""
+    objects, verdict = chunk.findings.objects, chunk.findings.object_verdict
+
+    def count(rows: BoolArray) -> _Entries:
+        return _counted(objects.annotator[rows], objects.sample[rows])
+
+    counts = {name: count(verdict == k) for k, name in enumerate(VERDICTS)}
+    return {**counts, "n_judged": count(verdict != NO_VERDICT)}
 
 
 def _pairs(chunk: Chunk) -> dict[str, _Entries]:
