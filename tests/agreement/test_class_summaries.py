@@ -7,11 +7,17 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, NAN, alpha_of, table_of
+from tests.agreement.agreement_oracle import CLASS_NAMES, NAN, alpha_of, batch_of, table_of
 from tests.agreement.found import Found, each_case, found, found_in, mean, median, same, share
+from tests.metrics.rating_tables import PUBLISHED, published_ratings
 
+from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.additive import SparseCounts
+from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.confusions import listed as listing
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import (
     brennan_prediger,
     cohen_kappa,
@@ -199,3 +205,33 @@ def test_every_way_of_counting_the_same_codes_gives_the_same_counts(seed: int) -
             total = parts[0] + parts[1]
             rows = list(zip(*(column.tolist() for column in total.columns()), strict=True))
             assert list(zip(rows, total.counts.tolist(), strict=True)) == expected
+
+
+def published_samples(table: np.ndarray) -> list:
+    """Every unit as an image of one object, on the place of which everybody agrees."""
+    return [{r: [(int(code) + 1, 0.1, 0.2, 0.4, 0.9)] for r, code in enumerate(row)} for row in table]
+
+
+def test_published_coefficients_come_out_of_reports() -> None:
+    published = PUBLISHED["cont3x3abstractors"]
+    report = found_in(published_samples(published_ratings("cont3x3abstractors")), 2).report
+    found_there = report.class_given_match.coefficients
+    assert found_there is not None
+    for name, key in (("percent_agreement", "percent"), ("alpha", "alpha"), ("ac1", "ac1"), ("fleiss_kappa", "scott"),
+                      ("brennan_prediger", "brennan_prediger")):  # fmt: skip
+        assert getattr(found_there, name) == pytest.approx(published[key], abs=5e-7), name
+    (pair,) = report.pairs
+    assert (pair.kappa, pair.ac1) == pytest.approx((published["cohen"], published["ac1"]), abs=5e-7)
+
+
+def test_published_coefficients_of_six_raters_come_out_of_reports() -> None:
+    published = PUBLISHED["fleiss_1971_6raters"]
+    samples = published_samples(published_ratings("fleiss_1971_6raters"))
+    names = [f"rater {k}" for k in range(6)]
+    config = make_config(names, resamples=0, sensitivity=False)
+    records = record(compute_agreement_of(batch_of(samples, 6), config), config)
+    report = build_object_report(records, ReportContext(config, names, CLASS_NAMES, ["D"], RunFacts()))
+    assert report.coefficients is not None
+    for name, key in (("alpha", "alpha"), ("ac1", "ac1"), ("fleiss_kappa", "fleiss"),
+                      ("brennan_prediger", "brennan_prediger")):  # fmt: skip
+        assert getattr(report.coefficients, name) == pytest.approx(published[key], abs=5e-7), name
