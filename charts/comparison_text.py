@@ -27,10 +27,21 @@ TITLES = {
     "class_given_match.alpha": "alpha of classes, given a match",
     "localisation.mean_iou": "mean IoU, given a match",
     "localisation.mean_dice": "mean Dice, given a match",
+    "mean.iou": "class IoU without background",
+    "mean.dice": "class Dice without background",
+    "mean.iou_with_background": "class IoU with background",
+    "mean.accuracy": "same class (pixels)",
+    "mean.kappa": "Cohen's kappa (pixels)",
 }
 #: numbers of pairs, classes and annotators that are shown, by what has the most of these
 _COLUMNS = ("alpha", "score", "f1", "agreement_given_match", "miss_rate", "mean_iou", "iou")
-_NAMES = {"f1": "F1", "agreement_given_match": "same class", "miss_rate": "missed", "mean_iou": "IoU", "iou": "IoU"}
+_NAMES = {
+    "f1": "F1",
+    "agreement_given_match": "same class",
+    "miss_rate": "missed",
+    "mean_iou": "mean IoU",
+    "iou": "IoU",
+}
 #: title of a table, and what a row of it is
 _PARTS = {
     "pairs": ("Pairs of annotators", "pair"),
