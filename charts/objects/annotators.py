@@ -83,11 +83,16 @@ def _sides(report: ObjectReport) -> list[str]:
     if len(report.annotators) < 3 or not joins:
         return []
     first, last = joins[0], joins[-1]
-    text = f"{listed(first.members)} agree most with each other (score {shown_number(first.similarity)})"
+    closest, furthest = shown_number(first.similarity), shown_number(last.similarity)
+    # where several agree as much, nobody sides with anybody
+    if any(shown_number(pair.score) == closest and not {pair.a, pair.b} <= set(first.members) for pair in report.pairs):
+        return []
+    text = f"{listed(first.members)} agree most with each other (score {closest})"
     before = set(joins[-2].members) if len(joins) > 1 else set()
     left = [name for name in last.members if name not in before]
-    if before < set(last.members) and before and len(left) == 1:
-        text += f"; {left[0]} is furthest from the others ({shown_number(last.similarity)})"
+    is_single = bool(before) and before < set(last.members) and len(left) == 1
+    if is_single and furthest != shown_number(joins[-2].similarity):
+        text += f"; {left[0]} is furthest from the others ({furthest})"
     return [text + "."]
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import io
+import itertools
 import re
+from typing import Any
 
 import pytest
 
@@ -73,6 +75,34 @@ def test_one_annotator_of_many_is_described_in_words() -> None:
     (row,) = [line for line in text.splitlines() if line.startswith("  dan|d ")]
     assert "150 of 600 (25.0 %)" in row
     assert "-0.081" in row
+
+
+def test_nobody_sides_with_anybody_where_others_agree_as_much() -> None:
+    names = [entry["name"] for entry in filled_values()["annotators"][:3]]
+
+    def said(ab: float, ac: float, bc: float) -> str:
+        scores = zip(itertools.combinations(names, 2), (ab, ac, bc), strict=True)
+        pairs = [{**filled_values()["pairs"][0], "a": a, "b": b, "score": score} for (a, b), score in scores]
+        joins = [{"members": names[:2], "similarity": ab}, {"members": names, "similarity": (ac + bc) / 2}]
+        report = filled_report(annotators=filled_values()["annotators"][:3], pairs=pairs, clusters=joins)
+        return report_text(report).replace("\n  ", " ")
+
+    assert "agree most with each other (score 0.800)" in said(0.8, 0.7, 0.7)
+    assert "is furthest from the others (0.700)" in said(0.8, 0.7, 0.7)
+    for scores in [(1.0, 1.0, 1.0), (0.8, 0.7, 0.8), (0.8, 0.8, 0.6)]:
+        assert "agree most with" not in said(*scores)
+        assert "furthest" not in said(*scores)
+
+
+def test_a_threshold_from_the_data_is_marked_as_such() -> None:
+    def rule(**changes: Any) -> str:
+        config = {**filled_values()["config"], "iou": 0.37, "iou_from_data": True}
+        return report_text(filled_report(config=config, **changes))
+
+    without = {**filled_values()["data_threshold"], "threshold": None, "reason": "no_crossing"}
+    assert "iou >= 0.37 (from the data), classes" in rule()
+    assert "iou >= 0.37 (the data suggest none), classes" in rule(data_threshold=without)
+    assert "iou >= 0.37 (asked of the data), classes" in rule(data_threshold=None)  # known of whole runs only
 
 
 def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
