@@ -60,14 +60,12 @@ def totals_of(agreement: Agreement, config: AgreementConfig) -> RunTotals:
         tracks=_track_counts(agreement),
         rematched=rematched(agreement, config) if config.rematch else Rematched(),
     )
-    if not config.sensitivity:
-        return totals
-    return dataclasses.replace(
-        totals,
-        sweep=sweep_batch(agreement, config),
-        rules=rules_of(agreement, config),
-        threshold_sample=ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity),
-    )
+    if config.sensitivity or config.iou_from_data:
+        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity)
+        totals = dataclasses.replace(totals, threshold_sample=sample)
+    if config.sensitivity:
+        totals = dataclasses.replace(totals, sweep=sweep_batch(agreement, config), rules=rules_of(agreement, config))
+    return totals
 
 
 def _without_extent(geometry: Geometry) -> int:

@@ -18,7 +18,8 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     """How objects were matched and counted."""
     config = report.config
     similarity = _similarity(report)
-    matching = f"{config['method']}, {similarity} >= {config['iou']:g}, classes: {config['classes']}"
+    threshold = f"{config['iou']:g}{_source_of_threshold(report)}"
+    matching = f"{config['method']}, {similarity} >= {threshold}, classes: {config['classes']}"
     if config["method"] == "mutual_best":
         matching = f"mutual_best, classes: {config['classes']}"
     if config["method"] != "optimal":
@@ -47,6 +48,16 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     if n_crowd:
         rules.append(("note", f"{n_crowd} labels are crowd regions, or lie in one of somebody else, and do not count"))
     return rules
+
+
+def _source_of_threshold(report: ObjectReport) -> str:
+    """Where the threshold is from, if it was not given."""
+    if not report.config.get("iou_from_data"):
+        return ""
+    found = report.data_threshold
+    if found is None:
+        return " (asked of the data)"
+    return " (from the data)" if found.threshold is not None else " (the data suggest none)"
 
 
 def _similarity(report: ObjectReport) -> str:

@@ -19,6 +19,14 @@ _STILL = 0.02
 _FALL = 0.1
 #: thresholds that are closer together are as good as equal
 _CLOSE = 0.05
+#: similarities of same and different objects that are less apart are hardly told from each other
+_TOLD_APART = 0.2
+#: why the data suggest no threshold
+_REASONS = {
+    "too_few_values": "there are too few objects to compare",
+    "no_variation": "all objects are equally similar, either on one image or across images",
+    "no_crossing": "no similarity is clearly the least of labels of one object",
+}
 
 
 def threshold_sentences(report: ObjectReport) -> list[str]:
@@ -58,13 +66,26 @@ def _suggestion(report: ObjectReport) -> list[str]:
     if found is None:
         return []
     if found.threshold is None:
-        return [f"The data suggest no threshold: {found.reason or 'same and different objects are not told apart'}."]
-    own = float(report.config["iou"])
-    place = "close to" if abs(found.threshold - own) <= _CLOSE + 1e-9 else "below" if found.threshold < own else "above"
-    text = f"The data suggest {found.threshold:.2f}, {place} the {own:g} of this run"
+        return [f"The data suggest no threshold: {_REASONS.get(found.reason or '', found.reason)}."]
+    text = f"The data suggest {found.threshold:.2f}{_beside_own(report, found.threshold)}"
     if found.ks is not None:
-        text += f" (it tells same from different objects with a separation of {shown_number(found.ks)} of 1)"
+        separation = f"with a separation of {shown_number(found.ks)} of 1"
+        if found.ks < _TOLD_APART:
+            text += f", but it hardly tells same from different objects ({separation})"
+        else:
+            text += f" (it tells same from different objects {separation})"
     return [text + "."]
+
+
+def _beside_own(report: ObjectReport, suggested: float) -> str:
+    """A suggested threshold beside that of the run, where that has one."""
+    own = float(report.config["iou"])
+    if report.config["method"] == "mutual_best":
+        return "; this run matches without one"
+    if report.config.get("iou_from_data"):
+        return f", and this run used {own:g}"
+    place = "close to" if abs(suggested - own) <= _CLOSE + 1e-9 else "below" if suggested < own else "above"
+    return f", {place} the {own:g} of this run"
 
 
 def threshold_section(report: ObjectReport) -> list[Section]:

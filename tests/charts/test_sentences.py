@@ -19,6 +19,7 @@ from annotator_agreement.charts.objects.sentences import (
     share_below,
 )
 from annotator_agreement.charts.objects.thresholds import threshold_sentences
+from annotator_agreement.metrics.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
 def _votes(*counts: tuple[int, int, int]) -> dict[str, Any]:
@@ -231,9 +232,42 @@ def test_the_threshold_hint_looks_at_thresholds_nearby(points: list, expected: l
 
 @pytest.mark.parametrize(
     ("threshold", "expected"),
-    [(0.37, "0.37, below the 0.5"), (0.45, "0.45, close to"), (0.56, "0.56, above the"), (None, "no threshold: few")],
+    [
+        (0.37, "0.37, below the 0.5"),
+        (0.45, "0.45, close to"),
+        (0.56, "0.56, above the"),
+        (None, "no threshold: there are too few objects"),
+    ],
 )
 def test_the_threshold_of_the_data_is_compared_with_that_of_the_run(threshold: float | None, expected: str) -> None:
-    found = {**filled_values()["data_threshold"], "threshold": threshold, "reason": "few pairs"}
+    found = {**filled_values()["data_threshold"], "threshold": threshold, "reason": "too_few_values"}
     (sentence,) = threshold_sentences(filled_report(thresholds=[], data_threshold=found))
+    assert expected in sentence
+
+
+@pytest.mark.parametrize("reason", [TOO_FEW, NO_VARIATION, NO_CROSSING])
+def test_why_there_is_no_threshold_is_said_in_words(reason: str) -> None:
+    found = {**filled_values()["data_threshold"], "threshold": None, "reason": reason}
+    (sentence,) = threshold_sentences(filled_report(thresholds=[], data_threshold=found))
+    assert sentence.startswith("The data suggest no threshold: ")
+    assert "_" not in sentence
+    assert "None" not in sentence
+
+
+def test_a_threshold_that_hardly_tells_objects_apart_is_not_praised() -> None:
+    found = {**filled_values()["data_threshold"], "ks": 0.036}
+    (sentence,) = threshold_sentences(filled_report(thresholds=[], data_threshold=found))
+    assert sentence.endswith("but it hardly tells same from different objects (with a separation of 0.036 of 1).")
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"method": "mutual_best"}, "suggest 0.37; this run matches without one (it tells"),
+        ({"iou_from_data": True, "iou": 0.37}, "suggest 0.37, and this run used 0.37 (it tells"),
+    ],
+)
+def test_the_threshold_of_the_data_is_not_compared_with_one_that_the_run_has_not(changes: dict, expected: str) -> None:
+    config = {**filled_values()["config"], **changes}
+    (sentence,) = threshold_sentences(filled_report(thresholds=[], config=config))
     assert expected in sentence

@@ -52,6 +52,13 @@ def test_the_run_uses_the_threshold_that_its_labels_suggest(noisy):
     assert given.config["iou_from_data"] is False
 
 
+def test_the_threshold_that_was_found_is_reported_without_other_thresholds_too(noisy):
+    report = compute_agreement(noisy, ANNOTATORS, iou="auto", sensitivity=False)
+    assert report.config["iou"] == round(report.data_threshold.threshold, 2)
+    assert report.thresholds == report.rules == []
+    assert compute_agreement(noisy, ANNOTATORS, sensitivity=False, run_key="given").data_threshold is None
+
+
 def test_the_order_of_the_samples_changes_nothing(noisy):
     found = compute_agreement(noisy, ANNOTATORS, iou="auto").data_threshold
     reverse = noisy.sort_by("filepath", reverse=True)
