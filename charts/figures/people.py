@@ -150,8 +150,13 @@ def _distances(bias: Bias, side: str) -> tuple[float, float]:
 
 
 def _bias_finding(biased: list[tuple[str, Bias]]) -> str:
-    name, bias = max(biased, key=lambda entry: (abs(entry[1].mean.get("size") or 0.0), entry[0]))
-    words = bias_in_words(bias, 1)
-    if words == bias_in_words(None) or not any(letter.isdigit() for letter in words):
+    told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in bias_in_words(bias, 1))]
+    if not told:
         return "Everybody draws about alike: nobody's boxes are off on average"
-    return f"{safe(name)} draws boxes {words}"
+    name, bias = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
+    return f"{safe(name)} draws boxes {bias_in_words(bias, 1)}"
+
+
+def _largest(bias: Bias, *sides: str) -> float:
+    """The largest of some mean differences, whatever their signs; those that round to zero are alike."""
+    return max(round(abs(bias.mean.get(side) or 0.0), 1) for side in sides)

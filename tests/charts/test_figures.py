@@ -149,6 +149,18 @@ def test_bias_is_drawn_with_its_intervals() -> None:
     assert figure.layout.title.text == "dan|d draws boxes 12 % larger, lower edge 9 % lower"
 
 
+@pytest.mark.parametrize("order", [ANNOTATORS, ANNOTATORS[::-1]])
+def test_whoever_draws_elsewhere_is_named_though_no_size_differs(order: list[str]) -> None:
+    nothing = dict.fromkeys(("size", "left", "top", "right", "bottom"), 0.0)
+    annotators = [
+        {**entry, "bias": {"n": 9, "mean": {**nothing, "size": 1e-12 * k, "left": 5.0 * (name == order[0])}, "std": {}}}
+        for k, (name, entry) in enumerate(zip(order, filled_values()["annotators"], strict=True))
+    ]
+    annotators = [{**entry, "name": name} for name, entry in zip(order, annotators, strict=True)]
+    title = filled_report(annotators=annotators).plot_bias().layout.title.text
+    assert title.endswith("draws boxes left edge 5 % further right")
+
+
 def test_classes_are_drawn_with_intervals_the_hardest_first() -> None:
     figure = filled_report().plot_classes()
     (dots,) = figure.data
@@ -216,6 +228,12 @@ NOTHING = [
 def test_what_a_report_does_not_have_is_refused_in_one_sentence(name: str, expected: str) -> None:
     with pytest.raises(AgreementInputError, match=f"There is nothing to draw: {expected}"):
         getattr(unfilled_report(), name)()
+
+
+def test_thresholds_of_a_part_of_a_run_are_not_said_to_have_been_left_out_by_the_run() -> None:
+    part = filled_report(thresholds=[], run={**filled_values()["run"], "n_of": 300})
+    with pytest.raises(AgreementInputError, match="thresholds are compared of a whole run only"):
+        part.plot_thresholds()
 
 
 def test_every_figure_has_such_a_sentence() -> None:
