@@ -63,10 +63,15 @@ class ConfigureAgreementApp(foo.Operator):
         return types.Property(inputs, view=prompt)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        configure_agreement_app(ctx.dataset, ctx.params["run_key"], **_given(ctx.params))
+        run_key = ctx.params["run_key"]
+        before = app_settings_of(ctx.dataset, run_key)
+        settings = configure_agreement_app(ctx.dataset, run_key, **_given(ctx.params))
         if not ctx.delegated:
-            ctx.ops.reload_dataset()
-            ctx.ops.notify("The App is set up; deleting the run undoes it", variant="success")
+            if settings.color_by != before.color_by:
+                ctx.ops.open_dataset(ctx.dataset.name)  # the App takes colours from a dataset only as it opens it
+            else:
+                ctx.ops.reload_dataset()
+            ctx.ops.notify("The App is set up; reload the page to see the sidebar as it is now", variant="success")
         return _given(ctx.params)
 
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **settings: Any) -> AppSettings:

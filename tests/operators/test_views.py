@@ -135,10 +135,13 @@ def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, context, fo
     chosen = {"run_key": "agreement", "sidebar": True, "link_instances": True, "color_by": "id"}
     result, requests = _execute(configure, context, dataset, **chosen, indexes=False)
     assert result == {"sidebar": True, "indexes": False, "link_instances": True, "color_by": "id"}
-    assert set(requests) == {"reload_dataset", "notify"}
+    assert requests["open_dataset"] == {"dataset": dataset.name}
+    assert "reload the page" in requests["notify"]["message"]
     assert dataset.app_config.color_scheme.fields[0]["colorByAttribute"] == "agreement_id"
     inputs = form(configure, dataset)
     assert {name: inputs[name]["default"] for name in switches} == result
+    _, requests = _execute(configure, context, dataset, **{**chosen, "sidebar": False})
+    assert set(requests) == {"reload_dataset", "notify"}
     _execute(configure, context, dataset, run_key="agreement", **switches)
     assert stored(dataset)["dataset"]["app_config"] == before["dataset"]["app_config"]
     assert stored(dataset)["samples"] == before["samples"]
