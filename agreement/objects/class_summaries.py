@@ -16,7 +16,7 @@ from .additive import Additive, SparseCounts
 from .chunk import Chunk
 from .coefficients import ruled
 from .confusions import name_ranks
-from .localisation import NO_CLASS, Matches
+from .localisation import NO_CLASS, Matches, distribution
 from .summaries import ClassSummary
 
 #: classes that a report lists
@@ -109,7 +109,6 @@ def class_summaries(
     iou, ends = _iou_by_class(matches, len(names))
     summaries = []
     for code in codes[:MAX_CLASSES].tolist():
-        own_iou = iou[ends[code] : ends[code + 1]]
         n_met, n_expected = both[code] + apart[code], int(sums.n_expected[code])
         summaries.append(
             ClassSummary(
@@ -120,8 +119,7 @@ def class_summaries(
                 alpha=number(alphas[code]),
                 agreement_given_match=float(both[code] / n_met) if n_met else None,
                 miss_rate=int(sums.n_missing[code]) / n_expected if n_expected else None,
-                mean_iou=float(own_iou.mean()) if len(own_iou) else None,
-                median_iou=float(np.median(own_iou)) if len(own_iou) else None,
+                **distribution(iou[ends[code] : ends[code + 1]]),
                 confused_with=confused[code],
             )
         )

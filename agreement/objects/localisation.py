@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -84,19 +85,27 @@ def localisation(
     n = len(matches.iou)
     if not n:
         return Localisation(None, None, 0, measure)
-    dice = dice_from_iou(matches.iou)
     return Localisation(
-        mean_iou=float(matches.iou.sum()) / n,
-        mean_dice=float(dice.sum()) / n,
+        **distribution(matches.iou),
         n_pairs=n,
         measure=measure,
         visibility=sums.visibility / n if has_points else None,
-        median_iou=float(np.median(matches.iou)),
-        median_dice=float(np.median(dice)),
-        iou_histogram=histogram(matches.iou),
-        dice_histogram=histogram(dice),
         worst_samples=described(sums.worst, describe),
     )
+
+
+def distribution(iou: FloatArray) -> dict[str, Any]:
+    """Mean, median and histogram of IoU and Dice by name; None, and no histogram, without a pair of labels."""
+    dice = dice_from_iou(iou)
+    n = len(iou)
+    return {
+        "mean_iou": float(iou.sum()) / n if n else None,
+        "mean_dice": float(dice.sum()) / n if n else None,
+        "median_iou": float(np.median(iou)) if n else None,
+        "median_dice": float(np.median(dice)) if n else None,
+        "iou_histogram": histogram(iou) if n else [],
+        "dice_histogram": histogram(dice) if n else [],
+    }
 
 
 def histogram(values: FloatArray) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 from ...metrics.arrays import IntArray, sums_by
 from .additive import Additive
 from .chunk import Chunk
-from .localisation import Matches
+from .localisation import Matches, distribution
 from .size_rule import SIZES, SizeRule
 from .summaries import SizeSummary
 
@@ -69,8 +69,7 @@ def size_summaries(sums: SizeSums, rule: SizeRule, matches: Matches) -> list[Siz
                 unit=rule.unit,
                 n_units=int(sums.n_units[k]),
                 n_pairs=len(iou),
-                mean_iou=float(iou.mean()) if len(iou) else None,
-                median_iou=float(np.median(iou)) if len(iou) else None,
+                **distribution(iou),
                 miss_rate=int(sums.n_missing[k]) / n_expected if n_expected else None,
                 f1=2 * int(sums.n_pairs[k]) / int(sums.n_labels[k]) if sums.n_labels[k] else None,
             )

@@ -107,7 +107,7 @@ class SizeSummary:
     (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², where the sizes of all images are
     known), or ``share of the image`` (thirds of the units of rated samples). ``miss_rate`` is the share of missing
     labels: assigned annotators without an object, of all assigned annotators, over units that two or more drew; ``f1``
-    that of existence.
+    that of existence. IoU and Dice are over the pairs of labels of these units, as in :class:`Localisation`.
     """
 
     size: str
@@ -120,6 +120,10 @@ class SizeSummary:
     median_iou: float | None
     miss_rate: float | None
     f1: float | None
+    mean_dice: float | None = None
+    median_dice: float | None = None
+    iou_histogram: list[int] = dataclasses.field(default_factory=list)
+    dice_histogram: list[int] = dataclasses.field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
@@ -310,9 +314,9 @@ class ClassSummary:
     ``prevalence`` is its share of all labels, ``alpha`` that of two categories, this class and everything else (missing
     included, if it is a category). ``agreement_given_match``: of the pairs of labels of one unit with this class on one
     side at least, the share with it on both. ``miss_rate``: over the units drawn by two or more, of whose labels more
-    than half have this class, the share of assigned annotators without an object. ``mean_iou`` and ``median_iou`` are
-    over the pairs of labels of one unit that both have it. ``confused_with`` lists ``{class, n}``, in how many pairs of
-    labels of one unit, the 20 most frequent first.
+    than half have this class, the share of assigned annotators without an object. IoU and Dice are over the pairs of
+    labels of one unit that both have it, as in :class:`Localisation`. ``confused_with`` lists ``{class, n}``, in how
+    many pairs of labels of one unit, the 20 most frequent first.
     """
 
     name: str
@@ -324,6 +328,10 @@ class ClassSummary:
     miss_rate: float | None
     mean_iou: float | None
     median_iou: float | None
+    mean_dice: float | None = None
+    median_dice: float | None = None
+    iou_histogram: list[int] = dataclasses.field(default_factory=list)
+    dice_histogram: list[int] = dataclasses.field(default_factory=list)
     confused_with: list[dict[str, Any]] = dataclasses.field(default_factory=list)
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
 

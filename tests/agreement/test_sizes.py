@@ -7,7 +7,15 @@ import dataclasses
 import numpy as np
 import pytest
 
-from tests.agreement.agreement_oracle import CLASS_NAMES, Sample, Unit, batch_of, config_of, report_of
+from tests.agreement.agreement_oracle import (
+    CLASS_NAMES,
+    Sample,
+    Unit,
+    batch_of,
+    config_of,
+    random_samples,
+    report_of,
+)
 from tests.agreement.found import Found, assigned_pairs, each_case, found, mean, median, same, share
 
 from annotator_agreement.agreement.objects.build import build_object_report
@@ -142,3 +150,17 @@ def test_labels_that_are_all_on_samples_of_one_annotator_have_no_size() -> None:
     config = config_of(2)
     assert report_of([{0: [(1, 0.1, 0.1, 0.2, 0.2)]}], config).sizes == []
     assert report_of([], config).sizes == []
+
+
+def test_the_distribution_of_overlap_is_told_for_every_size_and_class() -> None:
+    report = report_of(random_samples(5, n_samples=20), config_of(3))
+    localisation = report.localisation
+    assert sum(localisation.iou_histogram) == localisation.n_pairs > 0
+    for name in ("iou_histogram", "dice_histogram"):
+        by_size = [getattr(entry, name) for entry in report.sizes if entry.n_pairs]
+        assert np.array(by_size).sum(axis=0).tolist() == getattr(localisation, name)
+        by_class = np.array([getattr(entry, name) for entry in report.classes if getattr(entry, name)]).sum(axis=0)
+        assert (by_class <= getattr(localisation, name)).all()  # pairs of two classes are of none
+    assert sum(entry.mean_dice * entry.n_pairs for entry in report.sizes if entry.n_pairs) == pytest.approx(
+        localisation.mean_dice * localisation.n_pairs
+    )
