@@ -96,7 +96,7 @@ class AgreementPanel(foo.Panel):
         samples = _samples(ctx) or ctx.dataset
         if samples._is_generated:
             samples = ctx.dataset
-        title, view = opened(samples, situation.run_key, board, ctx.params)
+        title, view = opened(samples, situation.run_key, situation.field_key, board, ctx.params)
         # counting all samples may take seconds, and the App does it anyway
         if not len(view.limit(1)):
             ctx.ops.notify(f"{title}: there are none any more", variant="warning")

@@ -27,6 +27,8 @@ MISSED = "missed"
 #: scores are counted in bins of this width, and on an edge of two bins rounding decides by this much
 _BIN = 0.05
 _ROUNDING = 5e-10
+#: the report counts nothing of samples with fewer annotators
+_RATED = {"$gte": 2}
 
 Click = dict[str, Any]
 Door = tuple[str, dict[str, Any]]
@@ -37,12 +39,15 @@ def section_of(path: str) -> str:
     return path.rsplit(".", 1)[-1].rsplit("_", 1)[0]
 
 
-def opened(samples: SampleCollection, run_key: str, board: Board, click: Click) -> tuple[str, DatasetView]:
+def opened(
+    samples: SampleCollection, run_key: str, field_key: str, board: Board, click: Click
+) -> tuple[str, DatasetView]:
     """The view behind a click, and what it shows.
 
     Args:
         samples: what the numbers are of
         run_key: the run
+        field_key: what its fields begin with
         board: what the panel shows
         click: the parameters of the event
 
@@ -56,7 +61,7 @@ def opened(samples: SampleCollection, run_key: str, board: Board, click: Click) 
     assigned = options.pop("n_annotators", None)
     view = view_agreement(samples, run_key, **options)
     if assigned is not None:
-        view = view.match({f"{run_key}_n_annotators": assigned})
+        view = view.match({f"{field_key}_n_annotators": assigned})
     return title, view
 
 
@@ -116,12 +121,12 @@ def _votes(board: Board, click: Click) -> Door:
 
 def _classes(board: Board, click: Click) -> Door:
     name = _name(click.get("y"))
-    return f"Objects that somebody called {name!r}", {"classes": name}
+    return f"Objects that somebody called {name!r}", {"classes": name, "n_annotators": _RATED}
 
 
 def _class_row(board: Board, click: Click) -> Door:
     name = str(_row(board, "class_table", click)["name"])
-    return f"Objects that somebody called {name!r}", {"classes": name}
+    return f"Objects that somebody called {name!r}", {"classes": name, "n_annotators": _RATED}
 
 
 def _scores(board: Board, click: Click) -> Door:

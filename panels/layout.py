@@ -129,6 +129,6 @@ def _table(root: types.Object, section: Section, version: str, handlers: Handler
     if section["action"]:
         handler = handlers("open_sample" if section["name"] == "worst" else "open_door")
         table.add_row_action("open", on_click=handler, label=section["action"], icon="open_in_new")
-    root.md(f"### {section['title']}", name=f"title_{section['name']}_{version}")
+    root.md(f"**{section['title']}**", name=f"title_{section['name']}_{version}")
     # the version is in the path, as the App keeps what a path once had
     root.list(f"{section['name']}_{version}", types.Object(), default=section["rows"], view=table)

@@ -43,6 +43,11 @@ class Situation:
         """What tells the run from earlier and later ones of its key."""
         return str(self.config.get("results_id"))
 
+    @property
+    def field_key(self) -> str | None:
+        """What the fields of the run begin with; not its key if FiftyOne's own ``rename_run()`` changed that."""
+        return self.config.get("options", {}).get("run_key", self.run_key)
+
 
 def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
     """Look at the runs of a dataset.

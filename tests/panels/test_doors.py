@@ -1,0 +1,185 @@
+"""What a click on the panel asks the App to show, counted from the report and from the labels one by one."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from tests.datasets import random_annotators
+
+from annotator_agreement import compute_agreement, load_agreement
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(random_annotators(40))
+    compute_agreement(dataset, ANNOTATORS, progress=False)
+    return dataset
+
+
+@pytest.fixture
+def state(event, dataset):
+    return event("on_load", dataset).state
+
+
+def _labels(view):
+    """Every label of a view: sample, annotator, label."""
+    return [
+        (sample.id, name, label)
+        for sample in view
+        for name in ANNOTATORS
+        if name in sample.field_names and sample[name] is not None
+        for label in sample[name].detections
+    ]
+
+
+def test_every_verdict_leads_to_as_many_labels_as_its_bar_says(event, dataset, state):
+    trace = event("on_load", dataset).parts["verdicts"]["view"]["data"][0]
+    of_dataset = Counter(label["agreement"] for _, _, label in _labels(dataset))
+    of_dataset.pop(None, None)
+    assert dict(zip(trace["x"], trace["y"], strict=True)) == dict(of_dataset)
+    for verdict, n in of_dataset.items():
+        view = event("open_door", dataset, state, path="charts.verdicts_1", x=verdict).view(dataset)
+        found = [label["agreement"] for _, _, label in _labels(view)]
+        assert found == [verdict] * n
+
+
+def test_every_bar_of_scores_leads_to_as_many_samples_as_it_says(event, dataset, state):
+    trace = event("on_load", dataset).parts["scores"]["view"]["data"][0]
+    assert sum(trace["y"]) == dataset.count("agreement_score")
+    for centre, n in zip(trace["x"], trace["y"], strict=True):
+        sent = event("open_door", dataset, state, path="charts.scores_1", x=centre)
+        assert (len(sent.view(dataset)) if n else len(sent.of("set_view"))) == n
+
+
+def test_every_bar_of_votes_leads_to_as_many_objects_as_it_says(event, dataset, state):
+    trace = event("on_load", dataset).parts["votes"]["view"]["data"][0]
+    for name, n in zip(trace["x"], trace["y"], strict=True):
+        view = event("open_door", dataset, state, path="charts.votes_1", x=name).view(dataset)
+        assert len({(sample_id, label["agreement_id"]) for sample_id, _, label in _labels(view)}) == n
+
+
+def test_a_bar_of_missed_objects_leads_to_as_many_as_the_report_says(event, dataset, state):
+    for entry in load_agreement(dataset).annotators:
+        click = {"path": "charts.annotators_1", "y": entry.name, "x": 0.1, "trace": "missed"}
+        view = event("open_door", dataset, state, **click).view(dataset)
+        found = _labels(view)
+        assert entry.name not in {name for _, name, _ in found}
+        assert len({(sample_id, label["agreement_id"]) for sample_id, _, label in found}) == entry.n_missed
+
+
+def test_every_other_bar_of_an_annotator_leads_to_these_labels(event, dataset, state):
+    bars = event("on_load", dataset).parts["annotators"]["view"]["data"]
+    for trace in bars:
+        if trace["name"] == "missed":
+            continue
+        for name, count in zip(trace["y"], trace["customdata"], strict=True):
+            n = int(count.split(" ")[0].replace(",", ""))
+            click = {"path": "charts.annotators_1", "y": name, "x": 0.1, "trace": trace["name"]}
+            sent = event("open_door", dataset, state, **click)
+            found = _labels(sent.view(dataset)) if n else []
+            assert {name} >= {of for _, of, _ in found}
+            assert len(found) == n
+
+
+def test_a_cell_of_pairs_leads_to_the_samples_these_two_disagree_on_the_worst_first(event, dataset, state):
+    view = event("open_door", dataset, state, path="charts.pairs_1", x="alice", y="bob").view(dataset)
+    expected = set()
+    for sample in dataset:
+        if sample["alice"] is not None and sample["bob"] is not None:
+            said = [{(label["agreement_id"], label.label) for label in sample[name].detections}
+                    for name in ("alice", "bob")]  # fmt: skip
+            if said[0] != said[1]:
+                expected.add(sample.id)
+    assert set(view.values("id")) == expected
+    assert {name for _, name, _ in _labels(view)} == {"alice", "bob"}
+
+
+def test_a_cell_of_confusion_leads_to_the_labels_with_this_conflict(event, dataset, state):
+    trace = event("on_load", dataset).parts["confusion"]["view"]["data"][0]
+    a, b = trace["y"][0], trace["x"][1]
+    view = event("open_door", dataset, state, path="charts.confusion_1", x=b, y=a).view(dataset)
+    units = {}
+    for sample_id, _, label in _labels(view):
+        units.setdefault((sample_id, label["agreement_id"]), []).append(label.label)
+    assert all({a, b} == set(classes) for classes in units.values())
+    # every pair of labels of a unit that says one class each
+    assert sum(classes.count(a) * classes.count(b) for classes in units.values()) == trace["z"][0][1]
+
+
+def test_a_row_of_classes_leads_to_its_objects(event, dataset, state):
+    rows = event("on_load", dataset).parts["class_table"]["default"]
+    for number, row in enumerate(rows):
+        view = event("open_door", dataset, state, path="class_table_1", row=number).view(dataset)
+        units = {(sample_id, label["agreement_id"]) for sample_id, _, label in _labels(view)}
+        assert len(units) == int(row["objects"].replace(",", ""))
+
+
+def test_a_row_of_the_worst_samples_opens_that_sample(event, dataset, state):
+    rows = event("on_load", dataset).parts["worst"]["default"]
+    lowest = dataset.exists("agreement_score").sort_by("agreement_score").values("agreement_score")
+    for number, row in enumerate(rows):
+        (params,) = event("open_sample", dataset, state, path="worst_1", row=number).of("open_sample")
+        assert params["id"] == row["id"]
+        assert row["score"] == f"{lowest[number]:.3f}"
+    dataset.delete_samples([rows[0]["id"]])
+    sent = event("open_sample", dataset, state, path="worst_1", row=0)
+    assert "was deleted" in sent.of("notify")[0]["message"]
+
+
+def test_back_returns_to_the_view_before_the_first_door(event, dataset, state):
+    mine = dataset.match({"agreement_n_annotators": 3}).limit(30)
+    first = event("open_door", dataset, state, view=mine, path="charts.verdicts_1", x="lone")
+    shown = first.view(dataset)
+    second = event("open_door", dataset, first.state, view=shown, path="charts.verdicts_1", x="missed")
+    assert "back" in second.parts
+    last = event("back", dataset, second.state, view=second.view(dataset))
+    assert last.view(dataset).values("id") == mine.values("id")
+    assert "back" not in last.parts
+
+
+def test_back_clears_the_view_where_there_was_none(event, dataset, state):
+    first = event("open_door", dataset, state, path="charts.verdicts_1", x="lone")
+    last = event("back", dataset, first.state, view=first.view(dataset))
+    assert len(last.of("clear_view")) == 1
+
+
+def test_the_numbers_of_the_view_are_those_of_its_samples_and_so_are_the_doors(event, dataset, state):
+    mine = dataset.limit(20)
+    sent = event("choose_samples", dataset, state, view=mine, value=True)
+    trace = sent.parts["verdicts"]["view"]["data"][0]
+    expected = Counter(label["agreement"] for _, _, label in _labels(mine))
+    expected.pop(None, None)
+    assert dict(zip(trace["x"], trace["y"], strict=True)) == dict(expected)
+    door = event("open_door", dataset, sent.state, view=mine, path="charts.verdicts_1", x="lone")
+    assert len(_labels(door.view(dataset))) == expected["lone"]
+    # what a door shows is no view of the user: the numbers stay
+    assert door.parts["verdicts"]["view"]["data"] == [trace]
+    other = event("on_change_view", dataset, sent.state, view=dataset.skip(20))
+    assert other.parts["verdicts"]["view"]["data"] != [trace]
+
+
+def test_a_view_without_samples_of_the_run_is_a_sentence(event, dataset, state):
+    sent = event("choose_samples", dataset, state, view=dataset.match({"agreement_n_annotators": 99}), value=True)
+    assert "must have samples of the run" in sent.text
+
+
+@pytest.mark.parametrize(
+    "click",
+    [
+        {"path": "charts.pairs_1", "x": "alice", "y": "alice"},
+        {"path": "charts.iou_1", "x": 0.5},
+        {"path": "charts.verdicts_1", "x": "no such verdict"},
+        {"path": "worst_1"},
+        {"path": "class_table_1", "row": 99},
+        {"path": "charts.votes_1", "x": None},
+        {},
+    ],
+)
+def test_a_click_on_nothing_is_a_notification(event, dataset, state, click):
+    sent = event("open_door", dataset, state, **click)
+    assert len(sent.of("notify")) == 1
+    assert not sent.of("set_view")
