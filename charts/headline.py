@@ -23,7 +23,7 @@ _UNDEFINED = {
 SCORES = {
     "objects": "mean panoptic quality",
     "ratings": "mean share of agreeing pairs",
-    "tags": "mean Jaccard index of two annotators' tags",
+    "tags": "mean Jaccard index of tags",
     "pixels": "mean class IoU without background",
 }
 #: families whose samples have no alpha of their own
