@@ -14,6 +14,9 @@ from dev.browser import find_chromium, open_page, running_app
 
 pytestmark = pytest.mark.browser
 
+#: five seconds are short on a busy machine
+expect.set_options(timeout=30_000)
+
 NAME = f"app-test-{os.getpid()}"
 COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 FORM = "[data-cy='operators-prompt-modal']"
