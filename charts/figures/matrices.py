@@ -98,6 +98,8 @@ def _pairs_finding(numbers: Mapping[tuple[str, str], float | None], title: str) 
     low, high = defined[0], defined[-1]
     if low[1:] == high[1:]:
         return f"{safe(low[1])} and {safe(low[2])}: {title} {low[0]:.2f}"
+    if f"{low[0]:.2f}" == f"{high[0]:.2f}":
+        return f"All pairs agree alike ({title} {low[0]:.2f})"
     return (
         f"{safe(low[1])} and {safe(low[2])} agree least ({title} {low[0]:.2f}), {safe(high[1])} and {safe(high[2])} "
         f"most ({high[0]:.2f})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -88,16 +89,25 @@ def _share_bars(names: list[str], shares: list[float | None], counts: list[str],
 
 
 def _annotators_finding(report: AgreementReport, names: list[str], missed: list[float | None]) -> str:
-    known = [(share, name) for share, name in zip(missed, names, strict=True) if share is not None]
-    if known and max(known)[0] > 0:
-        share, name = max(known)
-        return f"{safe(name)} misses most: {shown_share(share)} of what two others drew"
+    known = {name: share for name, share in zip(names, missed, strict=True) if share is not None}
+    if known and max(known.values()) > 0:
+        leader, share = _leader(known)
+        if leader is None:
+            return f"Several annotators miss most: {share} of what two others drew"
+        return f"{safe(leader)} misses most: {share} of what two others drew"
     verdict, text = _FINDINGS[report.family]
     annotators: list[Any] = [entry for entry in report.annotators if entry.name in names]  # type: ignore[attr-defined]
-    share, name = max(
-        (entry.verdicts.get(verdict, 0) / sum(entry.verdicts.values()), entry.name) for entry in annotators
-    )
-    return f"{safe(name)} {text.format(shown_share(share))}" if share else _PLAIN[report.family]
+    shares = {entry.name: entry.verdicts.get(verdict, 0) / sum(entry.verdicts.values()) for entry in annotators}
+    leader, share = _leader(shares)
+    return f"{safe(leader)} {text.format(share)}" if leader is not None else _PLAIN[report.family]
+
+
+def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:
+    """Who has the largest share, as it is shown; nobody where several have it, or nobody has any."""
+    largest = max(shares.values())
+    shown = shown_share(largest)
+    leaders = [name for name, share in shares.items() if shown_share(share) == shown]
+    return (leaders[0] if len(leaders) == 1 and largest > 0 else None), shown
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:

@@ -35,7 +35,8 @@ _FIGURES: dict[str, Callable[[Any], go.Figure]] = {
     "iou": drawing.plot_iou,
     "annotators": drawing.plot_annotators,
     "bias": drawing.plot_bias,
-    "pairs": drawing.plot_pairs,
+    # by score, as the table beside it and who sides with whom: by alpha another pair may be the best
+    "pairs": functools.partial(drawing.plot_pairs, value="score"),
     "confusion": drawing.plot_confusion,
     "classes": drawing.plot_classes,
     "thresholds": drawing.plot_thresholds,

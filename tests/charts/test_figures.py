@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -26,6 +27,7 @@ from tests.charts.filled import (
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.errors import AgreementInputError
+from annotator_agreement.agreement.reports import report_from_dict
 from annotator_agreement.charts import figures
 from annotator_agreement.charts.figures.order import annotator_order
 from annotator_agreement.charts.figures.theme import safe, shortened
@@ -83,6 +85,25 @@ def test_the_order_of_pairs_and_annotators_changes_no_figure() -> None:
 def test_the_title_of_the_matrix_names_who_agrees_least_and_most() -> None:
     title = filled_report().plot_pairs().layout.title.text.replace("<br>", " ")
     assert title == "bob &amp; co and dan|d agree least (alpha 0.43), alice and bob &amp; co most (0.84)"
+
+
+def test_pairs_that_agree_alike_are_not_the_best_and_the_worst() -> None:
+    pairs = [{**pair, "alpha": 1.0} for pair in filled_values()["pairs"]]
+    assert filled_report(pairs=pairs).plot_pairs().layout.title.text == "All pairs agree alike (alpha 1.00)"
+
+
+def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
+    def title(values: dict[str, Any]) -> str:
+        return report_from_dict(values).plot_annotators().layout.title.text
+
+    missed = [{**entry, "miss_rate": 0.25} for entry in filled_values()["annotators"]]
+    assert title({**filled_report(annotators=missed).to_dict()}) == (
+        "Several annotators miss most: 25.0 % of what two others drew"
+    )
+    # of two annotators who rated the same samples both have the same disputed ones
+    ratings = OTHERS["ratings"]().to_dict()
+    ratings["annotators"] = [{**e, "verdicts": {"agreed": 40, "class_conflict": 10}} for e in ratings["annotators"][:2]]
+    assert title(ratings) == "share of their ratings"
 
 
 def test_confusions_are_symmetric_and_the_largest_comes_first() -> None:

@@ -106,6 +106,14 @@ def test_the_figures_of_the_page_have_the_numbers_of_the_report(page: Page) -> N
     assert "IoU is 0.87 or more for half of the 1,400 pairs of labels" in page.text
 
 
+def test_the_figure_of_pairs_names_the_same_best_pair_as_the_text() -> None:
+    alphas = iter((0.1, 0.2, 0.9, 0.3, 0.4))
+    pairs = [{**pair, "alpha": next(alphas)} for pair in filled_values()["pairs"]]
+    text = Page(report_page(filled_report(pairs=pairs))).text
+    assert "alice and bob & co agree most with each other (score 0.810)" in text
+    assert "bob & co and dan|d agree least (score 0.49), alice and bob & co most (0.81)" in text
+
+
 def test_scores_are_drawn_if_they_are_given() -> None:
     page = Page(report_page(filled_report(), scores=np.array([0.5, np.nan, 0.9])))
     assert sum(page.figures["scores"]["data"][0]["y"]) == 2
