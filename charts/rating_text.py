@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from .pairs import best_and_worst
-from .sections import Section, Table
+from .sections import Part, Section, Table
 from .tables import documents, percent, shown_number
 
 if TYPE_CHECKING:
@@ -29,6 +29,8 @@ COEFFICIENTS = {
     "gwet_ac2": ("Gwet's AC2", "AC1, with near misses counted in part"),
 }
 _WEIGHTS = {"identity": "unweighted", "linear": "linear", "quadratic": "quadratic", "ordinal": "ordinal"}
+#: levels whose alpha is that of no weights (at the level interval it is that of quadratic ones)
+_OWN_DISTANCES = ("ordinal", "ratio")
 _MANY = 20
 
 
@@ -89,8 +91,15 @@ def _coefficients(report: RatingReport) -> Section:
     title = f"Coefficients over {len(report.categories)} categories (0: as by chance, 1: perfect)"
     plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
     table = Table(["coefficient", *(_WEIGHTS[kind] for kind in weights), "what it is"], rows)
-    note = " Weights count near misses in part: unweighted not at all, quadratic most."
-    return Section(title, [table, plain + (note if len(weights) > 1 else "")])
+    parts: list[Part] = [table, plain]
+    if len(weights) > 1:
+        parts[-1] = f"{plain} Weights count near misses in part: unweighted not at all, quadratic most."
+    if report.level in _OWN_DISTANCES and report.alpha.pooled is not None:
+        parts.append(
+            f"The alpha of {shown_number(report.alpha.pooled)} above measures differences as Krippendorff does at the "
+            f"level {report.level}, which is none of these weights."
+        )
+    return Section(title, parts)
 
 
 def _annotators(report: RatingReport) -> Section:

@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from tests.charts.filled import ANNOTATORS, CLASSES, filled_report, filled_values, unfilled_report
+from tests.charts.other_families import OTHERS
 
+from annotator_agreement.agreement.reports import report_from_dict
 from annotator_agreement.charts.markdown import report_markdown
 from annotator_agreement.charts.tables import markdown_table, shown_interval, shown_number, signed, table
 from annotator_agreement.charts.text import report_text
@@ -103,6 +105,14 @@ def test_a_threshold_from_the_data_is_marked_as_such() -> None:
     assert "iou >= 0.37 (from the data), classes" in rule()
     assert "iou >= 0.37 (the data suggest none), classes" in rule(data_threshold=without)
     assert "iou >= 0.37 (asked of the data), classes" in rule(data_threshold=None)  # known of whole runs only
+
+
+def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
+    weighted = {"krippendorff_alpha": {"identity": 0.3, "linear": 0.5, "quadratic": 0.7, "ordinal": 0.6}}
+    values = {**OTHERS["ratings"]().to_dict(), "coefficients": weighted}
+    text = report_text(report_from_dict({**values, "level": "ordinal"})).replace("\n  ", " ")
+    assert "The alpha of 0.700 above measures differences as Krippendorff does at the level ordinal, which is" in text
+    assert "above measures" not in report_text(report_from_dict({**values, "level": "interval"}))
 
 
 def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
