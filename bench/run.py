@@ -11,7 +11,7 @@ from dev.private_fiftyone import ROOT, PrivateFiftyOne
 
 from .output import print_rows, say
 
-PARTS = ("kernels", "main_job", "sweep", "report", "shapes", "semantic", "memory")
+PARTS = ("kernels", "main_job", "sweep", "report", "shapes", "semantic", "memory", "panel")
 
 
 def main() -> None:
