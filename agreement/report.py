@@ -49,11 +49,12 @@ class AlphaSummary:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A confidence interval of a number, by resampling samples (of videos and groups: those), matching fixed.
+    """A 95 % confidence interval of a number, by resampling samples (of videos and groups: those), matching fixed.
 
     ``low`` and ``high`` are percentiles of the resampled values, ``bca_low`` and ``bca_high`` the bias-corrected and
     accelerated ones; ``error`` is their standard deviation, ``jackknife_error`` the standard error from leaving out
-    one sample at a time, a check beside it. ``n`` counts the samples that were resampled. None where undefined.
+    one sample at a time, a check beside it. ``n`` counts the samples (videos, groups) that the number is about.
+    None where undefined; numbers about part of the samples have an interval where these are at least 20.
     """
 
     low: float | None

@@ -12,11 +12,13 @@ from ..sample_sums import Key
 from .records import ObjectRecords
 from .report import ObjectReport
 from .sample_sums import object_sums, sample_contents
+from .size_rule import SizeRule
 from .summaries import AnnotatorSummary
 
 
 def object_estimates(records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
     """All numbers that have intervals, with these."""
+    sizes = SizeRule.of(records, context.config)
     rated = records.assigned.sum(axis=1) >= 2
     clusters = context.clusters
     if not rated.all():
@@ -24,7 +26,8 @@ def object_estimates(records: ObjectRecords, context: ReportContext) -> dict[Key
         clusters = None if clusters is None else clusters[rated]
     ranks = content_ranks(*sample_contents(records, context), clusters)
     config = context.config
-    return estimates(object_sums(records, context), ranks, resamples=config.resamples, seed=config.seed)
+    sums = object_sums(records, context, sizes=sizes)
+    return estimates(sums, ranks, resamples=config.resamples, seed=config.seed)
 
 
 def with_intervals(report: ObjectReport, records: ObjectRecords, context: ReportContext) -> ObjectReport:

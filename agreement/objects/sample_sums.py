@@ -20,9 +20,11 @@ from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixe
 from ..pairs import pair_names
 from ..report import ReportContext
 from ..sample_sums import SampleSums, chosen_pairs
+from .attributes import Values
 from .chunk import Chunk
 from .records import ObjectRecords
 from .resampled.annotators import AnnotatorColumns
+from .resampled.attributes import AttributeColumns
 from .resampled.classes import ClassColumns
 from .resampled.headline import HeadlineColumns
 from .resampled.pairs import PairColumns
@@ -45,8 +47,18 @@ class Collector(Protocol):
         """The numbers."""
 
 
-def object_sums(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[SampleSums]:
-    """All numbers that are functions of sums over samples, or those of the report as a whole."""
+def object_sums(
+    records: ObjectRecords, context: ReportContext, *, headline_only: bool = False, sizes: SizeRule | None = None
+) -> Iterator[SampleSums]:
+    """All numbers that are functions of sums over samples, or those of the report as a whole.
+
+    Args:
+        records: of the samples
+        context: what the report needs beside them
+        headline_only: without those of attributes, pairs, classes and annotators
+        sizes: what is small, medium and large; by default what it is for these samples
+    """
+    sizes = sizes or SizeRule.of(records, context.config)
     config, names, n_categories = context.config, context.annotators, len(context.class_names)
     assigned = records.assigned
     makers: list[Callable[[], Collector]] = [lambda: HeadlineColumns(n_categories, config.undefined)]
@@ -56,11 +68,17 @@ def object_sums(records: ObjectRecords, context: ReportContext, *, headline_only
         makers.append(lambda: ClassColumns(context.class_names, config.undefined))
         makers.append(lambda: AnnotatorColumns(names))
         makers.append(lambda: VitalityColumns(names, assigned, n_categories, config))
+        if config.attributes:
+            attributes = [
+                Values.of(name, context.attribute_values.get(name, [None]), config.tolerance)
+                for name in config.attributes
+            ]
+            makers.append(lambda: AttributeColumns(attributes, config.undefined))
         if records.n_samples <= MAX_SAMPLES_AT_ONCE and len(groups) == 1:
-            yield from _collected(records, context, [make() for make in makers])
+            yield from _collected(records, context, sizes, [make() for make in makers])
             return
     for make in makers:
-        yield from _collected(records, context, [make()])
+        yield from _collected(records, context, sizes, [make()])
 
 
 def _groups_of_pairs(assigned: BoolArray, annotators: Sequence[str]) -> list[tuple[IntArray, bool]]:
@@ -73,8 +91,9 @@ def _groups_of_pairs(assigned: BoolArray, annotators: Sequence[str]) -> list[tup
     return [(pairs, len(pairs) == n_pairs) for pairs in groups]
 
 
-def _collected(records: ObjectRecords, context: ReportContext, collectors: list[Collector]) -> Iterator[SampleSums]:
-    sizes = SizeRule.of(records, context.config)
+def _collected(
+    records: ObjectRecords, context: ReportContext, sizes: SizeRule, collectors: list[Collector]
+) -> Iterator[SampleSums]:
     for findings in records.findings(context.config):
         chunk = Chunk.of(findings, len(context.class_names), sizes)
         for collector in collectors:
@@ -90,11 +109,16 @@ def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Has
         hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``
     """
     annotators, classes = name_hashes(context.annotators), name_hashes(context.class_names)
-    hashes, values = [], []
-    for findings in records.findings(context.config):
+    config, hashes, values = context.config, [], []
+    of_values = [
+        name_hashes([repr(value) for value in context.attribute_values.get(name, [None])]) for name in config.attributes
+    ]
+    for findings in records.findings(config):
         objects, n_samples = findings.objects, findings.n_samples
         label = combined(mixed(annotators)[objects.annotator] + classes[objects.category], findings.object_verdict)
         label = combined(label, findings.units.votes[findings.unit])
+        for of_value, codes in zip(of_values, findings.attributes, strict=False):
+            label = combined(label, of_value[codes].view(np.int64))
         of_assigned = assignment_hashes(findings.assigned, annotators)
         hashes.append(of_assigned + hash_sums(objects.sample, label, n_samples))
         iou = sums_by(objects.sample[findings.pairs.i], findings.pairs.iou, n_samples)

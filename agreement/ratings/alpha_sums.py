@@ -79,13 +79,19 @@ def _interval(table: FloatArray, undefined: Undefined) -> tuple[SparseColumns, S
     within = np.where(given, (centred - mean[:, None]) ** 2, 0.0).sum(axis=1)
     observed = 2 * m * within / np.maximum(m - 1, 1)
     columns = np.column_stack([m, centred.sum(axis=1), (centred**2).sum(axis=1), observed]).astype(np.float64)
+    return beside([columns]), lambda sums: interval_alpha_of_sums(sums, undefined)
 
-    def statistic(sums: FloatArray) -> FloatArray:
-        n, total, squares, disagreement = np.moveaxis(sums, -1, 0)
-        alpha = _alpha(disagreement, 2 * (n * squares - total**2), 2 * n * squares, n)
-        return _ruled(alpha, n, undefined)
 
-    return beside([columns]), statistic
+def interval_alpha_of_sums(sums: FloatArray, undefined: Undefined) -> FloatArray:
+    """Alpha of numbers, shape ``(...,)``.
+
+    Args:
+        sums: shape ``(..., 4)``, over units with at least two numbers: how many these are, their sum, that of their
+            squares, and ``2 m Σ_j (x_j - x̄)² / (m - 1)`` of ``m`` numbers ``x`` of a unit
+        undefined: what alpha is without variation
+    """
+    n, total, squares, observed = np.moveaxis(sums, -1, 0)
+    return _ruled(_alpha(observed, 2 * (n * squares - total**2), 2 * n * squares, n), n, undefined)
 
 
 def _ordinal(counts: RatingCounts, of_values: SparseColumns, undefined: Undefined) -> tuple[SparseColumns, Statistic]:

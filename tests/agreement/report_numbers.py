@@ -15,6 +15,10 @@ _NAMES = {"pairs": ("a", "b"), "classes": ("name",), "annotators": ("name",), "t
 
 def number_of(report: AgreementReport, key: tuple[str, ...]) -> float:
     """A number of a report; nan where it is undefined or not there."""
+    if key[0].startswith("attributes."):
+        _, attribute, number = key[0].split(".")
+        found = {entry.name: entry for entry in report.attributes}  # type: ignore[attr-defined]
+        return _value(found[attribute], [number])
     if len(key) == 1:
         return _value(report, key[0].split("."))
     if key[0] == "sessions":
