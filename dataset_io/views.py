@@ -94,17 +94,17 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
         by_score = ids is None
         view = view if ids is None else view.select(ids, ordered=True)
     view = view.match(_of_samples(labels, request))
-    # an index gives the samples in this order, but only to the first stages; without one the fewer, the faster
+    # an index gives this order, but only to the first stages; without one small samples are sorted faster
     has_index = labels.score_field in labels.samples._dataset.list_indexes()
     if by_score and has_index:
         view = view.sort_by(labels.score_field)
     if request.has_labels:
         in_lists = labels.kinds[0].list_name is not None
         view = (UnitView if in_lists else DocumentView)(labels, request).apply(view)
-    if by_score and not has_index:
-        view = view.sort_by(labels.score_field)
     left_out = _left_out(labels, request)
-    return view.exclude_fields(left_out) if left_out else view
+    if left_out:
+        view = view.exclude_fields(left_out)
+    return view.sort_by(labels.score_field) if by_score and not has_index else view
 
 
 def _of_samples(labels: RunLabels, request: ViewRequest) -> dict[str, dict[str, float | None]]:
