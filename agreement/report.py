@@ -191,10 +191,14 @@ class AgreementReport:
     #: of the headline numbers, by their path: ``alpha.pooled``, ``score.mean`` and so on
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     schema_version: int = names.SCHEMA_VERSION
+    #: reads the table of samples from what the run stored; None of a report that was not loaded from there
+    samples: Callable[[], DataFrame] | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""
-        return {"family": self.family, **dataclasses.asdict(self)}
+        values = dataclasses.asdict(dataclasses.replace(self, samples=None))
+        del values["samples"]
+        return {"family": self.family, **values}
 
     @classmethod
     def from_dict(cls: type[R], values: Mapping[str, Any]) -> R:
@@ -220,8 +224,9 @@ class AgreementReport:
         their own (``verdicts.agreed``).
 
         Args:
-            table: ``"pairs"``, ``"annotators"``, ``"summary"``, ``"intervals"``, ``"worst_samples"``, and what the
-                family of label types has: ``"classes"``, ``"confusion"``, ``"thresholds"`` and so on
+            table: ``"pairs"``, ``"annotators"``, ``"samples"`` (read from what the run stored), ``"summary"``,
+                ``"intervals"``, ``"worst_samples"``, and what the family of label types has: ``"classes"``,
+                ``"confusion"``, ``"thresholds"`` and so on
 
         Raises:
             AgreementInputError: if there is no such table; the message lists those that there are

@@ -35,10 +35,16 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
         AgreementInputError: if reports of this family have no such table
     """
     tables = _TABLES[report.family]
+    if table == "samples":
+        if report.samples is None:
+            raise AgreementInputError(
+                "The samples of a report are stored with its run, got a report that was not loaded from a dataset; use "
+                "load_agreement(dataset, run_key).to_dataframe('samples')"
+            )
+        return report.samples()
     if table not in tables:
         raise AgreementInputError(
-            f"`table` must be one that a report on {report.family} has ({', '.join(tables)}), got {table!r}"
-            + ("; samples are not in the report: agreement_samples(dataset, run_key)" if table == "samples" else "")
+            f"`table` must be one that a report on {report.family} has (samples, {', '.join(tables)}), got {table!r}"
         )
     rows = tables[table](report)
     frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))

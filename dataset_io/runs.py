@@ -98,7 +98,9 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
     Raises:
         AgreementInputError: if there is no such run, it did not complete, or an older version computed it
     """
-    return _load(dataset_of(dataset), run_key)[0]
+    from .sample_table import with_samples  # which reads records with what stands here
+
+    return with_samples(_load(dataset_of(dataset), run_key)[0], dataset_of(dataset))
 
 
 def load_records(dataset: fo.Dataset, run_key: str) -> OpenRecords:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import dataclasses
+import functools
+from typing import TYPE_CHECKING, TypeVar
 
 import fiftyone as fo
 import numpy as np
@@ -10,11 +12,19 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
+from ..agreement.report import AgreementReport
 from .runs import dataset_of, load_records
 from .view_report import keys_of
 
 if TYPE_CHECKING:
     from pandas import DataFrame
+
+Report = TypeVar("Report", bound=AgreementReport)
+
+
+def with_samples(report: Report, samples: SampleCollection) -> Report:
+    """The report, with access to the table of the samples of a dataset or view."""
+    return dataclasses.replace(report, samples=functools.partial(agreement_samples, samples, report.run_key))
 
 
 def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> DataFrame:

@@ -45,7 +45,9 @@ def agreement_on(
     if resamples is not None:
         resamples = OPTION_CHECKS["resamples"]("resamples", resamples)
         context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=resamples))
-    return build_report(records, context)
+    from .sample_table import with_samples  # which finds the samples of a view with what stands here
+
+    return with_samples(build_report(records, context), view)
 
 
 def records_on(view: SampleCollection, run_key: str) -> tuple[Records, ReportContext]:

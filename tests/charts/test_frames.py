@@ -134,7 +134,7 @@ def test_tables_of_ratings_tags_and_masks() -> None:
 
 
 def test_a_wrong_table_name_gets_the_list() -> None:
-    with pytest.raises(AgreementInputError, match=r"`table` must be one that .* objects has \(summary, .*, got 'pear'"):
+    with pytest.raises(AgreementInputError, match=r"`table` must be one that .* objects has \(samples, summary, .*, got 'pear'"):
         filled_report().to_dataframe("pear")
     with pytest.raises(AgreementInputError, match=r"a report on tags has \(summary, .*tags\), got 'thresholds'"):
         OTHERS["tags"]().to_dataframe("thresholds")

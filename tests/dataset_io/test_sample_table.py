@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from pandas.testing import assert_frame_equal
 
 from tests.datasets import frames_of
 
-from annotator_agreement import AgreementInputError, agreement_samples, compute_agreement
+from annotator_agreement import (
+    AgreementInputError,
+    agreement_on,
+    agreement_samples,
+    compute_agreement,
+    load_agreement,
+)
 
 ANNOTATORS = ["alice", "bob", "carol"]
 COLUMNS = ["id", "filepath", "score", "alpha", "n_annotators", "n_objects", "n_units", "n_disputed"]
@@ -74,3 +81,15 @@ def test_of_a_view_only_its_samples_have_rows(make_dataset):
     compute_agreement(dataset, ANNOTATORS)
     view = dataset.skip(1).limit(3)
     assert list(agreement_samples(view)["id"]) == sorted(view.values("id"))
+
+
+def test_a_report_gives_the_table_of_its_samples(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset, ANNOTATORS)
+    wanted = agreement_samples(dataset)
+    assert_frame_equal(report.to_dataframe("samples"), wanted)
+    assert_frame_equal(load_agreement(dataset).to_dataframe("samples"), wanted)
+    view = dataset[:1]
+    assert_frame_equal(agreement_on(view).to_dataframe("samples"), agreement_samples(view))
+    assert len(agreement_samples(view)) == 1
+    assert "samples" not in report.to_dict()
