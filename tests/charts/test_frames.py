@@ -134,9 +134,13 @@ def test_tables_of_ratings_tags_and_masks() -> None:
 
 
 def test_a_wrong_table_name_gets_the_list() -> None:
-    with pytest.raises(AgreementInputError, match=r"`table` must be one that .* objects has \(samples, summary, .*, got 'pear'"):
+    with pytest.raises(
+        AgreementInputError, match=r"`table` must be one that .* objects has \(samples, summary, .*, got 'pear'"
+    ):
         filled_report().to_dataframe("pear")
-    with pytest.raises(AgreementInputError, match=r"a report on tags has \(summary, .*tags\), got 'thresholds'"):
+    with pytest.raises(
+        AgreementInputError, match=r"a report on tags has \(samples, summary, .*tags\), got 'thresholds'"
+    ):
         OTHERS["tags"]().to_dataframe("thresholds")
-    with pytest.raises(AgreementInputError, match=r"got 'samples'; samples are not in the report: agreement_samples"):
+    with pytest.raises(AgreementInputError, match=r"samples of a report are stored with its run"):
         filled_report().to_dataframe("samples")
