@@ -94,11 +94,13 @@ def _samples_about(sums: SampleSums, ranks: IntArray, n_drawn: int) -> IntArray:
     """How many samples (videos, groups) every number is about, shape ``(V,)``."""
     if sums.basis is None:
         return np.full(len(sums.keys), n_drawn)
+    if n_drawn == len(ranks):
+        given = sums.columns.data != 0
+        n_given: IntArray = np.bincount(sums.columns.indices[given], minlength=sums.columns.shape[1])[sums.basis]
+        return n_given
     columns = sums.columns[:, sums.basis].tocoo()
     given = columns.data != 0
     n_values = len(sums.keys)
-    if n_drawn == len(ranks):
-        return np.bincount(columns.col[given], minlength=n_values)
     drawn = _of_rows(ranks, sums.samples)[columns.row[given]]
     once = np.unique(drawn * n_values + columns.col[given])
     return np.bincount(once % n_values, minlength=n_values)

@@ -32,9 +32,11 @@ def moved(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseColumns:
     return csr_array((np.ones(n), (rows, np.arange(n))), shape=(n_rows, n)) @ columns
 
 
-def stacked(chunks: Sequence[SparseColumns]) -> SparseColumns:
-    """The rows of all chunks."""
-    return csr_array(vstack(chunks, format="csr"))
+def stacked(chunks: list[SparseColumns]) -> SparseColumns:
+    """The rows of all chunks, of which the list is empty then: both would take twice the memory."""
+    rows = csr_array(vstack(chunks, format="csr"))
+    chunks.clear()
+    return rows
 
 
 def beside(blocks: Sequence[FloatArray | SparseColumns]) -> SparseColumns:

@@ -23,7 +23,7 @@ from ..sample_sums import SampleSums, chosen_pairs
 from .attributes import Values
 from .chunk import Chunk
 from .records import ObjectRecords
-from .resampled.annotators import AnnotatorColumns
+from .resampled.annotators import annotator_collectors
 from .resampled.attributes import AttributeColumns
 from .resampled.classes import ClassColumns
 from .resampled.headline import HeadlineColumns
@@ -66,7 +66,7 @@ def object_sums(
         groups = _groups_of_pairs(assigned, names)
         makers += [functools.partial(PairColumns, names, *pairs, n_categories, config) for pairs in groups]
         makers.append(lambda: ClassColumns(context.class_names, config.undefined))
-        makers.append(lambda: AnnotatorColumns(names))
+        makers += annotator_collectors(names)
         makers.append(lambda: VitalityColumns(names, assigned, n_categories, config))
         if config.attributes:
             attributes = [

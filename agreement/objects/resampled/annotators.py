@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -15,61 +16,75 @@ from ..consensus import MIN_OTHERS
 from ..size_rule import SIZES
 from ..verdicts import NO_VERDICT, VERDICTS
 
-#: quotients of two columns of an annotator, by the number's name
-_RATIOS: dict[Key, tuple[str, str]] = {
+#: quotients of two columns of an annotator, by the number's name: of what they drew, with others, of their boxes
+_OF_OBJECTS: dict[Key, tuple[str, str]] = {
     ("miss_rate",): ("n_missed", "n_could_miss"),
+    **{(f"miss_rate_by_size.{size}",): (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
+    **{(f"verdict_shares.{verdict}",): (verdict, "n_judged") for verdict in VERDICTS},
+}
+_OF_OTHERS: dict[Key, tuple[str, str]] = {
     ("score",): ("score", "n_scored"),
     ("mean_iou",): ("iou", "n_matched"),
     ("consensus", "precision"): ("n_both", "n_objects"),
     ("consensus", "recall"): ("n_both", "n_units"),
     ("consensus", "f1"): ("twice_both", "n_objects_and_units"),
     ("consensus", "mean_iou"): ("consensus_iou", "n_consensus_pairs"),
-    **{("bias", name): (name, "n_boxes") for name in MEASURES},
-    **{(f"miss_rate_by_size.{size}",): (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
-    **{(f"verdict_shares.{verdict}",): (verdict, "n_judged") for verdict in VERDICTS},
 }
-_COLUMNS = tuple(dict.fromkeys(column for names in _RATIOS.values() for column in names))
+_OF_BOXES: dict[Key, tuple[str, str]] = {("bias", name): (name, "n_boxes") for name in MEASURES}
 
 #: column entries: annotator and sample of every entry, and its value
 _Entries = tuple[IntArray, IntArray, FloatArray | IntArray]
+_Reader = Callable[[Chunk], dict[str, _Entries]]
 
 
 class AnnotatorColumns:
-    """Collects the columns of all annotators."""
+    """Collects the columns of some numbers of all annotators."""
 
-    def __init__(self, annotators: Sequence[str]) -> None:
+    def __init__(self, annotators: Sequence[str], ratios: Mapping[Key, tuple[str, str]], entries: _Reader) -> None:
         self._names = annotators
+        self._ratios = ratios
+        self._entries = entries
         self._columns: list[SparseColumns] = []
+        self._of_annotator = tuple(dict.fromkeys(column for names in ratios.values() for column in names))
 
     def add(self, chunk: Chunk) -> None:
         """Add the findings of the next samples."""
-        entries = {**_existence(chunk), **_pairs(chunk), **_verdicts(chunk), **_consensus(chunk), **_bias(chunk)}
-        n = len(self._names)
-        of_columns = [(k * n, entries[name]) for k, name in enumerate(_COLUMNS)]
+        entries, n = self._entries(chunk), len(self._names)
+        of_columns = [(k * n, entries[name]) for k, name in enumerate(self._of_annotator)]
         self._columns.append(
             sparse(
                 np.concatenate([sample for _, (_, sample, _) in of_columns]),
                 np.concatenate([first + annotator for first, (annotator, _, _) in of_columns]),
                 np.concatenate([values for _, (_, _, values) in of_columns]),
-                (chunk.findings.n_samples, n * len(_COLUMNS)),
+                (chunk.findings.n_samples, n * len(of_columns)),
             )
         )
 
     def sums(self) -> Iterator[SampleSums]:
         """The numbers of all annotators."""
-        n = len(self._names)
+        n, names, ratios = len(self._names), self._of_annotator, self._ratios
 
         def statistic(sums: FloatArray) -> FloatArray:
-            by_annotator = sums.reshape(*sums.shape[:-1], len(_COLUMNS), n)
-            column = {name: by_annotator[..., k, :] for k, name in enumerate(_COLUMNS)}
-            return np.concatenate([ratio(column[above], column[below]) for above, below in _RATIOS.values()], axis=-1)
+            by_annotator = sums.reshape(*sums.shape[:-1], len(names), n)
+            column = {name: by_annotator[..., k, :] for k, name in enumerate(names)}
+            return np.concatenate([ratio(column[above], column[below]) for above, below in ratios.values()], axis=-1)
 
         yield SampleSums(
-            tuple(("annotators", name, *key) for key in _RATIOS for name in self._names),
+            tuple(("annotators", name, *key) for key in ratios for name in self._names),
             stacked(self._columns),
             statistic,
-            basis=np.concatenate([_COLUMNS.index(below) * n + np.arange(n) for _, below in _RATIOS.values()]),
+            basis=np.concatenate([names.index(below) * n + np.arange(n) for _, below in ratios.values()]),
         )
+
+
+def annotator_collectors(annotators: Sequence[str]) -> list[Callable[[], AnnotatorColumns]]:
+    """What makes the collectors of all numbers of annotators."""
+    readers: list[tuple[Mapping[Key, tuple[str, str]], _Reader]] = [
+        (_OF_OBJECTS, lambda chunk: _existence(chunk) | _verdicts(chunk)),
+        (_OF_OTHERS, lambda chunk: _pairs(chunk) | _consensus(chunk)),
+        (_OF_BOXES, _bias),
+    ]
+    return [functools.partial(AnnotatorColumns, annotators, *reader) for reader in readers]
 
 
 def _counted(annotator: IntArray, sample: IntArray) -> _Entries:

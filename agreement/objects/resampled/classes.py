@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -50,12 +50,12 @@ class ClassColumns:
         compared = n_ratings >= 2
         self._n_ratings.append(sums_by(ratings.sample[compared], n_ratings[compared], chunk.findings.n_samples))
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> list[SampleSums]:
         """The numbers of all classes that have intervals."""
         order = np.lexsort((name_ranks(self._names), -self._n_objects))[:MAX_CLASSES]
         codes = order[self._n_objects[order] > 0]
         if not len(codes):
-            return
+            return []
         n, n_categories = len(codes), len(self._names)
         kept = np.concatenate([k * n_categories + codes for k in range(len(_OF_CLASS))])
         columns = stacked(self._columns)[:, kept]
@@ -72,12 +72,13 @@ class ClassColumns:
                 alpha = np.where(np.isnan(alpha) & (all_ratings > 0), 1.0, alpha)
             return np.concatenate([alpha, *(ratio(column[a], column[b]) for a, b in _RATIOS.values())], axis=-1)
 
-        yield SampleSums(
+        found = SampleSums(
             tuple(("classes", self._names[code], name) for name in _BASIS for code in codes.tolist()),
             beside([n_ratings, columns]),
             statistic,
             basis=np.concatenate([1 + _OF_CLASS.index(name) * n + np.arange(n) for name in _BASIS.values()]),
         )
+        return [found]
 
 
 def _columns(chunk: Chunk, n_categories: int) -> SparseColumns:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from ....metrics.arrays import FloatArray, IntArray, sums_by
@@ -75,7 +73,7 @@ class HeadlineColumns:
         self._given_match.append(tally_columns(matched, n_samples, self._n_categories))
         self._presence.append(tally_columns(_presence(findings), n_samples, 2))
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> list[SampleSums]:
         """The headline numbers."""
         blocks = [beside([np.concatenate(self._plain)])]
         blocks += [of_used_categories(stacked(chunks)) for chunks in (self._joint, self._given_match, self._presence)]
@@ -95,7 +93,7 @@ class HeadlineColumns:
                 values += [found[name] for name in names.values()]
             return np.stack(values, axis=-1)
 
-        yield SampleSums(tuple((name,) for name in HEADLINE), beside(blocks), statistic)
+        return [SampleSums(tuple((name,) for name in HEADLINE), beside(blocks), statistic)]
 
 
 def _plain_columns(chunk: Chunk) -> FloatArray:
