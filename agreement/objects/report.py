@@ -50,11 +50,12 @@ class ObjectReport(AgreementReport):
     }
 
     n_empty: int
-    n_hard_components: int
-    n_inexact_components: int
-    n_repaired: int
+    #: this and the next three are known of a run as a whole only, and None of a part of it
+    n_hard_components: int | None
+    n_inexact_components: int | None
+    n_repaired: int | None
     #: keypoints without an extent, which match only where they are equal
-    n_points: int
+    n_points: int | None
     #: mean over the pairs of annotators
     track_consistency: float | None
     existence: Existence
