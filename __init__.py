@@ -25,6 +25,11 @@ _PUBLIC = {
     "view_agreement": ".dataset_io",
     "save_agreement_views": ".dataset_io",
     "configure_agreement_app": ".dataset_io",
+    "add_units": ".dataset_io",
+    "resolve_units": ".dataset_io",
+    "agreement_patches": ".dataset_io",
+    "tag_agreement_labels": ".dataset_io",
+    "annotate_disputed": ".dataset_io",
     "AgreementReport": ".agreement",
     "AgreementInputError": ".agreement",
 }

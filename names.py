@@ -20,6 +20,11 @@ VIEW_AGREEMENT = "view_agreement"
 SAVE_AGREEMENT_VIEWS = "save_agreement_views"
 CONFIGURE_AGREEMENT_APP = "configure_agreement_app"
 EXPORT_AGREEMENT = "export_agreement"
+ADD_AGREEMENT_UNITS = "add_agreement_units"
+AGREEMENT_PATCHES = "agreement_patches"
+RESOLVE_UNITS = "resolve_units"
+TAG_AGREEMENT_LABELS = "tag_agreement_labels"
+ANNOTATE_DISPUTED = "annotate_disputed"
 AGREEMENT_PANEL = "agreement_panel"
 
 #: fields of the samples of a video stand below this in FiftyOne
@@ -161,8 +166,27 @@ def chosen_fields(fields: FieldSet, options: object) -> FieldSet:
     return FieldSet(chosen, fields.label)
 
 
+#: suffixes of the sample fields that are made from the labels of a run when the user asks for them
+UNITS_SUFFIX, CONSENSUS_SUFFIX = "_units", "_consensus"
 #: suffixes of sample fields that belong to every run, whether or not it writes them
-RESERVED_SAMPLE_SUFFIXES = ("_units", "_map")
+RESERVED_SAMPLE_SUFFIXES = (UNITS_SUFFIX, CONSENSUS_SUFFIX, "_map")
+
+_OF_MADE_LABELS = {
+    "unit": FieldSpec("str", "Match id of the object, which its annotators' labels have too"),
+    "votes": FieldSpec("int", "Number of annotators who drew the object"),
+    "of": FieldSpec("int", "Number of annotators assigned to the sample"),
+    "mean_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the annotators' labels of the object"),
+    "annotators": FieldSpec("list", "Who drew the object"),
+    "classes": FieldSpec("list", "What each of them called it, in the same order"),
+    "tie": FieldSpec("bool", "Whether several classes have the most votes; the label has no class then"),
+}
+#: what the labels of units have beside class and extent
+UNIT_ATTRIBUTES = {**_OF_MADE_LABELS, "verdict": FieldSpec("str", "Verdict of the object")}
+#: what the labels of a consensus have beside class and extent
+CONSENSUS_ATTRIBUTES = {
+    **_OF_MADE_LABELS,
+    "score": FieldSpec("float", "Share of the assigned annotators who drew it, times their mean IoU; none with one"),
+}
 
 
 def written_fields(
@@ -195,6 +219,12 @@ def over_frames(suffix: str, spec: FieldSpec) -> str | None:
 def of_video(suffix: str, spec: FieldSpec) -> FieldSpec:
     """The field of a video that stands for a field of its frames."""
     return FieldSpec(spec.type, f"{spec.description}; {over_frames(suffix, spec)} over the frames of the video")
+
+
+def own_names(run_key: str) -> set[str]:
+    """Every name that a run of this key may give to a field, on samples or on labels."""
+    written = {suffix for fields in FIELD_SETS.values() for suffix in (*fields.sample, *fields.label)}
+    return {run_key + suffix for suffix in (*written, *RESERVED_SAMPLE_SUFFIXES)}
 
 
 def reserved_paths(run_key: str) -> list[str]:

@@ -157,7 +157,7 @@ class ObjectFamily:
                 tracks,
                 tuple(np.ascontiguousarray(joined.attributes.T)),
                 tuple(codes.numbers() for codes in self._attributes),
-                size_px=_sizes_px(rows),
+                size_px=sizes_px(rows),
                 sample_keys=sample_keys(sample.sample_id for sample in samples),
             ),
             field=joined.field,
@@ -230,7 +230,7 @@ class ObjectFamily:
         Raises:
             AgreementInputError: if an image was labelled, or added, during the run, and its size is not known
         """
-        sizes = _sizes_px(rows)
+        sizes = sizes_px(rows)
         unknown = np.isnan(sizes).any(axis=1)
         without = {
             samples[k].video_id or samples[k].sample_id for k in np.flatnonzero(unknown & (n_labels > 0)).tolist()
@@ -324,7 +324,7 @@ class ObjectFamily:
                     known.append(tuple(f"{path}.{position}.{suffix}" for suffix in self._label_suffixes))
 
 
-def _sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
+def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
     """Width and height of every image, ``(S, 2)``; nan where not known."""
     sizes = np.array([[width or 0, height or 0] for width, height in (row["size"] for row in rows)], np.float64)
     sizes = sizes.reshape(-1, 2)

@@ -49,6 +49,7 @@ from .sample_index import SampleIndex
 from .sample_table import with_samples
 from .source import Source, open_source
 from .stored_records import StoredRecords
+from .units_field import add_units
 from .worst import worst_samples
 from .write import Writer, Written
 
@@ -101,6 +102,7 @@ def compute_agreement(
     sensitivity: bool = True,
     resamples: int = 1000,
     seed: int = 51,
+    units: bool = False,
     overwrite: bool = False,
     progress: Progress = None,
 ) -> AgreementReport:
@@ -159,6 +161,7 @@ def compute_agreement(
         resamples: how often the samples (or videos, or groups) are resampled for the confidence intervals of the
             report; 0 for no intervals
         seed: of the random numbers of the intervals; the same data and seed give the same report
+        units: afterwards also write one label for every unit, as :func:`add_units` does (objects)
         overwrite: replace a run of the same key
         progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
 
@@ -205,15 +208,20 @@ def compute_agreement(
         resamples=resamples,
         seed=seed,
     )
-    return run_agreement(samples, config, overwrite=overwrite, progress=progress)
+    return run_agreement(samples, config, units=units, overwrite=overwrite, progress=progress)
 
 
 def run_agreement(
-    samples: SampleCollection, config: AgreementConfig, *, overwrite: bool = False, progress: Progress = None
+    samples: SampleCollection,
+    config: AgreementConfig,
+    *,
+    units: bool = False,
+    overwrite: bool = False,
+    progress: Progress = None,
 ) -> AgreementReport:
     """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
     started = time.perf_counter()
-    family = _checked(samples, config, overwrite)
+    family = _checked(samples, config, overwrite, units)
     source, config = family.source, family.source.config
     dataset, run_key = source.dataset, config.run_key
     if overwrite:
@@ -232,21 +240,26 @@ def run_agreement(
         _after_failure(source, list(fields), error)
         raise
     runs.refresh(dataset)
+    if units:
+        add_units(dataset, run_key, progress=progress)
     return with_samples(report, source.samples)
 
 
-def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool) -> Family[Any, Any]:
-    if not isinstance(overwrite, bool):
-        raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> Family[Any, Any]:
+    for option, value in (("overwrite", overwrite), ("units", units)):
+        if not isinstance(value, bool):
+            raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
     if isinstance(samples, SampleCollection) and not samples._is_generated:
         samples._dataset._reload(hard=True)
     source = open_source(samples, config)
     family = FAMILIES[source.family](source)
+    if units and source.family != "objects":
+        raise AgreementInputError(f"`units` must be False for labels that are no objects, got {source.kinds[0].title}")
     paths = source.fields_written(config.run_key)
     check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)
     check_not_in_database(source.dataset, config.run_key, paths)
     if overwrite:
-        refuse_dependent_view(source.samples, paths)
+        refuse_dependent_view(source.samples, [*paths, *names.reserved_paths(config.run_key)])
     family.check()
     check_annotators(source)
     if config.iou_from_data and isinstance(family, ObjectFamily):

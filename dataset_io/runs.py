@@ -216,20 +216,27 @@ def declare_fields(dataset: fo.Dataset, run_key: str, fields: Mapping[str, names
         absent = {path: spec for path, spec in fields.items() if dataset.get_field(path) is None}
         if not absent:
             return
-        declare(
-            dataset,
-            {
-                path: _FIELD_TYPES[spec.type](description=spec.description, info=dict(info))
-                for path, spec in absent.items()
-            },
-        )
+        declare(dataset, {path: new_field(spec, info=dict(info)) for path, spec in absent.items()})
         dataset._reload(hard=True)
     raise RuntimeError(f"The fields of the run {run_key!r} could not be declared: the dataset's schema keeps changing")
 
 
+def new_field(spec: names.FieldSpec, **options: Any) -> fo.Field:
+    """A field of FiftyOne's as it is specified, not declared yet."""
+    return _FIELD_TYPES[spec.type](description=spec.description, **options)
+
+
 def fields_of_run(dataset: fo.Dataset, run_key: str) -> dict[str, fo.Field]:
-    """Declared fields that carry the mark of a run, by path, whether or not the run still exists."""
-    return {path: field for path, field in all_fields(dataset).items() if owner(field) == run_key}
+    """Declared fields that carry the mark of a run, by path, whether or not the run still exists.
+
+    What the user copied, mark included, to a field of another name belongs to the user.
+    """
+    own = names.own_names(run_key)
+    return {
+        path: field
+        for path, field in all_fields(dataset).items()
+        if owner(field) == run_key and path.rpartition(".")[2] in own
+    }
 
 
 # ---- deleting ----

@@ -1,0 +1,122 @@
+"""Hand disputed labels over to FiftyOne's annotation API, with a backend that the user configured."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import fiftyone as fo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from .. import names
+from ..agreement.errors import AgreementInputError, shown
+from .patches import DISPUTED
+from .run_labels import check_annotators_of, open_run_labels
+from .runs import dataset_of
+from .shown_labels import shown_labels
+from .view_request import VERDICTS
+from .views import view_agreement
+
+#: what FiftyOne's own backends need to log in; it would ask for them on a terminal that the App does not have
+_CREDENTIALS: dict[str, tuple[str, ...]] = {
+    "cvat": ("username", "password"),
+    "labelbox": ("api_key",),
+    "labelstudio": ("api_key",),
+}
+
+
+def annotate_disputed(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    anno_key: str = "disputed",
+    *,
+    backend: str | None = None,
+    annotators: str | Sequence[str] | None = None,
+    **options: Any,
+) -> Any:
+    """Send the disputed labels of a run to be annotated again, through FiftyOne's ``annotate()``.
+
+    What comes back is loaded with FiftyOne's ``dataset.load_annotations(anno_key)``; compute agreement again then.
+
+    Args:
+        samples: a view of units (:func:`agreement_patches`), whose labels are sent; or the dataset, or a view of its
+            samples, of which all disputed labels are sent
+        run_key: key of the run
+        anno_key: FiftyOne's key of the annotation run
+        backend: one of :func:`configured_backends`; None for FiftyOne's default, or the first that is configured
+        annotators: only the labels of this annotator, or of several
+        **options: as of FiftyOne's ``annotate()``; of the backend, and ``attributes``, by default False: those that the
+            run wrote are not sent
+
+    Returns:
+        FiftyOne's annotation results
+
+    Raises:
+        AgreementInputError: if no backend is configured, or there is nothing to send
+    """
+    chosen = check_backend(backend)
+    view, fields = disputed_view(samples, run_key, annotators)
+    schema = {name: {} for name in fields}
+    return view.annotate(anno_key, label_schema=schema, backend=chosen, **{"attributes": False, **options})
+
+
+def configured_backends() -> list[str]:
+    """Names of the annotation backends that can be used without asking anybody for a password."""
+    return [
+        name
+        for name, parameters in sorted(fo.annotation_config.backends.items())
+        if all(parameters.get(needed) for needed in _CREDENTIALS.get(name, ()))
+    ]
+
+
+def check_backend(backend: str | None) -> str:
+    """The backend to use.
+
+    Raises:
+        AgreementInputError: saying how to configure one
+    """
+    configured = configured_backends()
+    if not configured:
+        needed = "; ".join(
+            f"{name}: {' and '.join(f'FIFTYONE_{name}_{entry}'.upper() for entry in entries)}"
+            for name, entries in _CREDENTIALS.items()
+        )
+        raise AgreementInputError(
+            "Sending labels to be annotated needs an annotation backend, got none that is configured. Set environment "
+            f"variables before FiftyOne starts ({needed}), or the same in ~/.fiftyone/annotation_config.json"
+        )
+    if backend is None:
+        default = fo.annotation_config.default_backend
+        return default if default in configured else configured[0]
+    if backend not in configured:
+        raise AgreementInputError(f"`backend` must be one that is configured ({shown(configured)}), got {backend!r}")
+    return backend
+
+
+def disputed_view(
+    samples: SampleCollection, run_key: str, annotators: str | Sequence[str] | None = None
+) -> tuple[DatasetView, list[str]]:
+    """A view of samples with the labels that are to be annotated again, and the fields that these are in.
+
+    Raises:
+        AgreementInputError: if there are none, or the run is not one on labels with verdicts
+    """
+    dataset = dataset_of(samples)
+    labels = open_run_labels(dataset, run_key)
+    chosen = (annotators,) if isinstance(annotators, str) else tuple(annotators or ())
+    check_annotators_of(labels, "annotators", list(chosen))
+    disputed = [verdict for verdict in DISPUTED if verdict in VERDICTS[labels.family]]
+    if not disputed or not all(kind.is_label for kind in labels.kinds):
+        raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
+    wanted = list(dict.fromkeys(labels.field_of(name) for name in chosen or labels.annotators))
+    view = samples if samples._is_generated else view_agreement(samples, run_key, verdict=disputed)
+    if samples._is_generated or (chosen and labels.config.attribute_mode):
+        ids = [label_id for entry in shown_labels(view, labels, chosen) for of in entry.label_ids.values()
+               for label_id in of]  # fmt: skip
+        view = labels.samples._dataset.select_labels(ids=list(map(str, ids)), fields=wanted)
+    paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
+    fields = [name for name in wanted if view.get_field(name) is not None and view.count(paths[name])]
+    if not fields:
+        raise AgreementInputError(f"There must be disputed labels to send, got none of the run {run_key!r} in the view")
+    return view, fields

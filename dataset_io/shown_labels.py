@@ -1,0 +1,110 @@
+"""Which of a run's labels a view shows, whatever the view is made of: samples, patches, frames or clips."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from .. import names
+from ..agreement.errors import AgreementInputError
+from .label_expressions import Expression, LabelLists
+from .run_labels import RunLabels
+from .source import flattened
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLabels:
+    """The labels that one document of a view shows.
+
+    Attributes:
+        view_id: id of the document of the view: a sample, patch, frame or clip
+        document_id: id of the sample, or frame, whose labels they are
+        sample_id: id of that sample, or of the video of the frame
+        label_ids: the labels by field of the run
+    """
+
+    view_id: ObjectId
+    document_id: ObjectId
+    sample_id: ObjectId
+    label_ids: dict[str, list[ObjectId]]
+
+
+def shown_labels(
+    samples: SampleCollection,
+    labels: RunLabels,
+    annotators: Sequence[str] = (),
+    selected: Collection[ObjectId] | None = None,
+) -> list[ShownLabels]:
+    """The labels of a run that a view shows; labels that the run did not compare are left out.
+
+    Args:
+        samples: the dataset of the run, or a view of any kind
+        labels: the labels of the run in the dataset
+        annotators: only those of these annotators; all if empty
+        selected: only labels with these ids
+
+    Raises:
+        AgreementInputError: if the view has none of the fields of the run
+    """
+    view = flattened(samples, on_frames=labels.on_frames) if not samples._is_generated else samples
+    prefix = names.FRAMES_PREFIX if labels.on_frames and not view._is_generated else ""
+    wanted = annotators or labels.annotators
+    fields = [
+        (name, kind, name.removeprefix(names.FRAMES_PREFIX))
+        for name, kind in zip(labels.config.fields, labels.kinds, strict=True)
+        if kind.is_label and name in {labels.field_of(annotator) for annotator in wanted}
+    ]
+    fields = [(name, kind, place) for name, kind, place in fields if view.get_field(prefix + place) is not None]
+    if not fields or (labels.on_frames and view._is_clips):
+        raise AgreementInputError(
+            f"The view must show labels that the run {labels.run_key!r} compared, got one with none of "
+            f"{', '.join(labels.config.fields)}"
+        )
+    document_id, sample_id = _id_fields(view, labels)
+    projection: dict[str, Any] = {"document": f"${document_id}", "sample": f"${sample_id}"}
+    of_annotators = LabelLists(labels).is_of(annotators, "$$this") if annotators else []
+    for number, (_, kind, place) in enumerate(fields):
+        conditions: list[Expression] = [{"$gt": [f"$$this.{labels.field_key}_of", None]}, *of_annotators]
+        if selected is not None:
+            conditions.append({"$in": ["$$this._id", list(selected)]})
+        path = f"${kind.label_path(place)}"
+        # one label as a list of one
+        found = {"$cond": [{"$isArray": path}, path, []]} if kind.list_name else {"$ifNull": [[path], []]}
+        filtered = {"$filter": {"input": found, "cond": {"$and": conditions}}}
+        projection[f"ids{number}"] = {"$map": {"input": filtered, "in": "$$this._id"}}
+    rows = _documents(view, labels, [{"$project": projection}])
+    shown = [
+        ShownLabels(
+            row["_id"],
+            row["document"],
+            row["sample"],
+            {name: row[f"ids{number}"] for number, (name, _, _) in enumerate(fields) if row[f"ids{number}"]},
+        )
+        for row in rows
+    ]
+    return [entry for entry in shown if entry.label_ids]
+
+
+def shown_samples(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:
+    """Ids of the documents of a view, and of the samples that they are, or are parts of."""
+    view = flattened(samples) if not samples._is_generated else samples
+    sample_id = "_sample_id" if view._is_generated else "_id"
+    pipeline = [*view._pipeline(), {"$project": {"sample": f"${sample_id}"}}]
+    return [(row["_id"], row["sample"]) for row in view._dataset._sample_collection.aggregate(pipeline)]
+
+
+def _id_fields(view: SampleCollection, labels: RunLabels) -> tuple[str, str]:
+    """Where documents of a view have the id of the document with the labels, and of its sample."""
+    if labels.on_frames:
+        return ("_frame_id" if view._is_patches else "_id"), "_sample_id"
+    return ("_sample_id",) * 2 if view._is_generated else ("_id",) * 2
+
+
+def _documents(view: SampleCollection, labels: RunLabels, stages: list[dict[str, Any]]) -> Any:
+    frames_only = labels.on_frames and not view._is_generated
+    pipeline = [*view._pipeline(frames_only=frames_only), *stages]
+    return view._dataset._sample_collection.aggregate(pipeline, allowDiskUse=True)

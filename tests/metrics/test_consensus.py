@@ -1,0 +1,244 @@
+"""What the members of units say together, against loops, NumPy and counting pixel by pixel."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+import shapely
+from numpy.testing import assert_array_equal
+
+from annotator_agreement.metrics.consensus import (
+    NO_CLASS,
+    consensus_score,
+    interval_medians,
+    keypoint_medians,
+    medoids,
+    quorum_votes,
+    vote_classes,
+)
+from annotator_agreement.metrics.lines import lines_from_points
+from annotator_agreement.metrics.masks import MaskCrops
+from annotator_agreement.metrics.pixel_votes import majority_pixels, region_pixels
+from annotator_agreement.metrics.polygons import Polygons
+from annotator_agreement.metrics.regions import Regions
+
+SEEDS = pytest.mark.parametrize("seed", range(8))
+
+
+def _units(rng: np.random.Generator, n: int = 40, n_units: int = 9) -> np.ndarray:
+    """Units of members in ascending order, none of them empty."""
+    return np.sort(np.concatenate([np.arange(n_units), rng.integers(0, n_units, n - n_units)]))
+
+
+# (id, classes of the members, class, votes, tie), by hand
+VOTES = [
+    ("one member", [3], 3, 1, False),
+    ("all alike", [2, 2, 2], 2, 3, False),
+    ("two against one", [5, 1, 5], 5, 2, False),
+    ("one each", [1, 2], NO_CLASS, 1, True),
+    ("two pairs and one", [4, 7, 4, 7, 1], NO_CLASS, 2, True),
+    ("a pair leads", [4, 7, 4, 1], 4, 2, False),
+]
+
+
+@pytest.mark.parametrize("case", VOTES, ids=lambda case: case[0])
+def test_the_class_is_the_one_that_most_members_gave(case: tuple) -> None:
+    _, classes, category, n, tie = case
+    votes = vote_classes(np.zeros(len(classes), np.int64), np.array(classes), 1)
+    assert (votes.category[0], votes.votes[0], votes.tie[0]) == (category, n, tie)
+
+
+@SEEDS
+def test_classes_are_counted_as_by_a_loop(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    unit = rng.integers(0, 12, 40)
+    category = rng.integers(1, 5, 40)
+    votes = vote_classes(unit, category, 14)
+    for k in range(14):
+        counted = Counter(category[unit == k].tolist()).most_common()
+        leading = [name for name, n in counted if n == counted[0][1]]
+        assert votes.tie[k] == (len(leading) > 1)
+        assert votes.category[k] == (leading[0] if len(leading) == 1 else NO_CLASS)
+        assert votes.votes[k] == (counted[0][1] if counted else 0)
+
+
+def test_no_members_have_no_class() -> None:
+    nothing = np.empty(0, np.int64)
+    votes = vote_classes(nothing, nothing, 2)
+    assert_array_equal(votes.category, [NO_CLASS, NO_CLASS])
+    assert not votes.tie.any()
+
+
+@SEEDS
+def test_the_medoid_is_the_first_of_the_most_similar_members(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    unit = _units(rng)
+    similarity = rng.integers(0, 4, 40) / 4 + rng.choice([0.0, 1e-12], 40)
+    similarity[rng.random(40) < 0.2] = np.nan
+    found = medoids(unit, similarity, 9)
+    for k in range(9):
+        rows = np.flatnonzero(unit == k).tolist()
+        known = [-1.0 if math.isnan(similarity[row]) else similarity[row] for row in rows]
+        assert found[k] == next(row for row, value in zip(rows, known, strict=True) if value >= max(known) - 1e-9)
+
+
+def test_a_unit_without_members_has_no_medoid() -> None:
+    with pytest.raises(ValueError, match=r"`unit` must name every unit, got none of \[1\]"):
+        medoids(np.array([0, 2]), np.array([0.5, 0.5]), 3)
+
+
+@SEEDS
+def test_keypoints_are_the_median_of_those_who_labelled_them(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    unit, points = _units(rng), rng.random((40, 3, 2))
+    points[rng.random((40, 3)) < 0.4] = np.nan
+    found = keypoint_medians(unit, points, 9)
+    for k in range(9):
+        of_unit = points[unit == k]
+        for joint in range(3):
+            labelled = [tuple(point) for point in of_unit[:, joint] if not np.isnan(point).any()]
+            if 2 * len(labelled) < len(of_unit):
+                assert np.isnan(found[k, joint]).all()
+            else:
+                x, y = zip(*labelled, strict=True)
+                assert found[k, joint].tolist() == [statistics.median(x), statistics.median(y)]
+
+
+def test_a_point_that_half_of_the_members_labelled_is_there() -> None:
+    points = np.full((4, 1, 2), np.nan)
+    points[:2] = [[[1.0, 5.0]], [[3.0, 9.0]]]
+    assert keypoint_medians(np.zeros(4, np.int64), points, 1).tolist() == [[[2.0, 7.0]]]
+    points[1] = np.nan
+    assert np.isnan(keypoint_medians(np.zeros(4, np.int64), points, 1)).all()
+    assert keypoint_medians(np.empty(0, np.int64), np.empty((0, 2, 2)), 0).shape == (0, 2, 2)
+
+
+@SEEDS
+def test_frames_are_medians_rounded_down(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    unit = rng.permutation(_units(rng))
+    first = rng.integers(1, 60, 40)
+    frames = np.stack([first, first + rng.integers(0, 30, 40)], axis=1)
+    found = interval_medians(unit, frames, 9)
+    for k in range(9):
+        expected = [math.floor(statistics.median(frames[unit == k, column].tolist())) for column in (0, 1)]
+        assert found[k].tolist() == expected
+    assert (found[:, 0] <= found[:, 1]).all()
+
+
+def test_frames_may_be_as_large_as_the_database_can_hold() -> None:
+    largest, smallest = 2**63 - 1, -(2**63)
+    frames = np.array([[smallest, largest], [smallest + 1, largest - 2]])
+    assert interval_medians(np.array([0, 0]), frames, 1).tolist() == [[smallest, largest - 1]]
+
+
+@pytest.mark.parametrize("quorum", [0.1, 0.25, 0.3, 1 / 3, 0.5, 0.6, 2 / 3, 0.7, 0.9, 1.0])
+def test_a_quorum_is_the_smallest_number_that_reaches_the_share(quorum: float) -> None:
+    assigned = np.arange(1, 101)
+    share = Fraction(quorum).limit_denominator(100)
+    expected = [next(n for n in range(1, 101) if n >= share * of) for of in assigned.tolist()]
+    assert quorum_votes(assigned, quorum).tolist() == expected
+
+
+@pytest.mark.parametrize("quorum", [0.0, -0.5, 1.01, math.nan])
+def test_a_quorum_is_a_share(quorum: float) -> None:
+    with pytest.raises(ValueError, match=r"`quorum` must be in \(0, 1\], got"):
+        quorum_votes(np.array([3]), quorum)
+
+
+def test_a_score_is_the_share_of_votes_times_the_iou_and_one_vote_has_none() -> None:
+    score = consensus_score(np.array([3, 2, 1, 1]), np.array([3, 5, 1, 4]), np.array([0.5, 0.75, np.nan, np.nan]))
+    np.testing.assert_allclose(score, [0.5, 0.3, np.nan, np.nan], rtol=1e-15)
+
+
+# ---- pixels ----
+
+SIZE = (13, 7)
+
+
+def _image(masks: MaskCrops, row: int, size: tuple[int, int] = SIZE) -> np.ndarray:
+    """The pixels of a mask on its image."""
+    image = np.zeros((size[1], size[0]), np.bool_)
+    crop, left, top = masks.crop(row), int(masks.left[row]), int(masks.top[row])
+    image[top : top + crop.shape[0], left : left + crop.shape[1]] = crop
+    return image
+
+
+def _centres(size: tuple[int, int] = SIZE) -> list[list[tuple[float, float]]]:
+    return [[(x + 0.5, y + 0.5) for x in range(size[0])] for y in range(size[1])]
+
+
+@SEEDS
+def test_the_pixels_of_a_box_are_those_with_the_centre_inside(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    low = rng.uniform(-3, 10, (12, 2))
+    boxes = np.hstack([low, low + rng.uniform(0, 8, (12, 2))])
+    masks = region_pixels(Regions.of_boxes(boxes), np.tile(SIZE, (12, 1)))
+    for row, (x_min, y_min, x_max, y_max) in enumerate(boxes.tolist()):
+        inside = [[x_min <= x < x_max and y_min <= y < y_max for x, y in line] for line in _centres()]
+        assert_array_equal(_image(masks, row), inside)
+
+
+@SEEDS
+def test_the_pixels_of_a_polygon_are_those_with_the_centre_inside(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    shapes = [shapely.convex_hull(shapely.multipoints(rng.uniform(-2, 14, (5, 2)))) for _ in range(6)]
+    holed = [shapely.difference(shape, shapely.buffer(shapely.centroid(shape), 1.3)) for shape in shapes]
+    every = np.array([*shapes, *holed], np.object_)
+    masks = region_pixels(Regions.of_polygons(Polygons.from_geometry(every)), np.tile(SIZE, (12, 1)))
+    for row, shape in enumerate(every):
+        inside = [[shapely.covers(shape, shapely.Point(x, y)) for x, y in line] for line in _centres()]
+        assert_array_equal(_image(masks, row), inside)
+
+
+def test_masks_keep_their_pixels_on_the_image() -> None:
+    rng = np.random.default_rng(3)
+    crop = rng.random((6, 9)) < 0.5
+    masks = MaskCrops.from_crops([(crop, 2, 1), (crop, -3, -2), (crop, 9, 4), (crop, 20, 20)])
+    found = region_pixels(Regions.of_masks(masks), np.tile(SIZE, (4, 1)))
+    for row, (left, top) in enumerate([(2, 1), (-3, -2), (9, 4), (20, 20)]):
+        large = np.zeros((40, 50), np.bool_)
+        large[10 + top : 16 + top, 10 + left : 19 + left] = crop
+        assert_array_equal(_image(found, row), large[10 : 10 + SIZE[1], 10 : 10 + SIZE[0]])
+
+
+def test_lines_have_no_pixels() -> None:
+    line = lines_from_points(np.array([[0.0, 0.0], [5.0, 5.0]]), np.zeros(2, np.int64), np.zeros(1, np.int64), 1,
+                             tolerance_px=1.0)  # fmt: skip
+    with pytest.raises(ValueError, match="`regions` must be boxes, polygons or masks, got lines"):
+        region_pixels(Regions.of_lines(line), np.array([SIZE]))
+
+
+@SEEDS
+def test_a_pixel_is_in_the_majority_if_half_of_the_masks_have_it(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    group = np.sort(rng.integers(0, 5, 14))
+    crops = []
+    for _ in group:
+        width, height = int(rng.integers(0, 7)), int(rng.integers(1, 5))
+        left, top = int(rng.integers(0, SIZE[0] - width + 1)), int(rng.integers(0, SIZE[1] - height + 1))
+        crops.append((rng.random((height, width)) < 0.6, left, top))
+    masks = MaskCrops.from_crops(crops)
+    found = majority_pixels(masks, group, 6)
+    for k in range(6):
+        images = [_image(masks, row) for row in np.flatnonzero(group == k).tolist()]
+        expected = np.zeros((SIZE[1], SIZE[0]), np.bool_)
+        for y, x in np.ndindex(expected.shape):
+            votes = sum(bool(image[y, x]) for image in images)
+            expected[y, x] = votes > 0 and votes >= len(images) / 2
+        assert_array_equal(_image(found, k), expected)
+        assert found.area[k] == expected.sum()
+        if expected.any():
+            crop = found.crop(k)
+            assert all(edge.any() for edge in (crop[0], crop[-1], crop[:, 0], crop[:, -1]))
+
+
+def test_masks_that_share_nothing_have_no_majority() -> None:
+    one = np.ones((1, 1), np.bool_)
+    apart = MaskCrops.from_crops([(one, 0, 0), (one, 3, 0), (one, 6, 0)])
+    assert majority_pixels(apart, np.zeros(3, np.int64), 1).area.tolist() == [0.0]
