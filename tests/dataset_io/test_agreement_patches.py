@@ -1,0 +1,259 @@
+"""Disputed units one by one, each with every annotator's own label of it, against loops over the documents."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import fiftyone as fo
+import pytest
+
+from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
+from tests.dataset_io.unit_oracle import documents_of, facts_of, units_of
+from tests.datasets import detections, random_annotators, stored
+
+from annotator_agreement import AgreementInputError, add_units, agreement_patches, compute_agreement
+from annotator_agreement.dataset_io import runs
+from annotator_agreement.dataset_io.patches import DISPUTED
+
+ANNOTATORS = ["alice", "bob", "carol"]
+LISTS = dict.fromkeys(ANNOTATORS, "detections")
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(random_annotators(30, seed=4))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, units=True)
+    return dataset
+
+
+def _expected(dataset):
+    """``(verdict, share of votes, mean IoU, unit, members)`` of every unit."""
+    found = []
+    for document in documents_of(dataset):
+        n_assigned = sum(document.get(name) is not None for name in ANNOTATORS)
+        for unit_id, members in units_of(document, LISTS).items():
+            facts = facts_of(members, n_assigned)
+            found.append((facts["verdict"], facts["votes"] / n_assigned, facts["mean_iou"], unit_id, members))
+    return found
+
+
+def _shown(patch):
+    return {name: [label.id for label in patch[name].detections] for name in ANNOTATORS
+            if patch[name] is not None and patch[name].detections}  # fmt: skip
+
+
+def test_every_disputed_unit_is_a_patch_with_its_own_labels_and_no_others(dataset):
+    disputed = [entry for entry in _expected(dataset) if entry[0] in DISPUTED]
+    view = agreement_patches(dataset)
+    assert len(view) == len(disputed) > 30
+    members = {unit_id: {name: [str(label["_id"])] for name, label in of.items()} for *_, unit_id, of in disputed}
+    for patch in view:
+        assert _shown(patch) == members.pop(patch.agreement_units.unit)
+    assert not members
+
+
+def test_the_worst_come_first(dataset):
+    rank = {verdict: k for k, verdict in enumerate(DISPUTED)}
+    disputed = [entry for entry in _expected(dataset) if entry[0] in DISPUTED]
+    expected = sorted(disputed, key=lambda entry: (rank[entry[0]], entry[1], entry[2] or 0.0, entry[3]))
+    view = agreement_patches(dataset)
+    assert view.values("agreement_units.unit") == [entry[3] for entry in expected]
+    assert view.values("agreement_units.verdict")[0] == "class_conflict"
+    first = agreement_patches(dataset, max_units=7)
+    assert first.values("agreement_units.unit") == [entry[3] for entry in expected[:7]]
+
+
+@pytest.mark.parametrize("verdict", ["agreed", "missed", ["lone", "class_conflict"]])
+def test_units_are_shown_by_verdict(dataset, verdict):
+    wanted = [verdict] if isinstance(verdict, str) else verdict
+    counted = Counter(entry[0] for entry in _expected(dataset))
+    view = agreement_patches(dataset, verdict=verdict)
+    assert view.count_values("agreement_units.verdict") == {name: counted[name] for name in wanted}
+
+
+def test_a_view_shows_the_units_of_its_samples(dataset):
+    part = dataset.limit(5)
+    view = agreement_patches(part)
+    assert set(view.values("sample_id")) <= set(part.values("id"))
+    assert len(view) == sum(verdict in DISPUTED for verdict in part.values("agreement_units.detections.verdict",
+                                                                           unwind=True))  # fmt: skip
+    hidden = agreement_patches(dataset.filter_labels("alice", fo.ViewField("label") == "cat", only_matches=False))
+    assert len(hidden) == len(agreement_patches(dataset))
+    assert set(hidden.distinct("alice.detections.label")) == {"cat"}
+
+
+def test_the_view_can_be_saved_and_built_again_from_its_stages(dataset):
+    view = agreement_patches(dataset, max_units=9)
+    again = fo.DatasetView._build(dataset, view._serialize())
+    assert again.values("agreement_units.unit") == view.values("agreement_units.unit")
+    dataset.save_view("worst", view)
+    loaded = fo.load_dataset(dataset.name).load_saved_view("worst")
+    assert loaded.values("agreement_units.unit") == view.values("agreement_units.unit")
+    assert [_shown(patch) for patch in loaded] == [_shown(patch) for patch in view]
+
+
+def test_edits_and_tags_of_the_units_label_arrive_at_the_dataset(dataset):
+    n_units = dataset.count("agreement_units.detections")
+    view = agreement_patches(dataset)
+    patch = view.first()
+    unit_id = patch.agreement_units.unit
+    patch.agreement_units.label = "decided"
+    patch.save()
+    view.limit(1).tag_labels("settled", label_fields="agreement_units")
+    dataset.reload()
+    found = dataset.filter_labels("agreement_units", fo.ViewField("label") == "decided")
+    assert found.values("agreement_units.detections.unit") == [[unit_id]]
+    assert dataset.count_label_tags("agreement_units") == {"settled": 1}
+    assert dataset.count("agreement_units.detections") == n_units
+
+
+def test_of_one_field_with_several_annotators_all_labels_of_a_unit_are_shown(make_dataset):
+    dataset = make_dataset({})
+    place, other = [0.1, 0.1, 0.4, 0.3], [0.6, 0.6, 0.2, 0.3]
+    drawn = [("ann", "cat", place), ("bea", "dog", place), ("eva", "cat", place), ("ann", "cat", other)]
+    labels = [fo.Detection(label=label, bounding_box=of, rater=name) for name, label, of in drawn]
+    dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
+    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0, units=True)
+    shown = [
+        sorted((label.rater, label.label) for label in patch.labels.detections) for patch in agreement_patches(dataset)
+    ]
+    assert shown == [[("ann", "cat"), ("bea", "dog"), ("eva", "cat")], [("ann", "cat")]]
+
+
+def test_polylines_and_keypoints_are_patches_too(make_dataset):
+    shapes = {"alice": (3, 2, 12, 9), "bob": (4, 2, 12, 9)}
+    dataset = shapes_dataset(
+        make_dataset, {name: [polygon(rectangle(*place), label=name)] for name, place in shapes.items()}
+    )
+    compute_agreement(dataset, ["alice", "bob"], resamples=0, units=True)
+    (patch,) = agreement_patches(dataset)
+    assert [patch[name].polylines[0].label for name in shapes] == ["alice", "bob"]
+    points = [[0.1, 0.2], [0.2, 0.2], [0.2, 0.6]]
+    dataset = make_dataset({})
+    sample = fo.Sample("1.jpg", metadata=fo.ImageMetadata(width=400, height=100))
+    for name in shapes:
+        sample[name] = fo.Keypoints(keypoints=[fo.Keypoint(label=name, points=points)])
+    dataset.add_samples([sample])
+    compute_agreement(dataset, ["alice", "bob"], resamples=0, units=True)
+    (patch,) = agreement_patches(dataset)
+    assert [patch[name].keypoints[0].label for name in shapes] == ["alice", "bob"]
+
+
+def test_units_of_temporal_detections_are_clips(make_videos):
+    dataset = make_videos([{}])
+    sample = dataset.first()
+    spans = {"alice": [("run", [3, 20]), ("sit", [40, 60])], "bob": [("jump", [4, 23])], "carol": [("run", [3, 21])]}
+    for name, of in spans.items():
+        sample[name] = fo.TemporalDetections(
+            detections=[fo.TemporalDetection(label=label, support=support) for label, support in of]
+        )
+    sample.save()
+    compute_agreement(dataset, ANNOTATORS, resamples=0, units=True)
+    view = agreement_patches(dataset)
+    assert [clip.support for clip in view] == [[3, 21], [40, 60]]
+    assert [_shown(clip).keys() for clip in view] == [set(ANNOTATORS), {"alice"}]
+    clip = view.first()
+    clip.agreement_units.label = "decided"
+    clip.save()
+    dataset.reload()
+    assert dataset.values("agreement_units.detections.label", unwind=True) == ["decided", "sit"]
+    assert dataset.values("agreement_units.detections.support", unwind=True)[:2] == [3, 21]
+
+
+def test_units_of_frames_are_patches_of_frames(make_videos):
+    labels = random_annotators(6, seed=5)
+    dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=0, units=True)
+    expected = {}
+    for document in dataset._frame_collection.find({}):
+        for unit_id, members in units_of(document, LISTS).items():
+            if facts_of(members, 3)["verdict"] in DISPUTED:
+                expected[unit_id] = {name: [str(label["_id"])] for name, label in members.items()}
+    view = agreement_patches(dataset)
+    assert {patch.agreement_units.unit: _shown(patch) for patch in view} == expected
+    patch = view.first()
+    patch.agreement_units.label = "decided"
+    patch.save()
+    dataset.reload()
+    assert dataset.count_values("frames.agreement_units.detections.label")["decided"] == 1
+
+
+def test_frames_with_files_of_their_own_are_shown_from_these(make_videos):
+    place = (0.1, 0.1, 0.4, 0.3)
+    dataset = make_videos([{"alice": [detections([("cat", place)])], "bob": [detections([("dog", place)])]}])
+    sample = dataset.first()
+    sample.frames[1]["filepath"] = "/frames/1.jpg"
+    sample.save()
+    compute_agreement(dataset, ["frames.alice", "frames.bob"], resamples=0, units=True)
+    assert agreement_patches(dataset).values("filepath") == ["/frames/1.jpg"]
+
+
+def test_samples_of_all_group_slices_have_patches(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    group = fo.Group()
+    place = (0.1, 0.1, 0.4, 0.3)
+    dataset.add_samples(
+        [
+            fo.Sample(
+                f"{side}.jpg",
+                group=group.element(side),
+                alice=detections([("cat", place)]),
+                bob=detections([("dog", place)]),
+            )
+            for side in ("left", "right")
+        ]
+    )
+    compute_agreement(dataset, ["alice", "bob"], resamples=0, units=True)
+    assert sorted(agreement_patches(dataset).values("filepath")) == sorted(
+        dataset.select_group_slices().values("filepath")
+    )
+
+
+def test_nothing_disputed_is_an_empty_view(make_dataset):
+    dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
+    compute_agreement(dataset, ANNOTATORS, resamples=0, units=True)
+    assert len(agreement_patches(dataset)) == 0
+
+
+def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"must be made first: add_units\(dataset, 'agreement'\)"):
+        agreement_patches(dataset)
+    assert stored(dataset) == before
+    add_units(dataset)
+    runs.update_config(dataset, "agreement", made_labels={"_units": {"status": "running"}})
+    with pytest.raises(AgreementInputError, match="must be complete, got the status 'running'; make them again"):
+        agreement_patches(dataset)
+    add_units(dataset)
+    assert len(agreement_patches(dataset)) == 3
+    with pytest.raises(AgreementInputError, match="The view must have the field `agreement_units`"):
+        agreement_patches(dataset.exclude_fields("agreement_units"))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"verdict": "wrong"}, "`verdict` must be one of agreed, class_conflict, .*, got 'wrong'"),
+        ({"verdict": []}, r"`verdict` must be a verdict, or a list of them, got \[\]"),
+        ({"verdict": 3}, "`verdict` must be a verdict, or a list of them, got 3"),
+        ({"max_units": 0}, "`max_units` must be None or at least 1, got 0"),
+        ({"max_units": True}, "`max_units` must be None or at least 1, got True"),
+        ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
+    ],
+)
+def test_unusable_arguments_are_refused(dataset, options, message):
+    with pytest.raises(AgreementInputError, match=message):
+        agreement_patches(dataset, **options)
+
+
+def test_labels_that_are_no_objects_have_no_patches(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
+    compute_agreement(dataset, ["a", "b"])
+    with pytest.raises(
+        AgreementInputError, match="Units are those of runs on objects, got the run 'agreement' on Class"
+    ):
+        agreement_patches(dataset)
