@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 from bson import ObjectId
+from bson.errors import InvalidId
 from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
 from pymongo.collection import Collection
@@ -128,7 +129,7 @@ def _tag_labels(
 def _object_ids(selected: Sequence[str]) -> list[ObjectId]:
     try:
         return [ObjectId(label_id) for label_id in selected]
-    except (TypeError, ValueError) as error:  # what bson raises for a wrong id is a ValueError too
+    except (TypeError, InvalidId) as error:
         raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
 
 

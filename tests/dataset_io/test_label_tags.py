@@ -1,0 +1,283 @@
+"""Tags on the annotators' own labels from any view of them, where FiftyOne itself tags only its copy."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import fiftyone as fo
+import pytest
+from bson import ObjectId
+from fiftyone import ViewField as F
+
+from tests.dataset_io.unit_oracle import documents_of
+from tests.datasets import detections, random_annotators, stored, user_values
+
+from annotator_agreement import (
+    AgreementInputError,
+    agreement_patches,
+    compute_agreement,
+    tag_agreement_labels,
+    view_agreement,
+)
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(random_annotators(20, seed=4))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, units=True)
+    return dataset
+
+
+def _tagged(dataset, tag="needs_review"):
+    """``(field, label id)`` of all labels with a tag, as the database has them."""
+    return {
+        (name, str(label["_id"]))
+        for document in documents_of(dataset)
+        for name in ANNOTATORS
+        for label in (document.get(name) or {}).get("detections") or []
+        if tag in (label.get("tags") or [])
+    }
+
+
+def _shown(view):
+    """``(field, label id)`` of all labels of a view, read with FiftyOne."""
+    return {
+        (name, label.id)
+        for sample in view
+        for name in ANNOTATORS
+        if sample.has_field(name) and sample[name] is not None
+        for label in sample[name].detections
+    }
+
+
+# ---- what FiftyOne does by itself: if this changes, so can we ----
+
+
+def test_fiftyone_does_not_sync_tags_on_other_fields_of_a_patches_view(dataset):
+    view = agreement_patches(dataset)
+    view.tag_labels("from_patches", label_fields=["alice", "agreement_units"])
+    dataset.reload()
+    assert view.count_label_tags("alice") != {}
+    assert dataset.count_label_tags("alice") == {}
+    assert dataset.count_label_tags("agreement_units") == {"from_patches": len(view)}
+
+
+def test_fiftyone_does_not_sync_edits_of_other_fields_of_a_patches_view(dataset):
+    before = user_values(dataset, ["agreement"])
+    patch = agreement_patches(dataset, verdict="lone").match(F("alice.detections").length() > 0).first()
+    patch.alice.detections[0].label = "edited"
+    patch.alice.detections[0].tags.append("edited")
+    patch.save()
+    dataset.reload()
+    assert user_values(dataset, ["agreement"]) == before
+
+
+# ---- labels ----
+
+
+def test_the_labels_of_a_patches_view_are_tagged_in_the_dataset(dataset):
+    before = user_values(dataset, ["agreement"])
+    view = agreement_patches(dataset, max_units=5)
+    expected = _shown(view)
+    assert tag_agreement_labels(view) == len(expected) > 5
+    assert _tagged(dataset) == expected
+    assert dataset.count_label_tags(ANNOTATORS) == {"needs_review": len(expected)}
+    assert {tag for patch in view for name in ANNOTATORS if patch[name] for label in patch[name].detections
+            for tag in label.tags} == {"needs_review"}  # fmt: skip
+    assert tag_agreement_labels(view, remove=True) == len(expected)
+    assert _tagged(dataset) == set()
+    assert user_values(dataset, ["agreement"]) == before
+
+
+def test_only_the_labels_of_some_annotators_are_tagged(dataset):
+    view = agreement_patches(dataset)
+    tag_agreement_labels(view, annotators="alice", tag="for alice")
+    tag_agreement_labels(view, annotators=["bob", "carol"], tag="for others")
+    shown = _shown(view)
+    assert _tagged(dataset, "for alice") == {entry for entry in shown if entry[0] == "alice"}
+    assert _tagged(dataset, "for others") == {entry for entry in shown if entry[0] != "alice"}
+
+
+def test_only_selected_labels_are_tagged(dataset):
+    view = agreement_patches(dataset)
+    chosen = sorted(_shown(view))[::3]
+    tag_agreement_labels(view, selected=[label_id for _, label_id in chosen])
+    assert _tagged(dataset) == set(chosen)
+    tag_agreement_labels(dataset, selected=[chosen[0][1]], remove=True)
+    assert _tagged(dataset) == set(chosen[1:])
+
+
+def test_a_selection_of_patches_is_a_view_like_any_other(dataset):
+    view = agreement_patches(dataset)
+    part = view.select(view.values("id")[2:4])
+    tag_agreement_labels(part)
+    assert _tagged(dataset) == _shown(part)
+
+
+def test_the_labels_of_a_view_of_samples_are_tagged(dataset):
+    view = view_agreement(dataset, verdict="missed")
+    assert tag_agreement_labels(view) == len(_shown(view))
+    assert _tagged(dataset) == _shown(view)
+
+
+def test_labels_that_the_run_did_not_compare_are_not_tagged(make_dataset):
+    dataset = make_dataset()
+    compute_agreement(dataset.limit(1), ANNOTATORS, resamples=0)
+    assert tag_agreement_labels(dataset) == 6
+    assert _tagged(dataset) == _shown(dataset.limit(1))
+
+
+def test_a_tag_is_given_once_and_keeps_those_that_are_there(dataset):
+    sample = dataset.first()
+    while not sample.alice or not sample.alice.detections:
+        sample = next(iter(dataset.match(F("alice.detections").length() > 0)))
+    sample.alice.detections[0].tags = ["first", "$odd"]
+    sample.save()
+    for _ in range(2):
+        tag_agreement_labels(dataset, tag="$later.on")
+    label = next(entry for entry in documents_of(dataset) if str(entry["_id"]) == sample.id)["alice"]["detections"][0]
+    assert label["tags"] == ["first", "$odd", "$later.on"]
+    tag_agreement_labels(dataset, tag="$odd", remove=True)
+    label = next(entry for entry in documents_of(dataset) if str(entry["_id"]) == sample.id)["alice"]["detections"][0]
+    assert label["tags"] == ["first", "$later.on"]
+
+
+@pytest.mark.parametrize("tags", [None, "missing"])
+def test_labels_without_a_list_of_tags_get_one(dataset, tags):
+    update = {"$unset": {"bob.detections.$[].tags": ""}} if tags else {"$set": {"bob.detections.$[].tags": None}}
+    dataset._sample_collection.update_many({"bob.detections.0": {"$exists": True}}, update)
+    tag_agreement_labels(dataset, annotators="bob")
+    assert _tagged(dataset) == {entry for entry in _shown(dataset) if entry[0] == "bob"}
+
+
+def test_a_label_deleted_meanwhile_does_not_shift_the_tag(dataset):
+    view = agreement_patches(dataset, verdict="class_conflict")
+    expected = _shown(view)
+    deleted = sorted(entry for entry in expected if entry[0] == "alice")[0]
+    dataset._sample_collection.update_many({}, {"$pull": {"alice.detections": {"_id": ObjectId(deleted[1])}}})
+    tag_agreement_labels(view)
+    assert _tagged(dataset) == expected - {deleted}
+
+
+def test_of_one_field_the_labels_of_one_annotator_are_tagged(make_dataset):
+    dataset = make_dataset({})
+    place = [0.1, 0.1, 0.4, 0.3]
+    labels = [fo.Detection(label=name, bounding_box=place, rater=name) for name in ("ann", "bea", "eva")]
+    dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
+    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0, units=True)
+    assert tag_agreement_labels(agreement_patches(dataset), annotators=["ann", "eva"]) == 2
+    assert dataset.values("labels.detections.tags") == [[["needs_review"], [], ["needs_review"]]]
+
+
+def test_labels_on_frames_are_tagged_from_patches_and_from_videos(make_videos):
+    videos = [random_annotators(5, seed=seed) for seed in (5, 6)]
+    dataset = make_videos([{name: [detections(entry) for entry in of[name]] for name in ANNOTATORS} for of in videos])
+    compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS], resamples=0, units=True)
+
+    def tagged():
+        return {
+            (name, str(label["_id"]))
+            for document in dataset._frame_collection.find({})
+            for name in ANNOTATORS
+            for label in (document.get(name) or {}).get("detections") or []
+            if "needs_review" in label["tags"]
+        }
+
+    view = agreement_patches(dataset, max_units=6)
+    assert tag_agreement_labels(view) == len(_shown(view))
+    assert tagged() == _shown(view)
+    tag_agreement_labels(dataset, remove=True)
+    assert tagged() == set()
+    lone = view_agreement(dataset, verdict="lone")
+    assert tag_agreement_labels(lone) == len(tagged()) == len(agreement_patches(dataset, verdict="lone"))
+    tag_agreement_labels(dataset, remove=True)
+    frames = dataset.to_frames(sample_frames="dynamic", sparse=True).limit(2)
+    assert tag_agreement_labels(frames) == len(tagged()) == len(_shown(frames))
+
+
+def test_temporal_detections_are_tagged_from_clips(make_videos):
+    dataset = make_videos([{}])
+    sample = dataset.first()
+    for name, label in {"alice": "run", "bob": "jump"}.items():
+        sample[name] = fo.TemporalDetections(detections=[fo.TemporalDetection(label=label, support=[3, 20])])
+    sample.save()
+    compute_agreement(dataset, ["alice", "bob"], resamples=0, units=True)
+    assert tag_agreement_labels(agreement_patches(dataset)) == 2
+    assert dataset.values("bob.detections.tags") == [[["needs_review"]]]
+
+
+def test_single_labels_are_tagged_too(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_samples(
+        [
+            fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y", tags=["old"])),
+            fo.Sample("2.jpg", a=fo.Classification(label="x")),
+        ]
+    )
+    compute_agreement(dataset, ["a", "b"])
+    assert tag_agreement_labels(dataset, annotators="b") == 1
+    assert tag_agreement_labels(view_agreement(dataset, verdict="class_conflict"), tag="conflict") == 2
+    assert (dataset.values("a.tags"), dataset.values("b.tags")) == (
+        [["conflict"], []],
+        [["old", "needs_review", "conflict"], None],
+    )
+    assert stored(dataset)["samples"][1].count("tags") == 2  # the sample's and a's
+
+
+# ---- samples ----
+
+
+def test_the_samples_of_a_view_are_tagged(dataset):
+    view = view_agreement(dataset, verdict="class_conflict")
+    assert tag_agreement_labels(view, on="samples") == len(view)
+    assert dataset.match_tags("needs_review").values("id") == sorted(view.values("id"))
+    assert _tagged(dataset) == set()
+    tag_agreement_labels(dataset, on="samples", remove=True)
+    assert dataset.count_sample_tags() == {}
+
+
+def test_the_samples_of_patches_are_tagged(dataset):
+    view = agreement_patches(dataset, max_units=6)
+    ids = set(view.values("sample_id"))
+    assert tag_agreement_labels(view, on="samples", tag="look") == len(ids)
+    assert set(dataset.match_tags("look").values("id")) == ids
+    assert Counter(view.values("tags", unwind=True)) == {"look": 6}
+
+
+def test_the_videos_of_frames_are_tagged(make_videos):
+    place = (0.1, 0.1, 0.4, 0.3)
+    conflict = {"alice": [detections([("cat", place)])], "bob": [detections([("dog", place)])]}
+    agreed = {name: [detections([("cat", place)])] for name in ("alice", "bob")}
+    dataset = make_videos([agreed, conflict])
+    compute_agreement(dataset, ["frames.alice", "frames.bob"], resamples=0, units=True)
+    assert tag_agreement_labels(agreement_patches(dataset), on="samples") == 1
+    assert dataset.values("tags") == [[], ["needs_review"]]
+
+
+# ---- bad input ----
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"tag": ""}, "`tag` must be a text, got ''"),
+        ({"tag": None}, "`tag` must be a text, got None"),
+        ({"on": "everything"}, "`on` must be one of labels, samples, got 'everything'"),
+        ({"remove": "yes"}, "`remove` must be True or False, got 'yes'"),
+        ({"annotators": "eve"}, "`annotators` must name annotators of the run"),
+        ({"selected": ["no id"]}, "`selected` must be ids of labels"),
+        ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
+    ],
+)
+def test_unusable_arguments_are_refused_before_anything_is_written(dataset, options, message):
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=message):
+        tag_agreement_labels(dataset, **options)
+    assert stored(dataset) == before
+
+
+def test_a_view_must_show_labels_of_the_run(dataset):
+    with pytest.raises(AgreementInputError, match="The view must show labels that the run 'agreement' compared"):
+        tag_agreement_labels(dataset.exclude_fields(ANNOTATORS))
