@@ -14,7 +14,7 @@ from ..agreement.errors import AgreementInputError, shown
 from .patches import DISPUTED
 from .run_labels import check_annotators_of, open_run_labels
 from .runs import dataset_of
-from .shown_labels import shown_labels
+from .shown_labels import label_object_ids, shown_labels
 from .view_request import VERDICTS
 from .views import view_agreement
 
@@ -33,6 +33,7 @@ def annotate_disputed(
     *,
     backend: str | None = None,
     annotators: str | Sequence[str] | None = None,
+    selected: Sequence[str] | None = None,
     **options: Any,
 ) -> Any:
     """Send the disputed labels of a run to be annotated again, through FiftyOne's ``annotate()``.
@@ -46,6 +47,7 @@ def annotate_disputed(
         anno_key: FiftyOne's key of the annotation run
         backend: one of :func:`configured_backends`; None for FiftyOne's default, or the first that is configured
         annotators: only the labels of this annotator, or of several
+        selected: ids of labels: these are sent, whatever their verdict
         **options: as of FiftyOne's ``annotate()``; of the backend, and ``attributes``, by default False: those that the
             run wrote are not sent
 
@@ -56,7 +58,7 @@ def annotate_disputed(
         AgreementInputError: if no backend is configured, or there is nothing to send
     """
     chosen = check_backend(backend)
-    view, fields = disputed_view(samples, run_key, annotators)
+    view, fields = disputed_view(samples, run_key, annotators, selected)
     schema = {name: {} for name in fields}
     return view.annotate(anno_key, label_schema=schema, backend=chosen, **{"attributes": False, **options})
 
@@ -95,7 +97,10 @@ def check_backend(backend: str | None) -> str:
 
 
 def disputed_view(
-    samples: SampleCollection, run_key: str, annotators: str | Sequence[str] | None = None
+    samples: SampleCollection,
+    run_key: str,
+    annotators: str | Sequence[str] | None = None,
+    selected: Sequence[str] | None = None,
 ) -> tuple[DatasetView, list[str]]:
     """A view of samples with the labels that are to be annotated again, and the fields that these are in.
 
@@ -110,11 +115,12 @@ def disputed_view(
     if not disputed or not all(kind.is_label for kind in labels.kinds):
         raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
     wanted = list(dict.fromkeys(labels.field_of(name) for name in chosen or labels.annotators))
-    view = samples if samples._is_generated else view_agreement(samples, run_key, verdict=disputed)
-    if samples._is_generated or (chosen and labels.config.attribute_mode):
-        ids = [label_id for entry in shown_labels(view, labels, chosen) for of in entry.label_ids.values()
-               for label_id in of]  # fmt: skip
-        view = labels.samples._dataset.select_labels(ids=list(map(str, ids)), fields=wanted)
+    as_shown = samples._is_generated or selected is not None
+    view = samples if as_shown else view_agreement(samples, run_key, verdict=disputed)
+    if as_shown or (chosen and labels.config.attribute_mode):
+        shown = shown_labels(view, labels, chosen, None if selected is None else label_object_ids(selected))
+        ids = [str(label_id) for entry in shown for of_field in entry.label_ids.values() for label_id in of_field]
+        view = labels.samples._dataset.select_labels(ids=ids, fields=wanted)
     paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
     fields = [name for name in wanted if view.get_field(name) is not None and view.count(paths[name])]
     if not fields:

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal, get_args
 
 from bson import ObjectId
-from bson.errors import InvalidId
 from fiftyone.core.collections import SampleCollection
 from pymongo import UpdateOne
 from pymongo.collection import Collection
@@ -16,7 +15,7 @@ from ..agreement.errors import AgreementInputError
 from . import runs
 from .paths import places
 from .run_labels import RunLabels, check_annotators_of, open_run_labels
-from .shown_labels import shown_labels, shown_samples
+from .shown_labels import label_object_ids, shown_labels, shown_samples
 
 #: what is tagged
 TagTarget = Literal["labels", "samples"]
@@ -106,7 +105,7 @@ def _tag_labels(
     annotators: Sequence[str],
     selected: Sequence[str] | None,
 ) -> int:
-    ids = None if selected is None else _object_ids(selected)
+    ids = None if selected is None else label_object_ids(selected)
     shown = shown_labels(samples, labels, annotators, ids)
     (place,) = places(labels.samples._dataset, labels.label_paths[:1])
     paths = {
@@ -124,13 +123,6 @@ def _tag_labels(
     if samples._is_generated:
         _write(samples._dataset._sample_collection, of_view)
     return len(found)
-
-
-def _object_ids(selected: Sequence[str]) -> list[ObjectId]:
-    try:
-        return [ObjectId(label_id) for label_id in selected]
-    except (TypeError, InvalidId) as error:
-        raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
 
 
 def _update(

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bson import ObjectId
+from bson.errors import InvalidId
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
@@ -87,6 +88,18 @@ def shown_labels(
         for row in rows
     ]
     return [entry for entry in shown if entry.label_ids]
+
+
+def label_object_ids(selected: Sequence[str]) -> list[ObjectId]:
+    """Ids of labels as the database has them.
+
+    Raises:
+        AgreementInputError: if one is no id
+    """
+    try:
+        return [ObjectId(label_id) for label_id in selected]
+    except (TypeError, InvalidId) as error:
+        raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
 
 
 def shown_samples(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:

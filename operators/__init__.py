@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from .annotate import AnnotateDisputed
 from .app_settings import ConfigureAgreementApp
 from .compare import CompareAgreement
 from .compute import ComputeAgreement
 from .delete import DeleteAgreement
 from .export import ExportAgreement
+from .patches import AgreementPatches
 from .rename import RenameAgreement
+from .resolve import ResolveUnits
 from .show import ShowAgreement
+from .tag import TagAgreementLabels
+from .units import AddAgreementUnits
 from .views import SaveAgreementViews, ViewAgreement
 
 OPERATORS = [
@@ -16,6 +21,11 @@ OPERATORS = [
     ShowAgreement,
     ViewAgreement,
     SaveAgreementViews,
+    AddAgreementUnits,
+    AgreementPatches,
+    ResolveUnits,
+    TagAgreementLabels,
+    AnnotateDisputed,
     ConfigureAgreementApp,
     CompareAgreement,
     ExportAgreement,

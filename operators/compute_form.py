@@ -198,6 +198,7 @@ def _problem(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> 
     """What is wrong with the input, as far as the schema tells."""
     options = {"run_key": default_key, **options_of({**ctx.params, "fields": fields}, ctx.dataset)}
     overwrite = options.pop("overwrite", False)
+    options.pop("units", None)
     try:
         samples = target_of(ctx)
         check_samples(samples)

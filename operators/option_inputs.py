@@ -436,6 +436,12 @@ OPTION_INPUTS: tuple[OptionInput, ...] = (
         _objects,
         default=True,
     ),
+    Switch(
+        "units",
+        "One label for every object",
+        "Also write the objects that the annotators drew, one label for each, to look at disputed ones one by one",
+        _objects,
+    ),
     Number("resamples", "Resamples", "Of the samples, for confidence intervals; 0: no intervals", 1000, _any),
     Number("seed", "Seed", "Of the random numbers of the intervals", 51, _any),
 )

@@ -1,0 +1,138 @@
+"""Disputed labels go to FiftyOne's annotation API, with a backend that keeps them in a file."""
+
+from __future__ import annotations
+
+import json
+
+import fiftyone as fo
+import pytest
+
+from tests.dataset_io.unit_oracle import documents_of
+from tests.datasets import random_annotators, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    agreement_patches,
+    annotate_disputed,
+    compute_agreement,
+    view_agreement,
+)
+from annotator_agreement.dataset_io.annotate import configured_backends
+from annotator_agreement.dataset_io.patches import DISPUTED
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def backends(monkeypatch, tmp_path):
+    """FiftyOne's own backends without a login, and one that writes files."""
+    config_class = "tests.dataset_io.file_backend.FileBackendConfig"
+    own = {name: dict(parameters) for name, parameters in fo.annotation_config.backends.items()}
+    backends = {**own, "file": {"config_cls": config_class, "folder": str(tmp_path)}}
+    monkeypatch.setattr(fo.annotation_config, "backends", backends)
+    return backends
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(random_annotators(12, seed=4))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, units=True)
+    return dataset
+
+
+def _sent(folder, anno_key="disputed"):
+    """``(field, label id)`` of what the backend got."""
+    labels = json.loads((folder / f"{anno_key}.json").read_text())["labels"]
+    return {(field, label_id) for field, of in labels.items() for ids in of.values() for label_id in ids or []}
+
+
+def _disputed(dataset, fields=ANNOTATORS):
+    return {
+        (name, str(label["_id"]))
+        for document in documents_of(dataset)
+        for name in fields
+        for label in (document.get(name) or {}).get("detections") or []
+        if label["agreement"] in DISPUTED
+    }
+
+
+def test_backends_of_fiftyone_are_configured_once_they_can_log_in(backends):
+    assert configured_backends() == ["file"]
+    backends["cvat"]["username"] = "ann"
+    assert configured_backends() == ["file"]
+    backends["cvat"]["password"] = "secret"
+    backends["labelstudio"]["api_key"] = "key"
+    assert configured_backends() == ["cvat", "file", "labelstudio"]
+
+
+def test_all_disputed_labels_are_sent(dataset, backends, tmp_path):
+    annotate_disputed(dataset)
+    assert _sent(tmp_path) == _disputed(dataset)
+    assert dataset.list_annotation_runs() == ["disputed"]
+    schema = json.loads((tmp_path / "disputed.json").read_text())["schema"]
+    assert set(schema) == set(ANNOTATORS)
+    assert all(not entry["attributes"] for entry in schema.values())
+
+
+def test_what_a_view_of_units_shows_is_sent(dataset, backends, tmp_path):
+    view = agreement_patches(dataset, max_units=4)
+    annotate_disputed(view, anno_key="worst")
+    shown = {
+        (name, label.id) for patch in view for name in ANNOTATORS if patch[name] for label in patch[name].detections
+    }
+    assert _sent(tmp_path, "worst") == shown
+
+
+def test_the_labels_of_one_annotator_are_sent(dataset, backends, tmp_path):
+    annotate_disputed(dataset, annotators="bob", backend="file")
+    assert _sent(tmp_path) == _disputed(dataset, ["bob"])
+
+
+def test_of_one_field_the_labels_of_one_annotator_are_sent(make_dataset, backends, tmp_path):
+    dataset = make_dataset({})
+    place = [0.1, 0.1, 0.4, 0.3]
+    labels = [fo.Detection(label=name, bounding_box=place, rater=name) for name in ("ann", "bea", "eva")]
+    dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
+    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
+    annotate_disputed(dataset, annotators="bea")
+    assert _sent(tmp_path) == {("labels", labels[1].id)}
+
+
+def test_classes_in_dispute_are_sent(make_dataset, backends, tmp_path):
+    dataset = make_dataset({})
+    given = [("x", "y"), ("x", "x")]
+    dataset.add_samples(
+        [
+            fo.Sample(f"{k}.jpg", a=fo.Classification(label=a), b=fo.Classification(label=b))
+            for k, (a, b) in enumerate(given)
+        ]
+    )
+    compute_agreement(dataset, ["a", "b"])
+    view = view_agreement(dataset, verdict="class_conflict")
+    annotate_disputed(dataset)
+    labels = json.loads((tmp_path / "disputed.json").read_text())["labels"]
+    assert labels == {name: {view.first().id: view.first()[name].id} for name in ("a", "b")}
+
+
+def test_without_a_backend_the_message_says_how_to_configure_one(dataset, monkeypatch):
+    monkeypatch.setattr(fo.annotation_config, "backends", {"cvat": {"url": "https://app.cvat.ai"}})
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match="FIFTYONE_CVAT_USERNAME and FIFTYONE_CVAT_PASSWORD"):
+        annotate_disputed(dataset)
+    assert stored(dataset) == before
+
+
+def test_unusable_requests_are_refused(dataset, backends, make_dataset):
+    with pytest.raises(AgreementInputError, match=r"`backend` must be one that is configured \(file\), got 'cvat'"):
+        annotate_disputed(dataset, backend="cvat")
+    with pytest.raises(AgreementInputError, match="`annotators` must name annotators"):
+        annotate_disputed(dataset, annotators="eve")
+    agreed = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
+    compute_agreement(agreed, ANNOTATORS, resamples=0)
+    with pytest.raises(AgreementInputError, match="There must be disputed labels to send"):
+        annotate_disputed(agreed)
+    plain = make_dataset({})
+    plain.add_samples([fo.Sample("1.jpg", a="x", b="y")])
+    compute_agreement(plain, ["a", "b"])
+    with pytest.raises(AgreementInputError, match="Disputed labels are those with verdicts"):
+        annotate_disputed(plain)
