@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Any
 
 import fiftyone as fo
+from fiftyone import ViewField as F
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from .. import names
 from ..agreement.errors import AgreementInputError, shown
+from .kinds import kind_of
 from .patches import DISPUTED
 from .run_labels import check_annotators_of, open_run_labels
 from .runs import dataset_of
-from .shown_labels import label_object_ids, shown_labels
+from .shown_labels import Selected, shown_labels
 from .view_request import VERDICTS
 from .views import view_agreement
 
@@ -33,7 +35,7 @@ def annotate_disputed(
     *,
     backend: str | None = None,
     annotators: str | Sequence[str] | None = None,
-    selected: Sequence[str] | None = None,
+    selected: Selected | None = None,
     **options: Any,
 ) -> Any:
     """Send the disputed labels of a run to be annotated again, through FiftyOne's ``annotate()``.
@@ -47,7 +49,7 @@ def annotate_disputed(
         anno_key: FiftyOne's key of the annotation run
         backend: one of :func:`configured_backends`; None for FiftyOne's default, or the first that is configured
         annotators: only the labels of this annotator, or of several
-        selected: ids of labels: these are sent, whatever their verdict
+        selected: ids of labels, or ids by field: these are sent, whatever their verdict
         **options: as of FiftyOne's ``annotate()``; of the backend, and ``attributes``, by default False: those that the
             run wrote are not sent
 
@@ -55,12 +57,39 @@ def annotate_disputed(
         FiftyOne's annotation results
 
     Raises:
-        AgreementInputError: if no backend is configured, or there is nothing to send
+        AgreementInputError: if no backend is configured, the key is in use, or there is nothing to send
     """
     chosen = check_backend(backend)
+    check_anno_key(samples, anno_key)
     view, fields = disputed_view(samples, run_key, annotators, selected)
-    schema = {name: {} for name in fields}
-    return view.annotate(anno_key, label_schema=schema, backend=chosen, **{"attributes": False, **options})
+    schema = {name: _type_of(view, name) for name in fields}
+    return view.annotate(anno_key, backend=chosen, **{"label_schema": schema, "attributes": False, **options})
+
+
+def _type_of(view: DatasetView, field: str) -> dict[str, str]:
+    """What FiftyOne is to take the labels of a field for, where it takes masks for boxes and lines for polygons."""
+    kind = kind_of(view.get_field(field))
+    if kind is None or kind.stored not in (fo.Detections, fo.Polylines):
+        return {}
+    if kind.stored is fo.Polylines:
+        is_line = (F("closed") != True) & (F("filled") != True)  # noqa: E712 - expressions, also of None
+        return {"type": "polylines" if view.filter_labels(field, is_line) else "polygons"}
+    is_box = (F("mask") == None) & (F("mask_path") == None)  # noqa: E711
+    return {"type": "detections" if view.filter_labels(field, is_box) else "instances"}
+
+
+def check_anno_key(samples: SampleCollection, anno_key: str) -> None:
+    """Refuse a key that FiftyOne cannot give to a new annotation run.
+
+    Raises:
+        AgreementInputError: saying why
+    """
+    taken = dataset_of(samples).list_annotation_runs()
+    if not isinstance(anno_key, str) or not anno_key.isidentifier() or anno_key in taken:
+        raise AgreementInputError(
+            f"`anno_key` must be a new name of letters, digits and underscores, got {anno_key!r}; in use are "
+            f"{shown(map(repr, taken)) or 'none'}"
+        )
 
 
 def configured_backends() -> list[str]:
@@ -100,7 +129,7 @@ def disputed_view(
     samples: SampleCollection,
     run_key: str,
     annotators: str | Sequence[str] | None = None,
-    selected: Sequence[str] | None = None,
+    selected: Selected | None = None,
 ) -> tuple[DatasetView, list[str]]:
     """A view of samples with the labels that are to be annotated again, and the fields that these are in.
 
@@ -118,9 +147,14 @@ def disputed_view(
     as_shown = samples._is_generated or selected is not None
     view = samples if as_shown else view_agreement(samples, run_key, verdict=disputed)
     if as_shown or (chosen and labels.config.attribute_mode):
-        shown = shown_labels(view, labels, chosen, None if selected is None else label_object_ids(selected))
-        ids = [str(label_id) for entry in shown for of_field in entry.label_ids.values() for label_id in of_field]
-        view = labels.samples._dataset.select_labels(ids=ids, fields=wanted)
+        # by field: fields that were cloned share ids
+        chosen_labels = [
+            {"sample_id": str(entry.sample_id), "field": name, "label_id": str(label_id)}
+            for entry in shown_labels(view, labels, chosen, selected)
+            for name, ids in entry.label_ids.items()
+            for label_id in ids
+        ]
+        view = labels.samples.select_labels(labels=chosen_labels)
     paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
     fields = [name for name in wanted if view.get_field(name) is not None and view.count(paths[name])]
     if not fields:

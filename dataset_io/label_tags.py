@@ -15,7 +15,8 @@ from ..agreement.errors import AgreementInputError
 from . import runs
 from .paths import places
 from .run_labels import RunLabels, check_annotators_of, open_run_labels
-from .shown_labels import label_object_ids, shown_labels, shown_samples
+from .shown_labels import Selected, path_in_view, shown_labels, shown_samples
+from .source import refuse_read_only
 
 #: what is tagged
 TagTarget = Literal["labels", "samples"]
@@ -32,7 +33,7 @@ def tag_agreement_labels(
     tag: str = DEFAULT_TAG,
     annotators: str | Sequence[str] | None = None,
     on: TagTarget = "labels",
-    selected: Sequence[str] | None = None,
+    selected: Selected | None = None,
     remove: bool = False,
 ) -> int:
     """Tag the labels that a view of a run shows, or its samples.
@@ -49,7 +50,8 @@ def tag_agreement_labels(
         tag: the tag
         annotators: only labels of this annotator, or of several
         on: ``"labels"``, or ``"samples"``: the samples that the view shows, or of which it shows parts
-        selected: ids of labels: only these
+        selected: ids of labels: only these, or only their samples; a mapping of fields to ids tells apart the labels of
+            fields that were cloned, which share ids
         remove: remove the tag instead
 
     Returns:
@@ -64,7 +66,7 @@ def tag_agreement_labels(
     chosen = (annotators,) if isinstance(annotators, str) else tuple(annotators or ())
     check_annotators_of(labels, "annotators", list(chosen))
     if on == "samples":
-        found = _tag_samples(samples, labels, tag, remove)
+        found = _tag_samples(samples, labels, tag, remove, chosen, selected)
     else:
         found = _tag_labels(samples, labels, tag, remove, chosen, selected)
     runs.refresh(dataset)
@@ -80,8 +82,19 @@ def _check_arguments(tag: Any, on: Any, remove: Any) -> None:
         raise AgreementInputError(f"`remove` must be True or False, got {remove!r}")
 
 
-def _tag_samples(samples: SampleCollection, labels: RunLabels, tag: str, remove: bool) -> int:
-    ids = shown_samples(samples, labels)
+def _tag_samples(
+    samples: SampleCollection,
+    labels: RunLabels,
+    tag: str,
+    remove: bool,
+    annotators: Sequence[str],
+    selected: Selected | None,
+) -> int:
+    refuse_read_only(labels.samples._dataset, ["tags"])
+    if selected is None:
+        ids = shown_samples(samples, labels)
+    else:
+        ids = [(entry.view_id, entry.sample_id) for entry in shown_labels(samples, labels, annotators, selected)]
     of_samples = {sample_id for _, sample_id in ids}
     _tag_documents(labels.samples._dataset._sample_collection, of_samples, tag, remove)
     if samples._is_generated:
@@ -103,24 +116,30 @@ def _tag_labels(
     tag: str,
     remove: bool,
     annotators: Sequence[str],
-    selected: Sequence[str] | None,
+    selected: Selected | None,
 ) -> int:
-    ids = None if selected is None else label_object_ids(selected)
-    shown = shown_labels(samples, labels, annotators, ids)
+    shown = shown_labels(samples, labels, annotators, selected)
+    fields = sorted({name for entry in shown for name in entry.label_ids})
+    refuse_read_only(labels.samples._dataset, fields)
     (place,) = places(labels.samples._dataset, labels.label_paths[:1])
+    kinds = dict(zip(labels.config.fields, labels.kinds, strict=True))
     paths = {
         name: (kind.label_path(name.removeprefix(names.FRAMES_PREFIX)), kind.list_name is not None)
-        for name, kind in zip(labels.config.fields, labels.kinds, strict=True)
+        for name, kind in kinds.items()
     }
+    # FiftyOne copies what it generates views from
+    copied = fields if samples._is_generated else []
+    in_view = {name: path_in_view(samples, name.removeprefix(names.FRAMES_PREFIX), kinds[name]) for name in copied}
     operations, of_view, found = [], [], set()
     for entry in shown:
         for name, label_ids in entry.label_ids.items():
             path, in_list = paths[name]
             operations.append(_update(entry.document_id, path, in_list, label_ids, tag, remove))
-            of_view.append(_update(entry.view_id, path, in_list, label_ids, tag, remove))
+            if name in in_view:
+                of_view.append(_update(entry.view_id, *in_view[name], label_ids, tag, remove))
             found.update((name, entry.document_id, label_id) for label_id in label_ids)
     _write(place.collection, operations)
-    if samples._is_generated:
+    if of_view:
         _write(samples._dataset._sample_collection, of_view)
     return len(found)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,9 +12,13 @@ from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement.errors import AgreementInputError
+from .kinds import LabelKind
 from .label_expressions import Expression, LabelLists
 from .run_labels import RunLabels
 from .source import flattened
+
+#: labels that are chosen: their ids; or, as fields that were cloned share ids, the ids by field
+Selected = Sequence[str] | Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,7 @@ def shown_labels(
     samples: SampleCollection,
     labels: RunLabels,
     annotators: Sequence[str] = (),
-    selected: Collection[ObjectId] | None = None,
+    selected: Selected | None = None,
 ) -> list[ShownLabels]:
     """The labels of a run that a view shows; labels that the run did not compare are left out.
 
@@ -46,14 +50,15 @@ def shown_labels(
         samples: the dataset of the run, or a view of any kind
         labels: the labels of the run in the dataset
         annotators: only those of these annotators; all if empty
-        selected: only labels with these ids
+        selected: only these labels
 
     Raises:
-        AgreementInputError: if the view has none of the fields of the run
+        AgreementInputError: if the view has none of the fields of the run, or ``selected`` are no labels of the run
     """
     view = flattened(samples, on_frames=labels.on_frames) if not samples._is_generated else samples
     prefix = names.FRAMES_PREFIX if labels.on_frames and not view._is_generated else ""
     wanted = annotators or labels.annotators
+    ids_of = None if selected is None else _ids_by_field(selected, labels)
     fields = [
         (name, kind, name.removeprefix(names.FRAMES_PREFIX))
         for name, kind in zip(labels.config.fields, labels.kinds, strict=True)
@@ -68,13 +73,14 @@ def shown_labels(
     document_id, sample_id = _id_fields(view, labels)
     projection: dict[str, Any] = {"document": f"${document_id}", "sample": f"${sample_id}"}
     of_annotators = LabelLists(labels).is_of(annotators, "$$this") if annotators else []
-    for number, (_, kind, place) in enumerate(fields):
+    for number, (field, kind, place) in enumerate(fields):
         conditions: list[Expression] = [{"$gt": [f"$$this.{labels.field_key}_of", None]}, *of_annotators]
-        if selected is not None:
-            conditions.append({"$in": ["$$this._id", list(selected)]})
-        path = f"${kind.label_path(place)}"
+        if ids_of is not None:
+            conditions.append({"$in": ["$$this._id", ids_of.get(field, [])]})
+        shown_path, in_list = path_in_view(view, prefix + place, kind)
+        path = f"${shown_path.removeprefix(prefix)}"
         # one label as a list of one
-        found = {"$cond": [{"$isArray": path}, path, []]} if kind.list_name else {"$ifNull": [[path], []]}
+        found = {"$cond": [{"$isArray": path}, path, []]} if in_list else {"$ifNull": [[path], []]}
         filtered = {"$filter": {"input": found, "cond": {"$and": conditions}}}
         projection[f"ids{number}"] = {"$map": {"input": filtered, "in": "$$this._id"}}
     rows = _documents(view, labels, [{"$project": projection}])
@@ -90,14 +96,26 @@ def shown_labels(
     return [entry for entry in shown if entry.label_ids]
 
 
-def label_object_ids(selected: Sequence[str]) -> list[ObjectId]:
-    """Ids of labels as the database has them.
+def path_in_view(view: SampleCollection, field: str, kind: LabelKind) -> tuple[str, bool]:
+    """Where a view has the labels of a field, and whether these are a list: FiftyOne's patches hold one each."""
+    in_list = kind.list_name is not None and view.get_field(field).document_type is kind.stored
+    return (kind.label_path(field) if in_list else field), in_list
+
+
+def _ids_by_field(selected: Selected, labels: RunLabels) -> dict[str, list[ObjectId]]:
+    """Ids of labels as the database has them, by field.
 
     Raises:
-        AgreementInputError: if one is no id
+        AgreementInputError: if one is no id, or a field none of the run
     """
+    by_field = selected if isinstance(selected, Mapping) else dict.fromkeys(labels.config.fields, selected)
+    unknown = [name for name in by_field if name not in labels.config.fields]
+    if unknown:
+        raise AgreementInputError(
+            f"`selected` must be labels of {', '.join(labels.config.fields)}, got labels of {unknown[0]!r}"
+        )
     try:
-        return [ObjectId(label_id) for label_id in selected]
+        return {name: [ObjectId(label_id) for label_id in ids] for name, ids in by_field.items()}
     except (TypeError, InvalidId) as error:
         raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
 

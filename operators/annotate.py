@@ -11,7 +11,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import annotate_disputed
-from ..dataset_io.annotate import check_backend, configured_backends, disputed_view
+from ..dataset_io.annotate import check_anno_key, check_backend, configured_backends, disputed_view
 from ..dataset_io.run_labels import open_run_labels
 from .made_form import chosen_run, show_problem
 from .run_choice import run_choice
@@ -50,6 +50,8 @@ class AnnotateDisputed(foo.Operator):
                     default=_free_key(ctx),
                     required=True,
                 )
+                if ctx.params.get("anno_key"):
+                    check_anno_key(ctx.dataset, ctx.params["anno_key"])
                 labels = open_run_labels(ctx.dataset, chosen_run(ctx))
                 choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
                 for name in labels.annotators:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fiftyone.core.media as fom
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 
@@ -11,14 +12,25 @@ from ..dataset_io.run_labels import RunLabels
 def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
     """The selected samples, or patches, of the current view; without a selection the view."""
     view = ctx.view if ctx.view is not None else ctx.dataset
-    return view.select(list(ctx.selected)) if ctx.selected else view
+    if not ctx.selected:
+        return view
+    # of groups FiftyOne selects whole ones, with the samples of all slices
+    flat = view.select_group_slices(_allow_mixed=True) if view.media_type == fom.GROUP else view
+    return flat.select(list(ctx.selected))
 
 
-def chosen_labels(ctx: foo.ExecutionContext, labels: RunLabels) -> list[str] | None:
-    """Ids of the selected labels of annotators; None if none is selected."""
-    fields = {name.rsplit(".", 1)[-1] for name in labels.config.fields}
-    chosen = [entry["label_id"] for entry in ctx.selected_labels if entry["field"].rsplit(".", 1)[-1] in fields]
-    return chosen or None
+def chosen_labels(ctx: foo.ExecutionContext, labels: RunLabels) -> dict[str, list[str]] | None:
+    """Ids of the selected labels of annotators by field; None if no label is selected, not even another one."""
+    if not ctx.selected_labels:
+        return None
+    # views of frames name fields as frames do
+    fields = {name.rsplit(".", 1)[-1]: name for name in labels.config.fields}
+    chosen: dict[str, list[str]] = {}
+    for entry in ctx.selected_labels:
+        name = fields.get(entry["field"].rsplit(".", 1)[-1])
+        if name is not None:
+            chosen.setdefault(name, []).append(entry["label_id"])
+    return chosen
 
 
 def is_chosen(ctx: foo.ExecutionContext) -> bool:
@@ -31,7 +43,7 @@ def describe_choice(ctx: foo.ExecutionContext, labels: RunLabels) -> str:
     """What would be worked on, in words."""
     selected = chosen_labels(ctx, labels)
     if selected is not None:
-        return f"{len(selected)} selected labels"
+        return f"{sum(map(len, selected.values()))} selected labels of annotators"
     if ctx.selected:
         return f"the labels of {len(ctx.selected)} selected samples or patches"
     return "the labels that the current view shows" if is_chosen(ctx) else "all labels of the run"

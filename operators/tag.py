@@ -63,7 +63,7 @@ class TagAgreementLabels(foo.Operator):
             tag=tag,
             annotators=ctx.params.get("annotators") or None,
             on=on,
-            selected=chosen_labels(ctx, labels) if on == "labels" else None,
+            selected=chosen_labels(ctx, labels),
             remove=remove,
         )
         ctx.ops.reload_samples()

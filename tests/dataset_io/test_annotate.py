@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 
 import fiftyone as fo
+import numpy as np
 import pytest
 
 from tests.dataset_io.unit_oracle import documents_of
-from tests.datasets import random_annotators, stored
+from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import (
     AgreementInputError,
@@ -96,6 +97,67 @@ def test_of_one_field_the_labels_of_one_annotator_are_sent(make_dataset, backend
     compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
     annotate_disputed(dataset, annotators="bea")
     assert _sent(tmp_path) == {("labels", labels[1].id)}
+
+
+def test_fields_that_were_cloned_share_label_ids_and_are_told_apart(make_dataset, backends, tmp_path):
+    dataset = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]]})
+    dataset.clone_sample_field("alice", "bob")
+    compute_agreement(dataset, ["alice", "bob"], resamples=0)
+    label_id = dataset.first().alice.detections[0].id
+    annotate_disputed(dataset, selected={"bob": [label_id]})
+    assert _sent(tmp_path) == {("bob", label_id)}
+
+
+def test_labels_of_all_group_slices_are_sent(make_dataset, backends, tmp_path):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    labels = random_annotators(6, seed=4)
+    groups = [fo.Group() for _ in range(3)]
+    sides = [(k, side) for k in range(3) for side in ("left", "right")]
+    dataset.add_samples(
+        [
+            fo.Sample(
+                f"{side}{k}.jpg",
+                group=groups[k].element(side),
+                **{name: detections(labels[name][2 * k + (side == "right")]) for name in ANNOTATORS},
+            )
+            for k, side in sides
+        ]
+    )
+    compute_agreement(dataset, ANNOTATORS, resamples=0, units=True)
+    annotate_disputed(dataset)
+    annotate_disputed(agreement_patches(dataset), anno_key="patches")
+    assert _sent(tmp_path) == _sent(tmp_path, "patches") == _disputed(dataset)
+    assert len(_disputed(dataset)) > 10
+
+
+def test_masks_are_sent_as_masks_and_lines_as_lines(make_dataset, backends, tmp_path):
+    dataset = make_dataset({})
+    mask = np.ones((4, 5), np.bool_)
+    corners = [(0.1, 0.1), (0.4, 0.1), (0.4, 0.3)]
+    sample = fo.Sample("1.jpg", metadata=fo.ImageMetadata(width=40, height=20))
+    for name, box in (("alice", [0.1, 0.1, 0.4, 0.3]), ("bob", [0.5, 0.5, 0.2, 0.2])):
+        sample[f"{name}_masks"] = fo.Detections(detections=[fo.Detection(label="a", bounding_box=box, mask=mask)])
+        sample[f"{name}_boxes"] = fo.Detections(detections=[fo.Detection(label="a", bounding_box=box)])
+    for name, shift in (("alice", 0), ("bob", 0.5)):
+        points = [[(x + shift, y + shift) for x, y in corners]]
+        sample[f"{name}_areas"] = fo.Polylines(polylines=[fo.Polyline(label="a", points=points, closed=True)])
+        sample[f"{name}_lines"] = fo.Polylines(polylines=[fo.Polyline(label="a", points=points)])
+    dataset.add_sample(sample)
+    expected = {"masks": "instances", "boxes": "detections", "areas": "polygons", "lines": "polylines"}
+    for what, sent_as in expected.items():
+        fields = [f"{name}_{what}" for name in ("alice", "bob")]
+        compute_agreement(dataset, fields, run_key=what, resamples=0, line_tolerance=2.0 if what == "lines" else None)
+        annotate_disputed(dataset, what, what)
+        schema = json.loads((tmp_path / f"{what}.json").read_text())["schema"]
+        assert {name: entry["type"] for name, entry in schema.items()} == dict.fromkeys(fields, sent_as)
+
+
+@pytest.mark.parametrize("anno_key", ["taken", "two words", "", None])
+def test_the_key_of_the_annotation_run_must_be_new(dataset, backends, anno_key):
+    annotate_disputed(dataset, anno_key="taken")
+    with pytest.raises(AgreementInputError, match=r"`anno_key` must be a new name .* in use are 'taken'"):
+        annotate_disputed(dataset, anno_key=anno_key)
 
 
 def test_classes_in_dispute_are_sent(make_dataset, backends, tmp_path):

@@ -109,6 +109,58 @@ def test_only_selected_labels_are_tagged(dataset):
     assert _tagged(dataset) == set(chosen[1:])
 
 
+def test_fields_that_were_cloned_share_label_ids_and_are_told_apart(make_dataset):
+    dataset = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]]})
+    dataset.clone_sample_field("alice", "bob")
+    dataset.add_sample_field("carol", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    compute_agreement(dataset, ["alice", "bob"], resamples=0)
+    first, second = dataset.first().alice.detections
+    assert dataset.first().bob.detections[0].id == first.id
+    assert tag_agreement_labels(dataset, selected={"bob": [first.id]}) == 1
+    assert _tagged(dataset) == {("bob", first.id)}
+    assert tag_agreement_labels(dataset, selected=[second.id], tag="both") == 2
+    assert tag_agreement_labels(dataset, selected={}, tag="nothing") == 0
+    with pytest.raises(AgreementInputError, match="`selected` must be labels of alice, bob, got labels of 'carol'"):
+        tag_agreement_labels(dataset, selected={"carol": [first.id]})
+
+
+def test_labels_in_patches_that_fiftyone_makes_of_them_are_tagged(dataset):
+    shown = {("alice", label_id) for ids in dataset.values("alice.detections.id") for label_id in ids or []}
+    view = dataset.to_patches("alice", other_fields=["bob"]).limit(5)
+    own = {("alice", patch.alice.id) for patch in view}
+    others = {("bob", label.id) for patch in view if patch.bob for label in patch.bob.detections}
+    assert len(own) == 5
+    assert own < shown
+    assert tag_agreement_labels(view, annotators="alice") == 5
+    assert _tagged(dataset) == own
+    assert all(patch.alice.tags == ["needs_review"] for patch in view)
+    assert tag_agreement_labels(view, tag="every") == len(own | others) > 5
+    assert _tagged(dataset, "every") == own | others
+
+
+def test_clips_that_fiftyone_makes_of_temporal_detections_are_tagged(make_videos):
+    dataset = make_videos([{"alice": [None] * 9}], size=(20, 10))
+    for name in ("ann", "bob"):
+        spans = [fo.TemporalDetection(label="run", support=[1, 4]), fo.TemporalDetection(label="jump", support=[5, 9])]
+        dataset.set_values(name, [fo.TemporalDetections(detections=spans)])
+    compute_agreement(dataset, ["ann", "bob"], resamples=0)
+    view = dataset.to_clips("ann").limit(1)
+    assert tag_agreement_labels(view) == 1
+    (first, second) = dataset.reload() or dataset.first().ann.detections
+    assert (first.tags, second.tags) == (["needs_review"], [])
+
+
+def test_read_only_labels_stay_as_they_are(dataset):
+    field = dataset.get_field("alice")
+    field.read_only = True
+    field.save()
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match="must not be read-only, got alice"):
+        tag_agreement_labels(dataset)
+    assert stored(dataset) == before
+    assert tag_agreement_labels(dataset, annotators="bob") > 0
+
+
 def test_a_selection_of_patches_is_a_view_like_any_other(dataset):
     view = agreement_patches(dataset)
     part = view.select(view.values("id")[2:4])
@@ -236,6 +288,12 @@ def test_the_samples_of_a_view_are_tagged(dataset):
     assert _tagged(dataset) == set()
     tag_agreement_labels(dataset, on="samples", remove=True)
     assert dataset.count_sample_tags() == {}
+
+
+def test_the_samples_of_selected_labels_are_tagged(dataset):
+    chosen = dataset.match(F("bob.detections").length() > 1).first()
+    assert tag_agreement_labels(dataset, on="samples", selected={"bob": [chosen.bob.detections[1].id]}) == 1
+    assert dataset.match_tags("needs_review").values("id") == [chosen.id]
 
 
 def test_the_samples_of_patches_are_tagged(dataset):

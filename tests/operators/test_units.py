@@ -8,7 +8,7 @@ import fiftyone as fo
 import fiftyone.operators as foo
 import pytest
 
-from tests.datasets import random_annotators, stored
+from tests.datasets import detections, random_annotators, stored
 
 ANNOTATORS = ["alice", "bob", "carol"]
 EVERY = ["add_agreement_units", "agreement_patches", "resolve_units", "tag_agreement_labels", "annotate_disputed"]
@@ -239,9 +239,51 @@ def test_selected_labels_are_tagged(operator, dataset, patches, run, form_of):
         {"label_id": patch.agreement_units.id, "sample_id": patch.id, "field": "agreement_units"},
     ]
     inputs = form_of(tag, dataset, patches, (), selected)
-    assert inputs["target"]["view"]["label"] == "This concerns 1 selected labels"
+    assert inputs["target"]["view"]["label"] == "This concerns 1 selected labels of annotators"
     run(tag, dataset, patches, (), selected, run_key="agreement")
     assert _tagged(dataset) == {(name, label.id)}
+
+
+def test_selected_labels_of_nobody_are_not_taken_for_no_selection(operator, dataset, patches, run, form_of):
+    tag = operator("tag_agreement_labels")
+    patch = patches.first()
+    selected = [{"label_id": patch.agreement_units.id, "sample_id": patch.id, "field": "agreement_units"}]
+    inputs = form_of(tag, dataset, patches, (), selected)
+    assert inputs["target"]["view"]["label"] == "This concerns 0 selected labels of annotators"
+    result, requests = run(tag, dataset, patches, (), selected, run_key="agreement")
+    assert (result, _tagged(dataset)) == ({"n": 0}, set())
+    assert requests["notify"]["variant"] == "warning"
+
+
+def test_the_samples_of_selected_labels_are_tagged(operator, dataset, run):
+    sample = next(iter(dataset.match(fo.ViewField("bob.detections").length() > 1)))
+    selected = [{"label_id": sample.bob.detections[1].id, "sample_id": sample.id, "field": "bob"}]
+    result, _ = run(operator("tag_agreement_labels"), dataset, None, (), selected, run_key="agreement", on="samples")
+    assert result == {"n": 1}
+    assert dataset.match_tags("needs_review").values("id") == [sample.id]
+
+
+def test_of_a_group_the_selected_sample_is_tagged_and_no_other(operator, make_dataset, run):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    group = fo.Group()
+    labels = detections([("cat", (0.1, 0.1, 0.4, 0.3))])
+    dataset.add_samples(
+        [
+            fo.Sample(f"{side}.jpg", group=group.element(side), **{name: labels.copy() for name in ANNOTATORS})
+            for side in ("left", "right")
+        ]
+    )
+    operator("compute_agreement")(dataset, ANNOTATORS, resamples=0)
+    tag, left = operator("tag_agreement_labels"), dataset.first()
+    assert run(tag, dataset, None, [left.id], run_key="agreement", on="samples")[0] == {"n": 1}
+    assert run(tag, dataset, None, [left.id], run_key="agreement", on="labels")[0] == {"n": 3}
+    flat = dataset.select_group_slices()
+    assert flat.match_tags("needs_review").values("id") == [left.id]
+    assert {(name, left[name].detections[0].id) for name in ANNOTATORS} == {
+        (name, label_id) for name in ANNOTATORS for label_id in flat.select_labels(tags="needs_review").values(
+            f"{name}.detections.id", unwind=True)
+    }  # fmt: skip
 
 
 def test_what_the_view_shows_is_tagged_for_some_annotators(operator, dataset, patches, run, form_of):
@@ -285,6 +327,8 @@ def test_disputed_labels_are_sent_to_the_backend_that_is_chosen(operator, datase
     inputs = form_of(annotate, dataset, patches)
     assert inputs["backend"]["type"]["values"] == ["file"]
     assert inputs["anno_key"]["default"] == "disputed"
+    problem = form_of(annotate, dataset, patches, anno_key="two words")["problem"]
+    assert "`anno_key` must be a new name" in problem["view"]["label"]
     selected = patches.values("id")[:2]
     result, requests = run(annotate, dataset, patches, selected, run_key="agreement", anno_key="again", backend="file")
     assert result == {"anno_key": "again"}
