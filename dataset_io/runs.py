@@ -113,18 +113,31 @@ def _load(dataset: fo.Dataset, run_key: str) -> tuple[AgreementReport, dict[str,
     require_run(dataset, run_key)
     status = read_config(dataset, run_key).get("status")
     results = dataset.load_run_results(run_key, cache=False, load_view=False)
-    again = f"compute it again with overwrite=True, or remove it with delete_agreement(dataset, {run_key!r})"
     if status != COMPLETED or results is None:
-        raise AgreementInputError(f"The run {run_key!r} must be completed, got the status {status!r}; {again}")
-    stored = json.loads(results.report)
+        raise AgreementInputError(
+            f"The run {run_key!r} must be completed, got the status {status!r}; {_compute_again(run_key)}"
+        )
+    return read_report(results.report, run_key), results.records
+
+
+def read_report(text: str, run_key: str) -> AgreementReport:
+    """The report of a run from the text that its results hold.
+
+    Raises:
+        AgreementInputError: if an older version wrote it
+    """
+    stored = json.loads(text)
     if stored["schema_version"] != names.SCHEMA_VERSION:
         raise AgreementInputError(
             f"The run {run_key!r} must have results of version {names.SCHEMA_VERSION}, got version "
-            f"{stored['schema_version']}, of another version of the plugin; {again}"
+            f"{stored['schema_version']}, of another version of the plugin; {_compute_again(run_key)}"
         )
     # a run that was renamed is known by its new key
-    report = report_from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
-    return report, results.records
+    return report_from_dict({**stored, "run_key": run_key, "config": {**stored["config"], "run_key": run_key}})
+
+
+def _compute_again(run_key: str) -> str:
+    return f"compute it again with overwrite=True, or remove it with delete_agreement(dataset, {run_key!r})"
 
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:

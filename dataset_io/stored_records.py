@@ -43,7 +43,8 @@ class StoredRecords:
     @classmethod
     def of(cls, records: Records, index: SampleIndex, context: ReportContext) -> StoredRecords:
         """What is kept of a run."""
-        columns = {name: _packed(records.column(name)) for name in records.parts[0]}
+        # scores come first, where they are found without reading all the rest
+        columns = {name: _packed(records.column(name)) for name in sorted(records.parts[0], key=lambda n: n != "score")}
         of_index = {name: _packed(values) for name, values in index.to_arrays().items()}
         return cls(columns, of_index, context.to_stored())
 
@@ -89,7 +90,7 @@ class _Unpacked(Mapping[str, NDArray[Any]]):
 
     def __getitem__(self, name: str) -> NDArray[Any]:
         if name not in self._columns:
-            self._columns[name] = _unpacked(self._texts[name])
+            self._columns[name] = unpacked_column(self._texts[name])
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -109,7 +110,8 @@ def _packed(values: NDArray[Any]) -> str:
     return _SMALLER[smaller] + base64.b64encode(zlib.compress(packed, _COMPRESSION) if smaller else packed).decode()
 
 
-def _unpacked(text: str) -> NDArray[Any]:
+def unpacked_column(text: str) -> NDArray[Any]:
+    """A column from its text."""
     packed = base64.b64decode(memoryview(text.encode("ascii"))[1:])
     content = zlib.decompress(packed) if text.startswith(_SMALLER[True]) else packed
     values: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)

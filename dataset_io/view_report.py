@@ -20,6 +20,7 @@ from ..agreement.reports import build_report
 from .runs import dataset_of, load_records
 from .sample_index import frame_key, sample_key
 from .source import flattened
+from .stored_records import OpenRecords
 from .worst import worst_samples
 
 
@@ -50,10 +51,18 @@ def agreement_on(
     return with_samples(build_report(records, context), view)
 
 
-def records_on(view: SampleCollection, run_key: str) -> tuple[Records, ReportContext]:
-    """The records of a run of the samples of a view, and what a report on them needs; as :func:`agreement_on`."""
+def records_on(
+    view: SampleCollection, run_key: str, loaded: OpenRecords | None = None
+) -> tuple[Records, ReportContext]:
+    """The records of a run of the samples of a view, and what a report on them needs; as :func:`agreement_on`.
+
+    Args:
+        view: the samples
+        run_key: key of the run
+        loaded: the records of the whole run, if they are at hand
+    """
     dataset = dataset_of(view)
-    loaded = load_records(dataset, run_key)
+    loaded = loaded or load_records(dataset, run_key)
     kept = loaded.index.among(keys_of(view, on_frames=loaded.index.frame_numbers() is not None))
     if not kept.any():
         raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got {len(view)} of which none is")

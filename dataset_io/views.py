@@ -107,6 +107,18 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
     return view.sort_by(labels.score_field) if by_score and not has_index else view
 
 
+def shows_any(view: DatasetView) -> bool:
+    """Whether a view that stands here has any sample.
+
+    Its order makes no difference to that, and to know it all samples would have to be worked through.
+    """
+    stages = view._stages
+    unsorted = view._dataset.view()
+    for stage in stages[:-1] if stages and isinstance(stages[-1], fo.SortBy) else stages:
+        unsorted = unsorted.add_stage(stage)
+    return bool(len(unsorted.limit(1)))
+
+
 def _of_samples(labels: RunLabels, request: ViewRequest) -> dict[str, dict[str, float | None]]:
     """The samples that the run compared, with scores as asked for."""
     limits = {"$gte": request.min_score, "$lte": request.max_score}

@@ -32,8 +32,19 @@ def medians_by_group(group: IntArray, values: FloatArray, n_groups: int) -> Floa
     # groups of one size are a dense array
     for size in np.unique(sizes[sizes > 0]).tolist():
         groups = np.flatnonzero(sizes == size)
-        members = values[order[start[groups][:, None] + np.arange(size)]]
-        members.sort(axis=1)  # nan comes last
-        middle = (members[:, (size - 1) // 2] + members[:, size // 2]) / 2.0
-        medians[groups] = np.where(np.isnan(members[:, -1]), np.nan, middle)
+        members = [values[order[start[groups] + k]] for k in range(size)]
+        medians[groups] = _median(members)
     return medians
+
+
+def _median(members: list[FloatArray]) -> FloatArray:
+    """The median of arrays of one shape, value by value; nan where any is."""
+    # most groups are this small, and sorting them takes several times as long
+    if len(members) <= 2:
+        return (members[0] + members[-1]) / 2.0
+    if len(members) == 3:
+        a, b, c = members
+        return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
+    ordered = np.sort(members, axis=0)  # nan comes last
+    middle = (ordered[(len(members) - 1) // 2] + ordered[len(members) // 2]) / 2.0
+    return np.where(np.isnan(ordered[-1]), np.nan, middle)

@@ -12,6 +12,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement.errors import AgreementInputError
+from ..dataset_io.views import shows_any
 from .board import board_of, fingerprint, view_print
 from .doors import opened, sample_of
 from .layout import message_schema, panel_schema
@@ -98,7 +99,7 @@ class AgreementPanel(foo.Panel):
             samples = ctx.dataset
         title, view = opened(samples, situation.run_key, situation.field_key, board, ctx.params)
         # counting all samples may take seconds, and the App does it anyway
-        if not len(view.limit(1)):
+        if not shows_any(view):
             ctx.ops.notify(f"{title}: there are none any more", variant="warning")
             return
         before = _before(ctx) if _in_door(ctx) else ctx.view._serialize()

@@ -13,6 +13,8 @@ from fiftyone.operators.cache import execution_cache
 
 from ..agreement.reports import build_report
 from ..dataset_io.runs import load_records
+from ..dataset_io.stored_records import OpenRecords
+from ..dataset_io.stored_scores import load_scores, stored_bytes
 from ..dataset_io.view_report import records_on
 from .headline import headline_markdown
 from .sections import sections_of
@@ -20,7 +22,9 @@ from .sections import sections_of
 Board = dict[str, Any]
 
 #: of more samples the numbers of a view have no intervals, which take a second and more
-_MOST_RESAMPLED = 2_000
+MOST_RESAMPLED = 2_000
+#: records of a run are kept for the next view if its results take no more than this
+_MOST_KEPT = 150_000_000
 
 
 def fingerprint(*parts: Any) -> str:
@@ -67,14 +71,26 @@ def _board(
     refreshed: int,
     view: _View,
 ) -> Board:
+    notes = []
     if view.samples is None:
-        loaded = load_records(ctx.dataset, run_key)
-        report, scores = loaded.report, loaded.records.sample_values().score
+        report, scores = load_scores(ctx.dataset, run_key)
     else:
-        records, context = records_on(view.samples, run_key)
-        if records.n_samples > _MOST_RESAMPLED:
+        kept = stored_bytes(ctx.dataset, run_key) <= _MOST_KEPT
+        loaded = (_records if kept else _records.uncached)(ctx, dataset_id, run_key, results_id, refreshed)
+        records, context = records_on(view.samples, run_key, loaded)
+        if context.config.resamples and records.n_samples > MOST_RESAMPLED:
             context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
+            notes.append(
+                f"Without intervals, which the panel computes for views of up to {MOST_RESAMPLED:,} samples; "
+                "“Show annotator agreement” and `agreement_on()` do it for all."
+            )
         report, scores = build_report(records, context), records.sample_values().score
     sections = sections_of(report, scores)
     version = fingerprint(dataset_id, run_key, results_id, shown, refreshed)
-    return {"version": version, "headline": headline_markdown(report), "sections": sections}
+    return {"version": version, "headline": headline_markdown(report, notes), "sections": sections}
+
+
+@execution_cache(residency="ephemeral", max_size=2)
+def _records(ctx: foo.ExecutionContext, dataset_id: str, run_key: str, results_id: str, refreshed: int) -> OpenRecords:
+    """The records of a run, for the numbers of one view after the other."""
+    return load_records(ctx.dataset, run_key)

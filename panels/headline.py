@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from ..agreement.report import AgreementReport
@@ -12,10 +13,10 @@ from ..charts.tables import counted, documents, shown_interval, shown_number
 from ..charts.text import rules_section
 
 
-def headline_markdown(report: AgreementReport) -> str:
-    """The headline as Markdown."""
+def headline_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
+    """The headline as Markdown, with what is to be said of these numbers."""
     numbers = " · ".join(f"**{name.strip()} {shown}**" for name, shown, _ in headline_numbers(report))
-    lines = [numbers, "", " ".join([alpha_sentence(report), *interval_notes(report)]), "", _counts(report), ""]
+    lines = [numbers, "", " ".join([alpha_sentence(report), *interval_notes(report), *notes]), "", _counts(report), ""]
     if report.family == "objects":
         lines += [*_questions(report), ""]
     lines.append(f"Rules: {_rules(report)}")
