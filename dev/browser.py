@@ -17,9 +17,11 @@ from typing import TYPE_CHECKING
 from .private_fiftyone import ROOT, free_port
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Browser, Page
 
 _START_SECONDS = 120
+#: for anything that a page does: thirty seconds are short on a busy machine
+_PAGE_SECONDS = 60
 _ARGUMENTS = [
     "--headless",
     "--no-sandbox",
@@ -69,21 +71,40 @@ def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
 
 
 @contextlib.contextmanager
-def open_page(address: str, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
-    """A page of the App in Chromium, with its grid of samples loaded."""
+def chromium() -> Iterator[Browser]:
+    """A Chromium without a window."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=find_chromium(), args=_ARGUMENTS)
-        context = browser.new_context(viewport={"width": width, "height": height})
-        # without these a popover with an invisible backdrop takes all clicks
-        context.add_init_script(
-            "window.IS_PLAYWRIGHT = true; localStorage.setItem('fiftyone-enterprise-tooltip-seen', 'true');"
-        )
-        context.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
-        page = context.new_page()
-        page.set_default_timeout(30_000)
-        page.goto(address, wait_until="domcontentloaded")
-        page.wait_for_selector("[data-cy='fo-grid'] [data-cy='looker']")
-        yield page
+        yield browser
         browser.close()
+
+
+@contextlib.contextmanager
+def new_page(browser: Browser, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
+    """An empty page that remembers nothing of earlier ones."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    # without these a popover with an invisible backdrop takes all clicks
+    context.add_init_script(
+        "window.IS_PLAYWRIGHT = true; localStorage.setItem('fiftyone-enterprise-tooltip-seen', 'true');"
+    )
+    context.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
+    page = context.new_page()
+    page.set_default_timeout(_PAGE_SECONDS * 1_000)
+    yield page
+    context.close()
+
+
+def show_dataset(page: Page, address: str) -> None:
+    """Go to a dataset in the App, and wait until its grid shows samples."""
+    page.goto(address, wait_until="domcontentloaded")
+    page.wait_for_selector("[data-cy='fo-grid'] [data-cy='looker']")
+
+
+@contextlib.contextmanager
+def open_page(address: str, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
+    """A page of the App in Chromium, with its grid of samples loaded."""
+    with chromium() as browser, new_page(browser, width=width, height=height) as page:
+        show_dataset(page, address)
+        yield page

@@ -1,0 +1,81 @@
+"""The App as its users have it before them: forms, the grid, the sidebar, the panel."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
+_SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
+_PANEL = "agreement_panel"
+
+
+class AppPage:
+    """A page of the App, and what can be done in it."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+        self.form = page.locator("[data-cy='operators-prompt-modal']")
+        self.result = page.locator("[data-cy^='operators-prompt']")
+        self.panel = page.locator(f"[data-cy='panel-content-{_PANEL}']")
+        self.panel_tab = page.locator(f"[data-cy='panel-tab-{_PANEL}']")
+        self.counts = page.locator("[data-cy='entry-counts']")
+        self.modal = page.locator("[data-cy='modal']")
+        self.messages = page.locator("[role=alert]")
+        self.errors = page.get_by_text(re.compile("Error occurred during operator|Traceback \\(most recent"))
+
+    # ---- operators ----
+
+    def press_compute(self) -> Locator:
+        """Open the form with the button above the grid."""
+        self.page.locator(COMPUTE).first.click()
+        return self.form
+
+    def find_operator(self, label: str) -> Locator:
+        """Open the form of an operator from the operator browser."""
+        self.page.keyboard.press("Backquote")
+        self.page.locator(_SEARCH).first.fill(label)
+        self.page.locator("[data-cy='operators-browser']").get_by_text(re.compile(f"^{label}")).first.click()
+        return self.form
+
+    def submit(self, name: str) -> None:
+        """Press the button that executes the operator of the form."""
+        self.form.get_by_role("button", name=name, exact=True).click()
+
+    def close_result(self) -> None:
+        """Close the result of an operator."""
+        self.result.get_by_role("button", name="Close").last.click()
+        expect(self.result).to_have_count(0)
+
+    # ---- grid and sidebar ----
+
+    def expect_shown(self, n: int, what: str = "sample") -> None:
+        """Wait until the grid says that it shows so many samples."""
+        expect(self.counts).to_have_text(f"{n} {what}{'' if n == 1 else 's'}")
+
+    def sidebar_field(self, path: str) -> Locator:
+        """A field in the sidebar of the grid."""
+        return self.page.locator(f"[data-cy='sidebar-field-{path}']")
+
+    # ---- panel ----
+
+    def open_panel(self) -> Locator:
+        """Open the panel from the menu of panels, and wait until it shows something."""
+        self.page.locator("[data-cy='new-panel-btn']").first.click()
+        self.page.locator(f"[data-cy='new-panel-option-{_PANEL}']").click()
+        expect(self.panel).not_to_be_empty()
+        return self.panel
+
+    def back(self) -> None:
+        """Press Back in the panel, and wait until there is no way back any more."""
+        self.panel.get_by_role("button", name="Back", exact=True).click()
+        expect(self.panel.get_by_role("button", name="Back", exact=True)).to_have_count(0)
+
+    def refresh_panel(self) -> None:
+        """Press Refresh in the panel."""
+        self.panel.get_by_role("button", name="Refresh").click()

@@ -1,0 +1,72 @@
+"""What the App should show, counted label by label from the documents in the database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+ANNOTATORS = ("alice", "bob", "carol")
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """An object: what each of those who drew it gave, and who was asked to label its sample."""
+
+    sample_id: str
+    unit_id: str
+    members: dict[str, dict[str, Any]]
+    assigned: frozenset[str]
+
+    @property
+    def classes(self) -> set[str]:
+        """The classes that it was given."""
+        return {label["label"] for label in self.members.values()}
+
+    @property
+    def verdicts(self) -> set[str]:
+        """What its labels were judged as."""
+        return {label["agreement"] for label in self.members.values()}
+
+    def missed_by(self, annotator: str) -> bool:
+        """Whether others agree that it is there, and this annotator did not draw it."""
+        return annotator in self.assigned and annotator not in self.members and len(self.members) > 1
+
+    def disputed_between(self, a: str, b: str) -> bool:
+        """Whether one of two annotators who were both asked has it and the other has not, or calls it otherwise."""
+        if not {a, b} <= self.assigned or not {a, b} & set(self.members):
+            return False
+        return not {a, b} <= set(self.members) or self.members[a]["label"] != self.members[b]["label"]
+
+
+def documents(dataset: Any) -> list[dict[str, Any]]:
+    """The samples as they are in the database."""
+    from fiftyone.core.odm import get_db_conn
+
+    return list(get_db_conn()[dataset._sample_collection_name].find())
+
+
+def scores(dataset: Any) -> list[float]:
+    """The scores of the samples that have one."""
+    found = [document.get("agreement_score") for document in documents(dataset)]
+    return [score for score in found if score is not None]
+
+
+def rated_units(dataset: Any) -> Iterator[Unit]:
+    """The objects of the samples that two or more annotators were asked to label."""
+    for document in documents(dataset):
+        lists = {name: (document.get(name) or {}).get("detections") for name in ANNOTATORS}
+        assigned = frozenset(name for name, labels in lists.items() if labels is not None)
+        if len(assigned) < 2:
+            continue
+        units: dict[str, dict[str, dict[str, Any]]] = {}
+        for name in assigned:
+            for label in lists[name]:
+                units.setdefault(label["agreement_id"], {})[name] = label
+        for unit_id, members in units.items():
+            yield Unit(str(document["_id"]), unit_id, members, assigned)
+
+
+def n_samples_with(dataset: Any, condition: Callable[[Unit], bool]) -> int:
+    """How many samples have an object of which something is true."""
+    return len({unit.sample_id for unit in rated_units(dataset) if condition(unit)})

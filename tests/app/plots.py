@@ -1,0 +1,91 @@
+"""Charts in the page: the arrays that they draw, and a pointer that clicks them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from playwright.sync_api import TimeoutError as NotYet
+from playwright.sync_api import expect
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+#: part of a title of an axis that only this chart has
+CHARTS = {
+    "annotators": "of what two others drew",
+    "verdicts": "verdict",
+    "votes": "annotators who drew the object",
+    "classes": "this class against everything else",
+    "iou": "of two labels of one object",
+    "bias": "of the median box",
+    "thresholds": "of a match",
+    "scores": "score (0",
+}
+MATRICES = ("annotators", "classes")
+_DATA = "plot => plot.data"
+#: how often a pointer is moved to a chart that is being drawn anew
+_TRIES = 20
+_SECOND = 1_000
+
+#: where a bar or point is, seen from the upper left corner of what takes the clicks
+_PLACE_OF_POINT = """(plot, [trace, point]) => {
+    const drag = plot.querySelector('.nsewdrag').getBoundingClientRect();
+    const kind = plot.data[trace].type === 'bar' ? '.bars' : '.scatter';
+    const traces = [...plot.querySelectorAll(`.trace${kind}`)];
+    const nodes = traces[trace].querySelectorAll(kind === '.bars' ? '.point path' : 'path.point');
+    const box = nodes[point].getBoundingClientRect();
+    return {x: box.x + box.width / 2 - drag.x, y: box.y + box.height / 2 - drag.y};
+}"""
+#: where a cell of a matrix is
+_PLACE_OF_CELL = """(plot, [row, column]) => {
+    const {xaxis, yaxis} = plot._fullLayout;
+    return {x: xaxis.d2p(column), y: yaxis.d2p(row)};
+}"""
+
+
+def chart(panel: Locator, name: str) -> Locator:
+    """A chart of the panel."""
+    return panel.locator(".js-plotly-plot").filter(has_text=CHARTS[name])
+
+
+def matrix(panel: Locator, of: str) -> Locator:
+    """A matrix of the panel: of annotators, or of classes, which comes after it."""
+    matrices = panel.locator(".js-plotly-plot").filter(has=panel.page.locator("g.hm"))
+    return matrices.nth(MATRICES.index(of))
+
+
+def drawn(plot: Locator) -> list[dict[str, Any]]:
+    """The traces that a chart has drawn."""
+    expect(plot.locator(".main-svg").first).to_be_attached()
+    return plot.evaluate(_DATA)
+
+
+def click_point(page: Page, plot: Locator, trace: int, point: int) -> str:
+    """Click a bar or a point; returns what the chart said of it before."""
+    return _click(page, plot, _PLACE_OF_POINT, [trace, point])
+
+
+def click_cell(page: Page, plot: Locator, row: str, column: str) -> str:
+    """Click a cell of a matrix; returns what the chart said of it before."""
+    return _click(page, plot, _PLACE_OF_CELL, [row, column])
+
+
+def _click(page: Page, plot: Locator, place: str, of: list[Any]) -> str:
+    """Click when the chart says what the pointer is on: before, it takes no clicks."""
+    label = plot.locator(".hoverlayer .hovertext")
+    surface = plot.locator(".nsewdrag").first
+    expect(surface).to_be_attached()
+    for _ in range(_TRIES):
+        position = plot.evaluate(place, of)
+        surface.hover(position={"x": max(0, position["x"] - 3), "y": position["y"]})
+        surface.hover(position=position)
+        try:
+            label.first.wait_for(timeout=_SECOND)
+        except NotYet:
+            page.mouse.move(0, 0)
+            continue
+        said = label.first.text_content() or ""
+        page.mouse.down()
+        page.mouse.up()
+        return said
+    raise AssertionError("The chart does not say what the pointer is on")
