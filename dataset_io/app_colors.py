@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
@@ -47,16 +47,50 @@ def color_labels(dataset: fo.Dataset, record: Mapping[str, Any], value_colors: M
     dataset.save()
 
 
-def uncolor_labels(dataset: fo.Dataset, record: Mapping[str, Any]) -> None:
-    """Take our colours out of the scheme, whatever else was changed meanwhile."""
+def without_colors(record: Mapping[str, Any], gone: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of one run, if the colours of another are taken out: what this found when it came is what it left."""
+    found = dict(gone["fields"])
+    return {
+        **record,
+        "has_scheme": record["has_scheme"] and gone["has_scheme"],
+        "has_fields": record["has_fields"] and gone["has_fields"],
+        "color_by": gone["color_by"] if record["color_by"] == _BY_VALUE else record["color_by"],
+        "fields": [
+            [field, found.get(field) if _is_ours(entry or {}, gone) else entry] for field, entry in record["fields"]
+        ],
+    }
+
+
+def left_behind_colors(dataset: fo.Dataset, attributes: Collection[str]) -> list[dict[str, Any]]:
+    """Records of colours by some attributes, as if nothing had been there before."""
     scheme = dataset.app_config.color_scheme
-    if scheme is None:
+    entries = scheme.fields or [] if scheme is not None else []
+    colored = {attribute: [[entry["path"], None] for entry in entries if entry.get("colorByAttribute") == attribute]
+               for attribute in attributes}  # fmt: skip
+    nothing = {"has_scheme": False, "has_fields": False, "color_by": None}
+    return [{"attribute": attribute, **nothing, "fields": fields} for attribute, fields in colored.items()]
+
+
+def _is_ours(entry: Mapping[str, Any], record: Mapping[str, Any]) -> bool:
+    return entry.get("colorByAttribute") == record["attribute"]
+
+
+def uncolor_labels(dataset: fo.Dataset, record: Mapping[str, Any], *, others_color: bool) -> None:
+    """Take our colours out of the scheme, whatever else was changed meanwhile.
+
+    Args:
+        dataset: the dataset
+        record: what was there before
+        others_color: whether other runs colour labels, too
+    """
+    scheme = dataset.app_config.color_scheme
+    if scheme is None or not record["fields"]:
         return
     before = dict(record["fields"])
     entries = []
     for found in scheme.fields or []:
         entry = dict(found)
-        if entry["path"] in before and entry.get("colorByAttribute") == record["attribute"]:
+        if entry["path"] in before and _is_ours(entry, record):
             original = before[entry["path"]] or {}
             for name in _OURS:
                 entry.pop(name, None)
@@ -66,7 +100,7 @@ def uncolor_labels(dataset: fo.Dataset, record: Mapping[str, Any]) -> None:
                 continue
         entries.append(entry)
     scheme.fields = entries or ([] if record["has_fields"] else None)
-    if scheme.color_by == _BY_VALUE:
+    if scheme.color_by == _BY_VALUE and not others_color:
         scheme.color_by = record["color_by"]
     is_empty = not record["has_scheme"] and not any(
         scheme[name] not in (None, []) for name in scheme._fields_ordered if name not in ("id", "_cls")

@@ -111,7 +111,7 @@ def clear_app_settings(dataset: fo.Dataset, run_key: str) -> None:
     """Undo what is set in the App for a run."""
     record = runs.read_config(dataset, run_key).get(APP_RECORD)
     if record:
-        undo_app_record(dataset, record)
+        undo_app_record(dataset, {run_key}, record)
         runs.update_config(dataset, run_key, **{APP_RECORD: None})
 
 

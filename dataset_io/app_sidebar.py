@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
@@ -63,17 +64,39 @@ def remove_sidebar_group(dataset: fo.Dataset, record: Mapping[str, Any]) -> None
         home = next((group for group in groups if group.name == name), None)
         if home is not None and path not in listed and dataset.get_field(path) is not None:
             home.paths.insert(position, path)
-    as_default = record["is_default"] and _in_outline(groups, fo.DatasetAppConfig.default_sidebar_groups(dataset))
+    default = fo.DatasetAppConfig.default_sidebar_groups(dataset)
+    as_default = record["is_default"] and _in_outline(groups, default, set(record["paths"]))
     _save(dataset, None if as_default else groups)
 
 
-def _in_outline(groups: Sequence[SidebarGroupDocument], default: Sequence[SidebarGroupDocument]) -> bool:
-    """Whether groups are the default ones, as far as they go: fields that came later are in neither."""
+def without_sidebar(record: Mapping[str, Any], gone: Mapping[str, Any]) -> dict[str, Any]:
+    """The record of one run, if the group of another is taken out: only that may have made the groups the user's."""
+    return {**record, "is_default": record["is_default"] or gone["is_default"]}
+
+
+def left_behind_groups(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> list[dict[str, Any]]:
+    """Records of groups that are named like that of a run, and hold nothing but its fields."""
+    groups = dataset.app_config.sidebar_groups or []
+    name = re.compile(rf"{run_key}( \(\d+\))?")
+    return [
+        {"group": group.name, "is_default": True, "paths": list(group.paths), "moved": []}
+        for group in groups
+        if name.fullmatch(group.name) and group.paths and set(group.paths) <= set(paths)
+    ]
+
+
+def _in_outline(groups: Sequence[SidebarGroupDocument], default: Sequence[SidebarGroupDocument], own: set[str]) -> bool:
+    """Whether groups are the default ones, as far as they go: fields that came later are in neither.
+
+    Of the run's own fields the order does not matter, which renaming the run may have changed.
+    """
     listed = {path for group in groups for path in group.paths}
-    expected = [(group.name, [path for path in group.paths if path in listed]) for group in default]
-    found = [(group.name, list(group.paths)) for group in groups]
-    untouched = all(group.expanded is None for group in groups)
-    return untouched and [entry for entry in found if entry[1]] == [entry for entry in expected if entry[1]]
+
+    def outline(of: Sequence[SidebarGroupDocument]) -> list[tuple[str, list[str], set[str]]]:
+        parts = [(group.name, [path for path in group.paths if path in listed]) for group in of]
+        return [(name, [path for path in paths if path not in own], own & set(paths)) for name, paths in parts if paths]
+
+    return all(group.expanded is None for group in groups) and outline(groups) == outline(default)
 
 
 def _groups(dataset: fo.Dataset) -> list[SidebarGroupDocument]:

@@ -134,6 +134,83 @@ def test_a_run_that_fiftyone_deleted_leaves_no_links(dataset):
     assert not any(any(_instances(dataset, name)) for name in NAMES)
 
 
+def test_a_run_that_fiftyone_deleted_leaves_no_settings(dataset):
+    before = stored(dataset)
+    compute_agreement(dataset, NAMES, units=True)
+    configure_agreement_app(dataset, **EVERYTHING)
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_settings_of_the_user_stay_where_a_run_that_fiftyone_deleted_left_its_own(dataset):
+    compute_agreement(dataset, NAMES)
+    dataset.add_sample_field("weather", fo.StringField)
+    groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
+    mine = fo.SidebarGroupDocument(name="agreement", paths=["weather"])
+    dataset.app_config.sidebar_groups = [*groups, mine]
+    entry = {"path": "bob", "fieldColor": "#ff00ff"}
+    dataset.app_config.color_scheme = fo.ColorScheme(opacity=0.5, fields=[entry])
+    dataset.save()
+    configure_agreement_app(dataset, sidebar=True, color_by="id")
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert _groups(dataset)["agreement"] == ["weather"]
+    assert "agreement (2)" not in _groups(dataset)
+    scheme = dataset.app_config.color_scheme
+    assert (scheme.opacity, scheme.color_by, scheme.fields) == (0.5, None, [entry])
+
+
+# ---- several runs ----
+
+
+@pytest.fixture
+def two_runs(dataset):
+    """What was there before two runs with settings, and the scheme of the user below them."""
+    mine = {"path": "bob", "fieldColor": "#ff00ff", "colorByAttribute": "label"}
+    dataset.app_config.color_scheme = fo.ColorScheme(color_by="field", fields=[mine])
+    dataset.save()
+    before = stored(dataset)
+    for key in ("first", "second"):
+        compute_agreement(dataset, NAMES, run_key=key)
+    configure_agreement_app(dataset, "first", sidebar=True, color_by="verdict")
+    configure_agreement_app(dataset, "second", sidebar=True, color_by="id")
+    return before
+
+
+@pytest.mark.parametrize("order", [("first", "second"), ("second", "first")])
+def test_the_settings_of_two_runs_are_undone_in_any_order(dataset, two_runs, order):
+    other = {"first": "second_id", "second": "first"}[order[0]]
+    delete_agreement(dataset, order[0])
+    scheme = dataset.app_config.color_scheme
+    assert scheme.color_by == "value"
+    assert {entry["colorByAttribute"] for entry in scheme.fields} == {other}
+    assert order[1] in _groups(dataset)
+    assert order[0] not in _groups(dataset)
+    delete_agreement(dataset, order[1])
+    assert stored(dataset) == two_runs
+
+
+def test_the_settings_of_two_runs_are_undone_after_one_is_set_up_again_and_one_is_renamed(dataset, two_runs):
+    configure_agreement_app(dataset, "first", sidebar=True, color_by="id")
+    rename_agreement(dataset, "second", "third")
+    delete_agreement(dataset, "first")
+    assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"third_id"}
+    delete_agreement(dataset, "third")
+    assert stored(dataset) == two_runs
+
+
+def test_a_run_that_fiftyone_deleted_takes_no_settings_of_another_along(dataset, two_runs):
+    dataset.delete_run("first")
+    delete_agreement(dataset, "first")
+    assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"second_id"}
+    assert dataset.app_config.color_scheme.color_by == "value"
+    assert "second" in _groups(dataset)
+    delete_agreement(dataset, "second")
+    assert dataset.app_config.sidebar_groups is None
+    assert dataset.app_config.color_scheme.fields == [{"path": "bob", "fieldColor": "#ff00ff"}]
+
+
 # ---- the sidebar ----
 
 
