@@ -16,18 +16,23 @@ Handlers = Callable[[str], str]
 
 #: charts stand side by side where each gets so many pixels
 _COLUMN = 460
-_GRID = {
-    "grid": {
-        "sx": {
-            "display": "grid",
-            "gridTemplateColumns": f"repeat(auto-fill, minmax(min({_COLUMN}px, 100%), 1fr))",
-            "alignItems": "start",
-            "width": "100%",
-        }
-    }
-}
-_ITEM = {"item": {"sx": {"minWidth": 0, "width": "100%"}}}
-_ROOT = {"container": {"sx": {"padding": "0 16px 32px", "width": "100%", "boxSizing": "border-box"}}}
+# columns that are filled one after the other leave no holes beside tall charts
+_GRID = {"grid": {"sx": {"display": "block", "columnWidth": f"{_COLUMN}px", "columnGap": "16px", "width": "100%"}}}
+#: figures are made before anybody knows the theme: here their text gets the colours of the App
+_TEXTS = {
+    "& .gtitle": {"fill": "var(--fo-palette-text-primary) !important"},
+    ", ".join(
+        f"& .{name}"
+        for name in (*("xtick text", "ytick text", "y2tick text", "xtitle", "ytitle", "y2title"),
+                     *("legendtext", "annotation-text", "bartext-outside"))
+    ): {"fill": "var(--fo-palette-text-secondary) !important"},
+}  # fmt: skip
+_SX = {"width": "100%", "breakInside": "avoid", "paddingBottom": "16px", **_TEXTS}
+_ITEM = {"item": {"sx": _SX}}
+#: matrices of more names a side have a row of their own
+_MOST_NAMES = 6
+_WIDE_ITEM = {"item": {"sx": {**_SX, "columnSpan": "all"}}}
+_ROOT = {"container": {"sx": {"padding": "8px 16px 32px", "width": "100%", "boxSizing": "border-box"}}}
 
 
 def panel_schema(
@@ -55,7 +60,8 @@ def panel_schema(
     if board is not None:
         root.md(board["headline"], name=f"headline_{version}")
         charts = root.grid("charts", gap=2, componentsProps=_GRID)
-        for section in board["sections"]:
+        # the sort is stable; between other charts a row of its own would leave holes
+        for section in sorted(board["sections"], key=lambda section: not _is_large_matrix(section)):
             if section["kind"] == "chart":
                 _chart(charts, section, version, handlers)
             else:
@@ -117,9 +123,14 @@ def _chart(grid: types.Object, section: Section, version: str, handlers: Handler
         layout=section["layout"],
         config={"displayModeBar": False, "scrollZoom": False, "responsive": True},
         caption=section["hint"],
-        componentsProps=_ITEM,
+        componentsProps=_WIDE_ITEM if _is_large_matrix(section) else _ITEM,
         **options,
     )
+
+
+def _is_large_matrix(section: Section) -> bool:
+    trace = section["data"][0] if section["kind"] == "chart" else {}
+    return trace.get("type") == "heatmap" and len(trace["x"]) > _MOST_NAMES
 
 
 def _table(root: types.Object, section: Section, version: str, handlers: Handlers) -> None:

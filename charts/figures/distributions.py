@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: samples are counted in so many bins from 0 to 1
 _SCORE_BINS = 20
+#: on more bars there is no room for shares
+_ROOMY = 10
 
 
 def plot_votes(report: AgreementReport) -> go.Figure:
@@ -37,7 +39,7 @@ def plot_votes(report: AgreementReport) -> go.Figure:
         y=[entry["units"] for entry in votes],
         marker={"color": [BLUE if is_full else ORANGE for is_full in full], "line": {"width": 0}},
         text=[f"{100.0 * entry['units'] / n:.0f} %" for entry in votes],
-        textposition="outside",
+        textposition="outside" if len(votes) <= _ROOMY else "none",
         cliponaxis=False,
         hovertemplate="drawn by %{x}<br>%{y:,} objects (%{text})<extra></extra>",
     )

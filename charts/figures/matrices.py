@@ -33,6 +33,8 @@ PAIR_VALUES: dict[str, dict[str, str]] = {
 }
 #: matrices with more cells a side show no numbers in them
 _READABLE = 15
+#: matrices with more cells a side have narrow ones, for one small number
+_ROOMY = 6
 _CELL = 44
 
 
@@ -54,7 +56,8 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
     cells = [[numbers.get((a, b)) for b in names] for a in names]
     what = documents(report)
     hover = [[_hover(a, b, found.get((a, b)), title, numbers.get((a, b)), what) for b in names] for a in names]
-    text = [[_cell_text(found.get((a, b)), numbers.get((a, b))) for b in names] for a in names]
+    roomy = len(names) <= _ROOMY
+    text = [[_cell_text(found.get((a, b)), numbers.get((a, b)), roomy) for b in names] for a in names]
     heatmap = go.Heatmap(
         z=cells,
         x=[safe(name) for name in names],
@@ -83,8 +86,10 @@ def _number(pair: Any, value: str) -> float | None:
     return None if number is None else float(number)
 
 
-def _cell_text(pair: Any, number: float | None) -> str:
-    return "" if pair is None or number is None else f"{number:.2f}<br><sub>n = {pair.n_samples:,}</sub>"
+def _cell_text(pair: Any, number: float | None, roomy: bool) -> str:
+    if pair is None or number is None:
+        return ""
+    return f"{number:.2f}<br><sub>n = {pair.n_samples:,}</sub>" if roomy else f"{number:.2f}"
 
 
 def _hover(a: str, b: str, pair: Any, title: str, number: float | None, what: str) -> str:
@@ -187,7 +192,9 @@ def _confusion_finding(counts: Mapping[tuple[str, str], int], symmetric: bool) -
 
 def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figure:
     """A square matrix whose rows and columns are the same names."""
-    drawn = figure([heatmap], finding, height=110 + _CELL * max(3, len(names)))
+    if len(names) > _ROOMY:
+        heatmap.update(xgap=1, ygap=1, textfont={"size": 11})
+    drawn = figure([heatmap], finding, height=110 + (_CELL if len(names) <= _ROOMY else 30) * max(3, len(names)))
     drawn.update_xaxes(names_axis(names, showline=False, tickangle=-35 if len(names) > 4 else 0))
     drawn.update_yaxes(names_axis(names, showline=False, autorange="reversed"))
     return drawn

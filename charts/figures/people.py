@@ -37,7 +37,7 @@ _FINDINGS = {
 }
 #: what the shares are, by family
 _PLAIN = {
-    "objects": "share of their labels (missed: of what two others drew)",
+    "objects": "share of their labels<br>(missed: of what two others drew)",
     "tags": "share of their tags",
     "ratings": "share of their ratings",
 }
@@ -99,7 +99,7 @@ def _annotators_finding(report: AgreementReport, names: list[str], missed: list[
     annotators: list[Any] = [entry for entry in report.annotators if entry.name in names]  # type: ignore[attr-defined]
     shares = {entry.name: entry.verdicts.get(verdict, 0) / sum(entry.verdicts.values()) for entry in annotators}
     leader, share = _leader(shares)
-    return f"{safe(leader)} {text.format(share)}" if leader is not None else _PLAIN[report.family]
+    return f"{safe(leader)} {text.format(share)}" if leader is not None else _PLAIN[report.family].replace("<br>", " ")
 
 
 def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:

@@ -16,10 +16,11 @@ LINE = "rgba(128, 128, 128, 0.7)"
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY = "#2b83ba", "#e69f00", "#1a9e77", "#d55e00", "#b86fa0", "#56b4e9"
 #: from little to much; no end vanishes on either background, and few cells have a colour on which no text is read
 SCALE = [[0.0, "#e8f0f7"], [0.65, "#93bfdd"], [0.7, "#2f79ad"], [1.0, "#0b3d66"]]
-FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
+FONT = "Palanquin, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-_NAME_LENGTH = 22
-_TITLE_WIDTH = 62
+_NAME_LENGTH = 24
+#: characters of a line of a title, which fits where a figure is 440 pixels wide
+_TITLE_WIDTH = 54
 #: of a line of a title, in pixels
 LINE_HEIGHT = 22
 _AXIS = {
@@ -37,7 +38,7 @@ TEMPLATE = go.layout.Template(
         "paper_bgcolor": "rgba(0, 0, 0, 0)",
         "plot_bgcolor": "rgba(0, 0, 0, 0)",
         "font": {"color": TEXT, "family": FONT, "size": 13},
-        "title": {"x": 0, "xref": "paper", "xanchor": "left", "font": {"size": 16}, "y": 1, "yref": "container"},
+        "title": {"x": 0, "xref": "container", "xanchor": "left", "font": {"size": 15}, "y": 1, "yref": "container"},
         "colorway": [BLUE, ORANGE, GREEN, RED, PURPLE, SKY],
         "margin": {"l": 20, "r": 20, "b": 50},
         "xaxis": _AXIS,
@@ -66,7 +67,7 @@ def figure(
     drawn = go.Figure(list(traces))
     drawn.update_layout(
         template=TEMPLATE,
-        title={"text": "<br>".join(lines), "pad": {"t": 18}, "yanchor": "top"},
+        title={"text": "<br>".join(lines), "pad": {"t": 18, "l": 8}, "yanchor": "top"},
         height=height + top,
         margin={"t": top},
         **layout,
@@ -92,5 +93,8 @@ def names_axis(names: Sequence[str], **layout: object) -> dict[str, object]:
 
 
 def shortened(name: str, length: int = _NAME_LENGTH) -> str:
-    """A name that fits beside an axis."""
-    return name if len(name) <= length else f"{name[: length - 1]}…"
+    """A name that fits beside an axis: both ends of it, as classes often begin alike, and often end alike."""
+    if len(name) <= length:
+        return name
+    n_last = (length - 1) // 2
+    return f"{name[: length - 1 - n_last].rstrip()}…{name[-n_last:].lstrip()}"

@@ -98,7 +98,7 @@ def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
 
     missed = [{**entry, "miss_rate": 0.25} for entry in filled_values()["annotators"]]
     assert title({**filled_report(annotators=missed).to_dict()}) == (
-        "Several annotators miss most: 25.0 % of what two others drew"
+        "Several annotators miss most: 25.0 % of what two<br>others drew"
     )
     # of two annotators who rated the same samples both have the same disputed ones
     ratings = OTHERS["ratings"]().to_dict()
@@ -135,7 +135,7 @@ def test_the_distribution_of_overlaps_has_the_counts() -> None:
     (bars,) = figure.data
     assert list(bars.y) == IOU_HISTOGRAM
     assert list(bars.x) == pytest.approx([0.05 * k + 0.025 for k in range(20)])
-    assert figure.layout.title.text == "IoU is 0.87 or more for half of the 1,400 pairs of labels"
+    assert figure.layout.title.text == "IoU is 0.87 or more for half of the 1,400 pairs of<br>labels"
     assert [shape.x0 for shape in figure.layout.shapes] == [0.836]
 
 
@@ -327,5 +327,6 @@ def test_figures_are_for_light_and_dark_and_have_a_title(name: str) -> None:
 
 def test_names_are_no_markup_and_long_ones_are_cut_in_labels_only() -> None:
     assert safe("<b>a</b> & b\nc") == "&lt;b&gt;a&lt;/b&gt; &amp; b c"
-    assert shortened("x" * 30) == "x" * 21 + "…"
-    assert shortened("x" * 22) == "x" * 22
+    assert shortened("heavy articulated vehicle, rear view") == "heavy articu…, rear view"
+    assert shortened("x" * 30) == f"{12 * 'x'}…{11 * 'x'}"
+    assert shortened("x" * 24) == "x" * 24
