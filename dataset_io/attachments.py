@@ -12,7 +12,7 @@ from .app_colors import left_behind_colors, uncolor_labels, without_colors
 from .app_sidebar import left_behind_groups, remove_sidebar_group, without_sidebar
 from .indexes import drop_indexes
 from .instances import unlink_units
-from .paths import all_fields
+from .paths import all_fields, run_of
 from .saved_view_marks import remove_marked_views
 
 #: entry of a run's config with what was set in the App, written before it is
@@ -81,7 +81,7 @@ def _pass_on(dataset: fo.Dataset, run_keys: Collection[str], gone: Mapping[str, 
 
 def _left_behind(dataset: fo.Dataset, run_keys: Collection[str]) -> list[dict[str, Any]]:
     """Records of what can be told to be the settings of runs of which there is no other record."""
-    marks = {path: (field.info or {}).get(names.RUN_METHOD) for path, field in all_fields(dataset).items()}
+    marks = {path: run_of(path, field) for path, field in all_fields(dataset).items()}
     attributes = sorted({path.rpartition(".")[2] for path, key in marks.items() if key in run_keys})
     paths = [path for path, key in marks.items() if key in run_keys]
     colors = [{"colors": record} for record in left_behind_colors(dataset, attributes)]

@@ -13,9 +13,10 @@ import fiftyone as fo
 import fiftyone.core.labels as fol
 import fiftyone.core.utils as fou
 from bson import ObjectId
+from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from .. import names
-from ..agreement.errors import AgreementInputError
+from ..agreement.errors import AgreementInputError, shown
 from . import runs
 from .garbage import rare_collections
 from .paths import declare, delete_fields, places
@@ -29,6 +30,9 @@ logger = logging.getLogger(__name__)
 
 #: entry of a run's config with what is known of such fields, by suffix
 RECORD = "made_labels"
+
+#: MongoDB's codes for documents of more than 16 MB
+_TOO_LARGE = {10334, 17419}
 
 _MAX_ATTEMPTS = 3
 _WRITERS = 2
@@ -169,6 +173,18 @@ def _declare(dataset: fo.Dataset, field_key: str, path: str, made: MadeField) ->
     declare(dataset, {name: field for name, field in attributes.items() if dataset.get_field(name) is None})
 
 
+def _reworded(error: BulkWriteError | DocumentTooLarge, path: str) -> Exception:
+    """What the user can do about a document that grew too large; other errors as they are."""
+    details = error.details["writeErrors"] if isinstance(error, BulkWriteError) else []
+    if details and not {entry["code"] for entry in details} & _TOO_LARGE:
+        return error
+    ids = shown(str(entry["op"]["q"]["_id"]) for entry in details if entry["code"] in _TOO_LARGE)
+    return AgreementInputError(
+        f"Samples must have room for `{path}` in the database, which holds 16 MB of each, got too many masks"
+        f"{f' (ids {ids})' if ids else ''}; store the masks in files: fiftyone.utils.labels.export_segmentations()"
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Counts:
     labels: list[int]
@@ -257,7 +273,10 @@ class _Pass:
     def _count(self, sent: _Sent | None) -> list[ObjectId]:
         if sent is None:
             return []
-        refused = sent.written.result().refused
+        try:
+            refused = sent.written.result().refused
+        except (BulkWriteError, DocumentTooLarge) as error:
+            raise _reworded(error, unit_path(self._labels, self._made.suffix)) from None  # it quotes all masks
         without = set(refused)
         rows = [k for k, sample_id in enumerate(sent.ids) if sample_id not in without]
         for k, column in enumerate((sent.counts.labels, sent.counts.below, sent.counts.left_out)):

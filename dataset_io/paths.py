@@ -52,6 +52,12 @@ def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
     return fields
 
 
+def run_of(path: str, field: fo.Field) -> str | None:
+    """Key of the run that wrote a field, by its mark; None for a copy of another name, which belongs to the user."""
+    run_key = (getattr(field, "info", None) or {}).get(names.RUN_METHOD)
+    return run_key if run_key is not None and path.rpartition(".")[2] in names.own_names(run_key) else None
+
+
 def declare(dataset: fo.Dataset, fields: dict[str, fo.Field]) -> None:
     """Declare fields by path."""
     for place in places(dataset, fields):

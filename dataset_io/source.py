@@ -19,7 +19,7 @@ from ..agreement.errors import AgreementInputError, shown
 from ..agreement.option_checks import value_name
 from ..agreement.ratings.levels import level_of
 from .kinds import LabelKind, kind_of, titles
-from .paths import is_of_frames
+from .paths import is_of_frames, run_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +234,7 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
                 f"`fields` must be label fields of {samples._dataset.name!r}, got {name!r}, which does not exist; "
                 f"label fields are {shown(comparable_fields(samples)) or '(none)'}"
             )
-        written_by = (getattr(schema[name], "info", None) or {}).get(names.RUN_METHOD)
+        written_by = run_of(name, schema[name])
         if written_by is not None:
             raise AgreementInputError(
                 f"`fields` must hold what annotators gave, got {name!r}, which the run {written_by!r} wrote"
@@ -263,7 +263,7 @@ def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:
     kinds = {
         name: kind_of(field)
         for name, field in field_schema(samples).items()
-        if name not in own and names.RUN_METHOD not in (getattr(field, "info", None) or {})
+        if name not in own and run_of(name, field) is None
     }
     return {name: kind for name, kind in kinds.items() if kind is not None}
 

@@ -12,9 +12,8 @@ from fiftyone.core.view import DatasetView
 from .. import names
 from .document_views import DocumentView
 from .pair_order import ids_by_pair_score
-from .paths import all_fields
+from .paths import all_fields, run_of
 from .run_labels import RunLabels, open_run_labels
-from .runs import owner
 from .unit_views import UnitView
 from .view_request import ViewRequest, Votes, check_request
 
@@ -136,7 +135,7 @@ def _left_out(labels: RunLabels, request: ViewRequest) -> list[str]:
     left_out = [name for name in labels.config.fields if name not in shown]
     for path, field in all_fields(labels.samples._dataset).items():
         is_top = "." not in path.removeprefix(names.FRAMES_PREFIX)
-        if is_top and owner(field) == labels.field_key and _holds_labels(field):
+        if is_top and run_of(path, field) == labels.field_key and _holds_labels(field):
             left_out.append(path)
     return [name for name in left_out if labels.samples.get_field(name) is not None]
 

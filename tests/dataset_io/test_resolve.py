@@ -20,6 +20,7 @@ from annotator_agreement import (
     delete_agreement,
     rename_agreement,
     resolve_units,
+    view_agreement,
 )
 from annotator_agreement.dataset_io import made_labels
 
@@ -133,6 +134,14 @@ def test_a_copy_of_the_consensus_stays_when_the_run_is_deleted(dataset):
     dataset.clone_sample_field("agreement_consensus", "ground_truth")
     delete_agreement(dataset)
     assert dataset.count("ground_truth.detections") == made.n_labels
+
+
+def test_a_copy_of_the_consensus_is_an_annotator_like_any_other(dataset):
+    resolve_units(dataset)
+    dataset.clone_sample_field("agreement_consensus", "ground_truth")
+    compute_agreement(dataset, ["alice", "ground_truth"], overwrite=True, resamples=0)
+    view = view_agreement(dataset, annotators="ground_truth")
+    assert view.count("ground_truth.detections") == dataset.count("ground_truth.detections") > 10
 
 
 @pytest.mark.parametrize("quorum", [0, -1, 1.1, math.nan, True, "half", None])

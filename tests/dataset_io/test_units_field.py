@@ -726,6 +726,25 @@ def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):  
     assert n > 6  # the record, the field, three batches, the record
 
 
+def test_a_sample_without_room_for_its_units_is_named(make_dataset):
+    dataset = make_dataset({})
+    noise = np.random.default_rng(0).integers(0, 256, (1100, 1100), np.uint8)  # which no compression makes smaller
+    masks = [
+        fo.Detection(label="a", bounding_box=[0.1 * k, 0.1, 0.1, 0.5], mask=np.roll(noise, k, axis=0)) for k in range(7)
+    ]
+    metadata = fo.ImageMetadata(width=100, height=50)
+    dataset.add_sample(fo.Sample("1.jpg", alice=fo.Detections(detections=masks), metadata=metadata))
+    one = detections([("a", (0.1, 0.1, 0.2, 0.2))])
+    dataset.add_sample(fo.Sample("2.jpg", alice=one, bob=one.copy(), metadata=metadata))
+    _compute(dataset, ["alice", "bob"])
+    with pytest.raises(AgreementInputError, match="must have room for `agreement_units`") as caught:
+        add_units(dataset)
+    assert dataset.first().id in str(caught.value)
+    assert len(str(caught.value)) < 400
+    delete_agreement(dataset)
+    assert "agreement_units" not in dataset.get_field_schema()
+
+
 def test_batches_of_any_size_make_the_same_units(make_dataset, monkeypatch):
     dataset = make_dataset(random_annotators(23, seed=6))
     _compute(dataset, units=True)
