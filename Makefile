@@ -3,15 +3,16 @@ PYTHON ?= python3
 PORT ?= 5151
 RUN = .venv/bin/python
 
-.PHONY: help setup demo app test lint format bench compare clean
+.PHONY: help setup demo app test lint format bench compare screenshots clean
 
 help:
-	@echo "make demo    build the demo dataset, compute its agreement, print the report"
-	@echo "make app     open the demo dataset in the FiftyOne App (PORT=$(PORT))"
+	@echo "make demo    build the demo dataset, compute its agreement, print the report, save views"
+	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
 	@echo "make test    run all tests (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
 	@echo "make lint    check style and types;  make format  correct the style"
 	@echo "make bench   measure speed and memory (10 minutes)"
 	@echo "make compare run kalos and kalphacv beside ours, write docs/compare.md (3 minutes)"
+	@echo "make screenshots   take the pictures of README.md anew (Chromium, 1 minute)"
 	@echo "make clean   remove everything that these commands made"
 
 setup:
@@ -37,6 +38,9 @@ bench: setup
 
 compare: setup
 	@$(RUN) -m compare.run
+
+screenshots: setup
+	@$(RUN) -m dev.screenshots $(ARGS)
 
 clean:
 	rm -rf .venv .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

@@ -34,18 +34,17 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
 def build() -> Any:
     """Make the demo dataset and compute the agreement on every label type."""
     from demo.dataset import DATASET_NAME, LABEL_TYPES, build_demo_dataset
-    from dev.plugin import load_plugin
+    from dev.demo_app import compute_run, set_up_app
 
     dataset = timed(
         f"Building the dataset {DATASET_NAME!r} (photographs from scikit-image and scikit-learn, 3 annotators)",
         lambda: build_demo_dataset(FOLDER / "images"),
     )
-    compute_agreement = load_plugin().compute_agreement
     reports = {}
-    for label_type, arguments in LABEL_TYPES.items():
-        run_key = "agreement" if label_type == "boxes" else f"{label_type}_agreement"
-        run = functools.partial(compute_agreement, dataset, run_key=run_key, progress=False, **arguments)
+    for label_type in LABEL_TYPES:
+        run = functools.partial(compute_run, dataset, label_type)
         reports[label_type] = timed(f"Computing agreement on {label_type}", run)
+    timed("Saving views of the run on boxes and setting up the App", lambda: set_up_app(dataset))
     for report in reports.values():
         say("\n")
         report.print_report()
@@ -79,8 +78,11 @@ def demo() -> None:
     build()
     say(
         "\nTo see this in the FiftyOne App:  make app   (another port: make app PORT=5252)\n"
-        "There: sort or filter by `agreement_score` in the sidebar, filter labels by `agreement` (the verdict), or\n"
-        "compute again with the button of the three people above the grid."
+        "  The panel “Annotator agreement” is open beside the grid: click any bar, cell or row to see the images and\n"
+        "  labels behind it, “Back” to return. It is also behind the + beside the tab “Samples”.\n"
+        "  Saved views, above the sidebar: “agreement: lowest score”, “class conflicts”, “missed”, “lone”; and\n"
+        "  “agreement: disputed objects”, one by one, each with every annotator's version of it.\n"
+        "  The button of the three people above the grid computes again, with the fields and options you choose."
     )
 
 
@@ -89,9 +91,11 @@ def app(port: int) -> None:
     timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
     fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
     from demo.dataset import DATASET_NAME
+    from dev.demo_app import workspace
 
     dataset = fo.load_dataset(DATASET_NAME) if fo.dataset_exists(DATASET_NAME) else build()
-    session = timed("Starting the App", lambda: fo.launch_app(dataset, remote=True, port=port, address="127.0.0.1"))
+    options = {"remote": True, "port": port, "address": "127.0.0.1", "spaces": workspace()}
+    session = timed("Starting the App", lambda: fo.launch_app(dataset, **options))
     say(f"\nOpen http://127.0.0.1:{port}/datasets/{DATASET_NAME} in a browser; Ctrl+C ends the App.")
     try:
         session.wait(-1)

@@ -1,0 +1,72 @@
+"""The demo opens in the App with its views, its panel and its sidebar in place, and gives all of them back."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+
+@pytest.fixture(scope="module")
+def demo(private_fiftyone, tmp_path_factory):
+    from demo.dataset import build_demo_dataset
+    from dev.demo_app import compute_run, set_up_app
+
+    dataset = build_demo_dataset(tmp_path_factory.mktemp("demo"), f"demo-app-{os.getpid()}")
+    reports = {label_type: compute_run(dataset, label_type) for label_type in ("boxes", "class")}
+    set_up_app(dataset)
+    yield dataset, reports["boxes"]
+    dataset.delete()
+
+
+def test_the_saved_views_hold_what_the_report_counts(demo):
+    dataset, report = demo
+    lowest = dataset.load_saved_view("agreement: lowest score").values("agreement_score")
+    assert lowest == sorted(lowest)
+    assert len(lowest) == report.score.n
+    for name, verdict in (("class conflicts", "class_conflict"), ("missed", "missed"), ("lone", "lone")):
+        view = dataset.load_saved_view(f"agreement: {name}")
+        n = sum(entry.verdicts[verdict] for entry in report.annotators)
+        assert sum(view.count(f"{entry.name}.detections") for entry in report.annotators) == n > 0
+
+
+def test_disputed_objects_are_one_patch_each(demo):
+    dataset, _ = demo
+    view = dataset.load_saved_view("agreement: disputed objects")
+    assert len(view) == dataset.sum("agreement_n_disputed") > 0
+    assert set(view.values("agreement_units.verdict")) <= {"class_conflict", "missed", "lone", "split", "duplicate"}
+
+
+def test_the_workspace_has_the_panel_beside_the_grid(demo):
+    import fiftyone.operators as foo
+
+    dataset, _ = demo
+    space = dataset.load_workspace("agreement")
+    panels = [child.children[0].type for child in space.children]
+    assert panels == ["Samples", "agreement_panel"]
+    assert foo.get_operator(f"@annotator/agreement/{panels[1]}").config.label == "Annotator agreement"
+
+
+def test_the_sidebar_shows_the_boxes_and_their_run_first_and_every_label_field_once(demo):
+    from demo.dataset import LABEL_TYPES
+
+    dataset, _ = demo
+    groups = {group.name: group for group in dataset.app_config.sidebar_groups}
+    shown = list(groups)
+    assert groups["labels"].paths == ["alice", "bob", "carol"]
+    assert shown.index("agreement") == shown.index("labels") + 1
+    assert groups["agreement"].paths[0] == "agreement_score"
+    listed = [path for group in groups.values() for path in group.paths]
+    assert len(listed) == len(set(listed))
+    assert {field for entry in LABEL_TYPES.values() for field in entry["fields"]} <= set(listed)
+
+
+def test_deleting_the_run_removes_its_views_and_its_group(demo):
+    from annotator_agreement import delete_agreement
+
+    dataset, _ = demo
+    assert len(dataset.list_saved_views()) == 5
+    delete_agreement(dataset, "agreement")
+    assert dataset.list_saved_views() == []
+    assert "agreement" not in [group.name for group in dataset.app_config.sidebar_groups]
+    assert not [name for name in dataset.get_field_schema() if name.startswith("agreement")]
