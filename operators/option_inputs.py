@@ -84,7 +84,7 @@ class Share:
         inputs.float(
             self.name,
             label="Threshold",
-            description=f"Two labels can be the same object from this similarity ({kind.measure}) on",
+            description=f"Least {kind.measure} of a match",  # short, as the slider's value stands above its middle
             default=0.5,
             min=0.01,
             max=1.0,

@@ -38,13 +38,15 @@ class ResolveUnits(foo.Operator):
             inputs.float(
                 "quorum",
                 label="Quorum",
-                description="Share of the assigned annotators who must have drawn an object",
+                description="Least share of annotators",  # short, as the slider's value stands above its middle
                 default=0.5,
                 min=0.01,
                 max=1.0,
                 view=_QUORUM,
             )
-            inputs.view("kept", types.Notice(label="The annotators' own labels are not touched"))
+            kept = "The annotators' own labels are not touched"
+            written = "a new field gets the objects that at least this share of the assigned annotators drew"
+            inputs.view("kept", types.Notice(label=f"{kept}; {written}"))
         prompt = types.PromptView(label="Resolve annotator agreement units", submit_button_label="Resolve")
         return types.Property(inputs, view=prompt)
 

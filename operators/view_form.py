@@ -38,10 +38,11 @@ def add_view_inputs(inputs: types.Object, ctx: foo.ExecutionContext, run_key: st
         description = "What others have, and this annotator has not"
         _dropdown(inputs, "missed_by", "Missed by", description, labels.annotators)
     if "classes" not in without:
-        inputs.list("classes", types.String(), label="Classes", description="Of labels, or of others of their unit")
+        description = "Of labels, or of others of their unit"
+        inputs.list("classes", types.String(), label="Classes", description=description, view=_typed())
     if "confusion" not in without:
         description = "Two classes that met; where annotators are chosen, the first of them said the first"
-        inputs.list("confusion", types.String(), label="Confused classes", description=description)
+        inputs.list("confusion", types.String(), label="Confused classes", description=description, view=_typed())
     if "votes" not in without:
         inputs.int("least_votes", label="At least so many votes", min=1)
         inputs.int("most_votes", label="At most so many votes", min=1)
@@ -59,6 +60,11 @@ def view_options(params: dict[str, Any]) -> dict[str, Any]:
     if votes != (None, None):
         options["votes"] = votes
     return options
+
+
+def _typed() -> types.AutocompleteView:
+    """A list of texts that are typed."""
+    return types.AutocompleteView(allow_user_input=True, allow_duplicates=False)
 
 
 def _dropdown(inputs: types.Object, name: str, label: str, description: str, values: tuple[str, ...]) -> None:
