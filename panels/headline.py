@@ -16,7 +16,8 @@ from ..charts.text import rules_section
 def headline_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
     """The headline as Markdown, with what is to be said of these numbers."""
     numbers = " · ".join(f"**{name.strip()} {shown}**" for name, shown, _ in headline_numbers(report))
-    lines = [numbers, "", " ".join([alpha_sentence(report), *interval_notes(report), *notes]), "", _counts(report), ""]
+    meaning = " ".join([alpha_sentence(report), *interval_notes(report), *notes])
+    lines = [f"### {numbers}", "", meaning, "", _counts(report), ""]
     if report.family == "objects":
         lines += [*_questions(report), ""]
     lines.append(f"Rules: {_rules(report)}")
