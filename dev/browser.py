@@ -19,7 +19,7 @@ from .private_fiftyone import ROOT, free_port
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-_START_SECONDS = 120
+_START_SECONDS = 240
 #: for anything that a page does: thirty seconds are short on a busy machine
 _PAGE_SECONDS = 60
 _ARGUMENTS = [

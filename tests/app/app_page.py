@@ -55,8 +55,9 @@ class AppPage:
     # ---- grid and sidebar ----
 
     def expect_shown(self, n: int, what: str = "sample") -> None:
-        """Wait until the grid says that it shows so many samples."""
-        expect(self.counts).to_have_text(f"{n} {what}{'' if n == 1 else 's'}")
+        """Wait until the grid says that it shows so many samples, or patches."""
+        plural = "es" if what.endswith("ch") else "s"
+        expect(self.counts).to_have_text(f"{n} {what}{'' if n == 1 else plural}")
 
     def sidebar_field(self, path: str) -> Locator:
         """A field in the sidebar of the grid."""
@@ -68,13 +69,18 @@ class AppPage:
         """Open the panel from the menu of panels, and wait until it shows something."""
         self.page.locator("[data-cy='new-panel-btn']").first.click()
         self.page.locator(f"[data-cy='new-panel-option-{_PANEL}']").click()
-        expect(self.panel).not_to_be_empty()
+        expect(self.panel).to_contain_text(re.compile(r"\w"))
         return self.panel
 
     def back(self) -> None:
         """Press Back in the panel, and wait until there is no way back any more."""
         self.panel.get_by_role("button", name="Back", exact=True).click()
         expect(self.panel.get_by_role("button", name="Back", exact=True)).to_have_count(0)
+
+    def choose_run(self, run_key: str) -> None:
+        """Choose another run in the panel."""
+        self.panel.get_by_role("combobox").first.click()
+        self.page.get_by_role("option", name=run_key, exact=True).click()
 
     def refresh_panel(self) -> None:
         """Press Refresh in the panel."""

@@ -1,4 +1,4 @@
-"""One App and one Chromium for all tests here; every test has a dataset, and a page, of its own.
+"""One App for all tests here; every test has a dataset, and a page, of its own.
 
 The App forgets its view, its panels and what was selected when another dataset is opened, so that no test sees what an
 earlier one did.
@@ -39,7 +39,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
     return report
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def demo_address(private_fiftyone: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """Where the App shows the demo dataset."""
     if find_chromium() is None:
@@ -50,9 +50,9 @@ def demo_address(private_fiftyone: Any, tmp_path_factory: pytest.TempPathFactory
         yield address
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def browser(demo_address: str) -> Iterator[Browser]:
-    """The Chromium that all tests share."""
+    """The Chromium of the tests of a file: Playwright wants to be alone, and other tests have one too."""
     with chromium() as browser:
         yield browser
 

@@ -52,19 +52,22 @@ def scores(dataset: Any) -> list[float]:
     return [score for score in found if score is not None]
 
 
-def rated_units(dataset: Any) -> Iterator[Unit]:
-    """The objects of the samples that two or more annotators were asked to label."""
+def units(dataset: Any) -> Iterator[Unit]:
+    """All objects; a label that was not compared with any is an object of its own."""
     for document in documents(dataset):
         lists = {name: (document.get(name) or {}).get("detections") for name in ANNOTATORS}
         assigned = frozenset(name for name, labels in lists.items() if labels is not None)
-        if len(assigned) < 2:
-            continue
-        units: dict[str, dict[str, dict[str, Any]]] = {}
+        found: dict[str, dict[str, dict[str, Any]]] = {}
         for name in assigned:
             for label in lists[name]:
-                units.setdefault(label["agreement_id"], {})[name] = label
-        for unit_id, members in units.items():
+                found.setdefault(label.get("agreement_id") or str(label["_id"]), {})[name] = label
+        for unit_id, members in found.items():
             yield Unit(str(document["_id"]), unit_id, members, assigned)
+
+
+def rated_units(dataset: Any) -> Iterator[Unit]:
+    """The objects of the samples that two or more annotators were asked to label."""
+    return (unit for unit in units(dataset) if len(unit.assigned) > 1)
 
 
 def n_samples_with(dataset: Any, condition: Callable[[Unit], bool]) -> int:

@@ -52,10 +52,9 @@ def test_bars_of_scores_verdicts_and_votes_are_doors(report: Any, app: AppPage, 
 
     plot = chart(panel, "verdicts")
     (bars,) = drawn(plot)
-    for verdict in bars["x"]:
-        click_point(app.page, plot, 0, bars["x"].index(verdict))
-        n = n_samples_with(dataset, lambda unit, verdict=verdict: verdict in unit.verdicts)
-        _through_and_back(app, n, f"Labels with the verdict {verdict}", n_all)
+    click_point(app.page, plot, 0, bars["x"].index("class_conflict"))
+    n = n_samples_with(dataset, lambda unit: "class_conflict" in unit.verdicts)
+    _through_and_back(app, n, "Labels with the verdict class_conflict", n_all)
 
     plot = chart(panel, "votes")
     (bars,) = drawn(plot)
