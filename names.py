@@ -25,6 +25,7 @@ AGREEMENT_PATCHES = "agreement_patches"
 RESOLVE_UNITS = "resolve_units"
 TAG_AGREEMENT_LABELS = "tag_agreement_labels"
 ANNOTATE_DISPUTED = "annotate_disputed"
+OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
 
 #: fields of the samples of a video stand below this in FiftyOne

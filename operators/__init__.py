@@ -8,6 +8,7 @@ from .compare import CompareAgreement
 from .compute import ComputeAgreement
 from .delete import DeleteAgreement
 from .export import ExportAgreement
+from .panel import OpenAgreementPanel
 from .patches import AgreementPatches
 from .rename import RenameAgreement
 from .resolve import ResolveUnits
@@ -19,6 +20,7 @@ from .views import SaveAgreementViews, ViewAgreement
 OPERATORS = [
     ComputeAgreement,
     ShowAgreement,
+    OpenAgreementPanel,
     ViewAgreement,
     SaveAgreementViews,
     AddAgreementUnits,

@@ -14,6 +14,7 @@ from ..agreement import AgreementReport
 from ..charts.markdown import report_markdown
 from ..dataset_io import compute_agreement
 from .compute_form import compute_form, free_run_key, options_of, target_of
+from .panel import summary_output
 
 
 class ComputeAgreement(foo.Operator):
@@ -61,9 +62,7 @@ class ComputeAgreement(foo.Operator):
         }
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        outputs = types.Object()
-        outputs.str("summary", view=types.MarkdownView())
-        return types.Property(outputs, view=types.View(label="Annotator agreement"))
+        return summary_output(ctx)
 
     def __call__(self, samples: SampleCollection, fields: str | list[str], **options: Any) -> AgreementReport:
         """Compute agreement from Python; see :func:`~annotator_agreement.compute_agreement` for the options."""

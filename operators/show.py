@@ -12,6 +12,7 @@ from .. import names
 from ..agreement import AgreementReport
 from ..charts.markdown import report_markdown
 from ..dataset_io import agreement_on, load_agreement
+from .panel import summary_output
 from .run_choice import run_choice
 
 #: which samples the report is on
@@ -49,9 +50,7 @@ class ShowAgreement(foo.Operator):
         return {"summary": report_markdown(report), "report": report.to_dict()}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        outputs = types.Object()
-        outputs.str("summary", view=types.MarkdownView())
-        return types.Property(outputs, view=types.View(label="Annotator agreement"))
+        return summary_output(ctx)
 
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
         """The report of a run, from Python."""
