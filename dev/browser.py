@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 _START_SECONDS = 240
-#: for anything that a page does: thirty seconds are short on a busy machine
-_PAGE_SECONDS = 60
+#: for anything that a page does: thirty seconds are short on a busy machine, and what works does not wait
+_PAGE_SECONDS = 120
 _ARGUMENTS = [
     "--headless",
     "--no-sandbox",

@@ -21,8 +21,8 @@ from dev.private_fiftyone import ROOT
 from tests.app.app_page import AppPage
 from tests.app.counted import ANNOTATORS
 
-#: five seconds are short on a busy machine
-expect.set_options(timeout=60_000)
+#: five seconds are short on a busy machine, and what passes does not wait
+expect.set_options(timeout=120_000)
 
 #: pictures of the pages of tests that failed
 PICTURES = ROOT / ".dev" / "browser-failures"

@@ -1,0 +1,149 @@
+"""Computing agreement in the App: the button, the operator browser, the form, what is said and what is written."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from playwright.sync_api import Locator, Route, expect
+
+from tests.app.app_page import AppPage
+from tests.app.counted import ANNOTATORS, scores
+
+from annotator_agreement import load_agreement
+
+pytestmark = pytest.mark.browser
+
+
+def _choose(app: AppPage, form: Locator, label_type: str) -> None:
+    """Remove the fields that are chosen, one by one, and choose those of another label type."""
+    chosen = form.locator(".MuiChip-root")
+    field = form.get_by_role("combobox").first
+    while count := chosen.count():
+        field.press("Backspace")
+        expect(chosen).to_have_count(count - 1)
+    for number, name in enumerate(ANNOTATORS):
+        field.fill(f"{name}_{label_type}")
+        app.page.get_by_role("option", name=f"{name}_{label_type}").click()
+        expect(chosen).to_have_count(number + 1)
+
+
+def _still_picture(app: AppPage) -> bytes:
+    """The first sample of the grid, once it does not change any more."""
+    sample = app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first
+    before, picture = b"", sample.screenshot()
+    while picture != before:
+        app.page.wait_for_timeout(250)
+        before, picture = picture, sample.screenshot()
+    return picture
+
+
+def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_panel(app: AppPage, dataset: Any) -> None:
+    form = app.press_compute()
+    for name in ANNOTATORS:
+        expect(form).to_contain_text(name)
+    held: list[Route] = []
+    app.page.route("**/operators/execute", held.append, times=1)
+    with app.page.expect_request("**/operators/execute"):
+        app.submit("Compute")
+    expect(app.page.get_by_text("Executing...")).to_be_visible()
+    held[0].continue_()
+
+    expect(app.result).to_contain_text("Krippendorff")
+    dataset.reload()
+    report = load_agreement(dataset)
+    expect(app.result).to_contain_text(f"score {report.score.mean:.3f}")
+    expect(app.result).to_contain_text(f"{report.alpha.pooled:.3f}")
+    expect(app.result).to_contain_text(report.worst_samples[0]["id"])
+    app.close_result()
+    expect(app.sidebar_field("agreement_score")).to_be_visible()
+    expect(app.panel).to_contain_text(f"Score {report.score.mean:.3f}")
+    assert report.n_samples == len(dataset)
+    assert report.score.n == len(scores(dataset))
+    assert report.score.mean == pytest.approx(sum(scores(dataset)) / report.score.n)
+
+
+def test_the_operator_browser_opens_the_same_form(app: AppPage, dataset: Any) -> None:
+    form = app.find_operator("Compute annotator agreement")
+    key = form.locator("input[value='agreement']").first
+    key.fill("second_look")
+    app.submit("Compute")
+    expect(app.result).to_contain_text("Krippendorff")
+    app.close_result()
+    expect(app.sidebar_field("second_look_score")).to_be_visible()
+    dataset.reload()
+    assert dataset.list_runs() == ["second_look"]
+
+
+def test_invalid_input_is_shown_in_the_form_before_execution(app: AppPage, dataset: Any) -> None:
+    form = app.press_compute()
+    compute = form.get_by_role("button", name="Compute", exact=True)
+    key = form.locator("input[value='agreement']").first
+    key.fill("label")
+    expect(form).to_contain_text("label is a field of Detection")
+    expect(compute).to_be_disabled()
+    key.fill("agreement")
+    expect(form).not_to_contain_text("label is a field of Detection")
+    expect(compute).to_be_enabled()
+    field = form.get_by_role("combobox").first
+    chosen = form.locator(".MuiChip-root")
+    for n in (2, 1):
+        field.press("Backspace")
+        expect(chosen).to_have_count(n)
+    expect(form).to_contain_text("Choose a second field, or the attribute of the labels that names their annotator")
+    expect(compute).to_be_disabled()
+    form.get_by_role("button", name="Cancel").click()
+    dataset.reload()
+    assert dataset.list_runs() == []
+
+
+def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, dataset: Any) -> None:
+    form = app.press_compute()
+    expect(form).to_contain_text("Matching method")
+    _choose(app, form, "polygons")
+    expect(form).to_contain_text("Area of polygons")
+    expect(form).to_contain_text("Tolerance of open lines (pixels)")
+    app.submit("Compute")
+    expect(app.result).to_contain_text("alice_polygons – bob_polygons")
+    app.close_result()
+    expect(app.sidebar_field("agreement_score")).to_be_visible()
+    dataset.reload()
+    assert set(dataset.distinct("carol_polygons.polylines.agreement")) >= {"agreed", "class_conflict", "missed"}
+    assert not dataset.has_sample_field("carol.detections.agreement")
+
+
+def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: AppPage, dataset: Any) -> None:
+    form = app.press_compute()
+    expect(form).to_contain_text("Matching method")
+    _choose(app, form, "segmentation")
+    expect(form).to_contain_text("Compare boundaries")
+    expect(form).not_to_contain_text("Matching method")
+    background = form.locator("input[value='auto']")
+    background.fill("sky")
+    expect(form).to_contain_text("must be a mask value")
+    expect(form.get_by_role("button", name="Compute", exact=True)).to_be_disabled()
+    background.fill("auto")
+    expect(form).not_to_contain_text("must be a mask value")
+    form.locator("input[type='checkbox']").last.click()
+    expect(form).to_contain_text("Folder for the maps")
+    app.submit("Compute")
+    expect(app.result).to_contain_text("How far do classes overlap?")
+    expect(app.result).to_contain_text("Disputed classes")
+    app.close_result()
+    for name in ANNOTATORS:
+        app.page.locator(f"[data-cy='checkbox-{name}']").click()
+    without = _still_picture(app)
+    app.page.locator("[data-cy='checkbox-agreement_map']").click()
+    for _ in range(20):
+        if _still_picture(app) != without:
+            return
+    pytest.fail("the map of disagreement does not show")
+
+
+def test_a_report_is_shown_again_from_the_operator_browser(report: Any, app: AppPage) -> None:
+    app.find_operator("Show annotator agreement")
+    app.submit("Show")
+    expect(app.result).to_contain_text(f"score {report.score.mean:.3f}")
+    expect(app.result).to_contain_text(re.compile(rf"{report.n_units:,} (units|objects)"))
+    app.close_result()

@@ -1,0 +1,120 @@
+"""Disputed objects in the App: shown one by one, tagged, decided, and gone with the run."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from playwright.sync_api import Response, expect
+
+from tests.app.app_page import AppPage
+from tests.app.counted import ANNOTATORS, documents, rated_units, units
+
+pytestmark = pytest.mark.browser
+
+
+def _show_disputed(app: AppPage) -> list[dict[str, Any]]:
+    """Open the disputed objects; returns the first patches as the App gets them, in its order."""
+    form = app.find_operator("Show disputed objects")
+    expect(form).to_contain_text("Make the units first")
+    with app.page.expect_response(_holds_patches) as answer:
+        app.submit("Show")
+    expect(app.counts).to_contain_text("patches")
+    return _samples(answer.value)
+
+
+def _holds_patches(answer: Response) -> bool:
+    """Whether this is the first page of patches."""
+    asked = answer.request.post_data or ""
+    if "graphql" not in answer.url or "paginateSamples" not in asked:
+        return False
+    return not json.loads(asked)["variables"].get("after") and any("_sample_id" in each for each in _samples(answer))
+
+
+def _samples(answer: Response) -> list[dict[str, Any]]:
+    return [edge["node"]["sample"] for edge in answer.json()["data"]["samples"]["edges"]]
+
+
+def _drawn_by(patch: dict[str, Any]) -> dict[str, list[str]]:
+    """The labels of every annotator in a patch."""
+    lists = {name: (patch.get(name) or {}).get("detections") or [] for name in ANNOTATORS}
+    return {name: [label["_id"] for label in labels] for name, labels in lists.items() if labels}
+
+
+def _disputed(dataset: Any) -> dict[tuple[str, str], dict[str, list[str]]]:
+    """The objects that annotators disagree about: who drew them, with the label of each."""
+    return {
+        (unit.sample_id, unit.unit_id): {name: [str(label["_id"])] for name, label in unit.members.items()}
+        for unit in rated_units(dataset)
+        if unit.verdicts != {"agreed"}
+    }
+
+
+def _labels(dataset: Any) -> list[tuple[str, dict[str, Any]]]:
+    """Every label of every annotator, as it is in the database."""
+    return [
+        (name, label)
+        for document in documents(dataset)
+        for name in ANNOTATORS
+        for label in (document.get(name) or {}).get("detections") or []
+    ]
+
+
+def test_a_disputed_object_is_shown_with_the_label_of_everybody_who_drew_it(
+    report: Any, app: AppPage, dataset: Any
+) -> None:
+    disputed = _disputed(dataset)
+    patches = _show_disputed(app)
+    app.expect_shown(len(disputed), "patch")
+    assert patches
+    for patch in patches:
+        assert _drawn_by(patch) == disputed[patch["_sample_id"], patch["agreement_units"]["unit"]]
+
+    app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first.click()
+    for patch in patches[:2]:
+        expect(app.modal.locator("[data-cy='sidebar-entry-id']")).to_contain_text(patch["_id"])
+        for name in (*ANNOTATORS, "agreement_units"):
+            count = app.modal.locator(f"[data-cy='sidebar-field-container-{name}'] [data-cy='entry-count-all']")
+            expect(count).to_have_text("1" if name in _drawn_by(patch) or name not in ANNOTATORS else "0")
+        app.modal.locator("[data-cy='nav-right-button']").click()
+
+
+def test_tags_of_a_disputed_object_arrive_at_the_annotators_labels(report: Any, app: AppPage, dataset: Any) -> None:
+    (patch, *_) = _show_disputed(app)
+    first = app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first
+    first.hover()
+    first.locator("[title^='Click to select sample']").click()
+    expect(app.page.locator("[data-cy='action-manage-selected']")).to_contain_text("1")
+    form = app.find_operator("Tag annotators' labels")
+    expect(form).to_contain_text("the labels of 1 selected samples or patches")
+    app.submit("Apply")
+    members = {label for labels in _drawn_by(patch).values() for label in labels}
+    expect(app.messages.last).to_contain_text(f"Tagged {len(members)} labels ('needs_review')")
+    tagged = [str(label["_id"]) for _, label in _labels(dataset) if label["tags"]]
+    assert sorted(tagged) == sorted(members)
+
+
+def test_the_consensus_is_written_beside_the_labels_and_deleted_with_the_run(
+    report: Any, app: AppPage, dataset: Any
+) -> None:
+    before = _labels(dataset)
+    form = app.find_operator("Resolve annotator agreement units")
+    expect(form).to_contain_text("The annotators' own labels are not touched")
+    app.submit("Resolve")
+    enough = [unit for unit in units(dataset) if 2 * len(unit.members) >= len(unit.assigned)]
+    expect(app.messages.last).to_contain_text(f"Wrote {len(enough)} labels into agreement_consensus")
+    expect(app.sidebar_field("agreement_consensus")).to_be_visible()
+    found = [label for document in documents(dataset) for label in _consensus(document)]
+    assert len(found) == len(enough)
+    assert _labels(dataset) == before
+
+    app.find_operator("Delete annotator agreement")
+    app.submit("Delete")
+    expect(app.messages.last).to_contain_text("Deleted the run 'agreement'")
+    expect(app.page.locator("[data-cy^='sidebar-field-agreement']")).to_have_count(0)
+    assert not any(_consensus(document) for document in documents(dataset))
+
+
+def _consensus(document: dict[str, Any]) -> list[dict[str, Any]]:
+    return (document.get("agreement_consensus") or {}).get("detections") or []
