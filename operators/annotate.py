@@ -15,7 +15,7 @@ from ..dataset_io.annotate import check_anno_key, check_backend, configured_back
 from ..dataset_io.run_labels import open_run_labels
 from .made_form import chosen_run, show_problem
 from .run_choice import run_choice
-from .selection import chosen_labels, chosen_samples, describe_choice, is_chosen
+from .selection import add_annotators_input, chosen_labels, chosen_samples, describe_choice, is_chosen
 
 
 class AnnotateDisputed(foo.Operator):
@@ -53,11 +53,7 @@ class AnnotateDisputed(foo.Operator):
                 if ctx.params.get("anno_key"):
                     check_anno_key(ctx.dataset, ctx.params["anno_key"])
                 labels = open_run_labels(ctx.dataset, chosen_run(ctx))
-                choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
-                for name in labels.annotators:
-                    choices.add_choice(name, label=name)
-                description = "Only labels of these annotators; none for all"
-                inputs.list("annotators", types.String(), label="Annotators", description=description, view=choices)
+                add_annotators_input(inputs, labels, "Only labels of these annotators; none for all")
                 inputs.view("target", types.Notice(label=f"This sends the disputed of {describe_choice(ctx, labels)}"))
                 if is_chosen(ctx):  # looking through all labels takes too long for a form
                     annotators = ctx.params.get("annotators") or None

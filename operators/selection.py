@@ -1,10 +1,11 @@
-"""What the user has chosen in the App: labels, samples or patches, or what the grid shows."""
+"""What the user has chosen in the App: labels, samples or patches, or what the grid shows; and annotators."""
 
 from __future__ import annotations
 
 import fiftyone.core.media as fom
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
+from fiftyone.operators import types
 
 from ..dataset_io.run_labels import RunLabels
 
@@ -31,6 +32,14 @@ def chosen_labels(ctx: foo.ExecutionContext, labels: RunLabels) -> dict[str, lis
         if name is not None:
             chosen.setdefault(name, []).append(entry["label_id"])
     return chosen
+
+
+def add_annotators_input(inputs: types.Object, labels: RunLabels, description: str) -> None:
+    """Ask for some of the annotators of a run."""
+    choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
+    for name in labels.annotators:
+        choices.add_choice(name, label=name)
+    inputs.list("annotators", types.String(), label="Annotators", description=description, view=choices)
 
 
 def is_chosen(ctx: foo.ExecutionContext) -> bool:

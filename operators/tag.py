@@ -15,7 +15,7 @@ from ..dataset_io.label_tags import DEFAULT_TAG, TagTarget
 from ..dataset_io.run_labels import open_run_labels
 from .made_form import chosen_run, show_problem
 from .run_choice import run_choice
-from .selection import chosen_labels, chosen_samples, describe_choice
+from .selection import add_annotators_input, chosen_labels, chosen_samples, describe_choice
 
 
 class TagAgreementLabels(foo.Operator):
@@ -42,11 +42,7 @@ class TagAgreementLabels(foo.Operator):
             inputs.enum("on", list(get_args(TagTarget)), label="On", default="labels", view=targets)
             try:
                 labels = open_run_labels(ctx.dataset, chosen_run(ctx))
-                choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
-                for name in labels.annotators:
-                    choices.add_choice(name, label=name)
-                description = "Only labels of these annotators; none for all"
-                inputs.list("annotators", types.String(), label="Annotators", description=description, view=choices)
+                add_annotators_input(inputs, labels, "Only labels of these annotators; none for all")
                 inputs.bool("remove", label="Remove the tag", default=False, view=types.SwitchView())
                 inputs.view("target", types.Notice(label=f"This concerns {describe_choice(ctx, labels)}"))
             except AgreementInputError as error:

@@ -9,6 +9,7 @@ from fiftyone.operators import types
 
 from ..dataset_io.run_labels import open_run_labels
 from ..dataset_io.view_request import VERDICTS, options_without
+from .selection import add_annotators_input
 
 #: the choice of a dropdown that asks for nothing
 _ANY = "any"
@@ -24,16 +25,7 @@ def add_view_inputs(inputs: types.Object, ctx: foo.ExecutionContext, run_key: st
     without = options_without(labels)
     if "verdict" not in without:
         _dropdown(inputs, "verdict", "Verdict", "Labels with this verdict", VERDICTS[labels.family])
-    choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
-    for name in labels.annotators:
-        choices.add_choice(name, label=name)
-    inputs.list(
-        "annotators",
-        types.String(),
-        label="Annotators",
-        description="One: the labels of this annotator; two: where these two disagree",
-        view=choices,
-    )
+    add_annotators_input(inputs, labels, "One: the labels of this annotator; two: where these two disagree")
     if "missed_by" not in without:
         description = "What others have, and this annotator has not"
         _dropdown(inputs, "missed_by", "Missed by", description, labels.annotators)

@@ -8,7 +8,12 @@ from typing import Any
 
 import pytest
 
+from tests.datasets import random_annotators
+
+from annotator_agreement import compute_agreement
+
 URI = "@annotator/agreement/agreement_panel"
+ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @dataclass
@@ -73,3 +78,17 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         return Sent(ctx.executor.to_json()["requests"], dict(ctx.panel_state))
 
     return send
+
+
+@pytest.fixture
+def dataset(make_dataset: Callable[..., Any]) -> Any:
+    """A dataset with a run."""
+    dataset = make_dataset(random_annotators(40))
+    compute_agreement(dataset, ANNOTATORS, progress=False)
+    return dataset
+
+
+@pytest.fixture
+def state(event: Callable[..., Sent], dataset: Any) -> dict[str, Any]:
+    """The state of a panel that shows the run."""
+    return event("on_load", dataset).state

@@ -6,23 +6,9 @@ from collections import Counter
 
 import pytest
 
-from tests.datasets import random_annotators
+from tests.panels.conftest import ANNOTATORS
 
-from annotator_agreement import compute_agreement, load_agreement
-
-ANNOTATORS = ["alice", "bob", "carol"]
-
-
-@pytest.fixture
-def dataset(make_dataset):
-    dataset = make_dataset(random_annotators(40))
-    compute_agreement(dataset, ANNOTATORS, progress=False)
-    return dataset
-
-
-@pytest.fixture
-def state(event, dataset):
-    return event("on_load", dataset).state
+from annotator_agreement import load_agreement
 
 
 def _labels(view):

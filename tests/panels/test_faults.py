@@ -8,10 +8,10 @@ from fiftyone import ViewField as F
 
 from bench.database import make_dataset as generated_dataset
 from tests.datasets import detections, random_annotators
+from tests.panels.conftest import ANNOTATORS
 
 from annotator_agreement import agreement_on, compute_agreement, delete_agreement, load_agreement, rename_agreement
 
-ANNOTATORS = ["alice", "bob", "carol"]
 #: every event of the panel but those that the App sends by itself
 EVENTS = [
     ("refresh", {}),
@@ -27,18 +27,6 @@ EVENTS = [
     ("open_door", {"path": "class_table_1", "row": 0}),
     ("open_sample", {"path": "worst_1", "row": 0}),
 ]
-
-
-@pytest.fixture
-def dataset(make_dataset):
-    dataset = make_dataset(random_annotators(40))
-    compute_agreement(dataset, ANNOTATORS, progress=False)
-    return dataset
-
-
-@pytest.fixture
-def state(event, dataset):
-    return event("on_load", dataset).state
 
 
 def _check_clear(sent):
