@@ -19,7 +19,7 @@ from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.metrics import Matching, Objects
 from annotator_agreement.metrics.geometry import Boxes
 
-SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
 NAN = float("nan")
 
 

@@ -23,7 +23,7 @@ from tests.agreement.strategies import OPTIONS, sample_lists
 from annotator_agreement.agreement.objects.compute import ALPHA_REASONS, compute_agreement_of
 from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
 
-SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
 NAN = float("nan")
 CAR, BUS = 1, 2
 HERE, SHIFTED, ELSEWHERE = (0.1, 0.2, 0.5, 0.4), (0.15, 0.2, 0.55, 0.4), (0.7, 0.5, 0.9, 0.95)

@@ -42,7 +42,7 @@ from annotator_agreement.agreement.objects.verdicts import VERDICTS
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
-SETTINGS = settings(max_examples=120, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
 
 
 def _same(value: float | None, expected: float, tolerance: float = 1e-12) -> None:

@@ -14,7 +14,7 @@ from tests.agreement.verdict_oracle import object_verdicts
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, UNIT_VERDICTS, VERDICTS
 
-SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
+SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
 CAR, BUS = 1, 2
 
 
