@@ -28,6 +28,13 @@ os.environ.update(_PRIVATE.environment, FIFTYONE_SHOW_PROGRESS_BARS="false")
 _numbers = itertools.count()
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run tests of a file, which share what is prepared for them, in one process; and all tests of the App."""
+    for item in items:
+        group = item.path.parent if item.path.parent.name == "app" else item.path
+        item.add_marker(pytest.mark.xdist_group(group.relative_to(ROOT).as_posix()))
+
+
 @pytest.fixture(scope="session")
 def private_fiftyone() -> PrivateFiftyOne:
     """A running database of the tests' own, with the checkout as a plugin."""
