@@ -73,7 +73,7 @@ def message_schema(text: str, advice: str, handlers: Handlers) -> types.Property
     """The panel where something went wrong."""
     root = types.Object()
     root.view(f"message_{fingerprint(text)}", types.Error(label=text, description=advice))
-    root.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
+    _refresh(root, handlers)
     return types.Property(root, view=types.View(componentsProps=_ROOT))
 
 
@@ -98,7 +98,11 @@ def _controls(root: types.Object, situation: Situation, handlers: Handlers, *, o
         view=types.SwitchView(),
         on_change=handlers("choose_samples"),
     )
-    row.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
+    _refresh(row, handlers)
+
+
+def _refresh(parent: types.Object, handlers: Handlers) -> None:
+    parent.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
 
 
 def _back(root: types.Object, door: str, handlers: Handlers) -> None:
@@ -111,7 +115,11 @@ def _problem(root: types.Object, situation: Situation, handlers: Handlers, versi
     notice = types.Warning if situation.keys else types.Notice
     root.view(f"problem_{version}", notice(label=situation.problem, description=situation.advice))
     label = "Compute annotator agreement"
-    root.btn("compute", label=label, icon="diversity_3", variant="contained", on_click=handlers("compute"))
+    row = root.h_stack("actions", gap=2)
+    if situation.has_dataset:
+        row.btn("compute", label=label, icon="diversity_3", variant="contained", on_click=handlers("compute"))
+    if not situation.keys:  # somebody else may have computed it
+        _refresh(row, handlers)
 
 
 def _chart(grid: types.Object, section: Section, version: str, handlers: Handlers) -> None:

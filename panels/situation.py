@@ -29,6 +29,7 @@ class Situation:
         problem: why there are no numbers; None where there are
         advice: what to do about the problem
         notes: what is not as it was when the run was computed
+        has_dataset: whether there is a dataset to compute on
     """
 
     keys: list[str] = field(default_factory=list)
@@ -37,6 +38,7 @@ class Situation:
     problem: str | None = None
     advice: str = ""
     notes: list[str] = field(default_factory=list)
+    has_dataset: bool = True
 
     @property
     def results_id(self) -> str:
@@ -57,9 +59,10 @@ def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
         wanted: the run that the user chose, which may be gone; None for the default one
     """
     if dataset is None:
-        return Situation(problem="No dataset is open", advice="Open a dataset with labels of several annotators.")
+        advice = "Open a dataset with labels of several annotators."
+        return Situation(problem="No dataset is open", advice=advice, has_dataset=False)
     if dataset.deleted:
-        return Situation(problem="The dataset was deleted", advice="Open another dataset.")
+        return Situation(problem="The dataset was deleted", advice="Open another dataset.", has_dataset=False)
     refresh(dataset)
     keys = list_agreements(dataset)
     if not keys:

@@ -27,6 +27,8 @@ def _set_config(dataset, run_key="agreement", **values):
 def test_without_a_dataset_it_says_so(event):
     sent = event("on_load", None)
     assert "No dataset is open" in sent.text
+    assert "compute" not in sent.parts
+    assert "refresh" in sent.parts
 
 
 def test_a_dataset_that_is_gone_is_no_traceback(event):
@@ -40,7 +42,7 @@ def test_without_a_run_a_button_opens_the_form(event, make_dataset):
     dataset = make_dataset()
     sent = event("on_load", dataset)
     assert "No agreement was computed on this dataset yet" in sent.text
-    assert "compute" in sent.parts
+    assert {"compute", "refresh"} <= set(sent.parts)
     assert "charts" not in sent.parts
     (prompted,) = event("compute", dataset, sent.state).of("prompt_user_for_operation")
     assert prompted["operator_uri"] == "@annotator/agreement/compute_agreement"
