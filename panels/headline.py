@@ -17,7 +17,7 @@ def headline_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str
     """The headline as Markdown, with what is to be said of these numbers."""
     numbers = " · ".join(f"**{name.strip()} {shown}**" for name, shown, _ in headline_numbers(report))
     meaning = " ".join([alpha_sentence(report), *interval_notes(report), *notes])
-    lines = [f"### {numbers}", "", meaning, "", _counts(report), ""]
+    lines = [numbers, "", meaning, "", _counts(report), ""]
     if report.family == "objects":
         lines += [*_questions(report), ""]
     lines.append(f"Rules: {_rules(report)}")

@@ -98,9 +98,9 @@ def test_a_field_that_somebody_deletes_leaves_numbers_and_a_warning(report: Any,
     (bars,) = drawn(chart(panel, "scores"))
     dataset.delete_sample_field("agreement_score")
     click_point(app.page, chart(panel, "scores"), 0, max(range(20), key=lambda k: bars["y"][k]))
-    expect(app.messages.last).to_contain_text("agreement_score")
+    expect(panel).to_contain_text("Fields of this run were deleted: agreement_score.")
     app.refresh_panel()
-    expect(panel).to_contain_text("Fields of this run were deleted: `agreement_score`.")
+    expect(panel).to_contain_text("Fields of this run were deleted: agreement_score.")
     expect(panel).to_contain_text(f"Score {report.score.mean:.3f}")
     expect(app.errors).to_have_count(0)
 
