@@ -44,7 +44,7 @@ def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_pane
     for name in ANNOTATORS:
         expect(form).to_contain_text(name)
     held: list[Route] = []
-    app.page.route("**/operators/execute", held.append, times=1)
+    app.page.route("**/operators/execute", lambda route: held.append(route), times=1)
     with app.page.expect_request("**/operators/execute"):
         app.submit("Compute")
     expect(app.page.get_by_text("Executing...")).to_be_visible()
