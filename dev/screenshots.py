@@ -81,6 +81,8 @@ def panel(address: str) -> None:
         page.mouse.move(left["x"] - 100, TALL / 2, steps=5)
         page.mouse.move(WIDE - _PANEL_WIDTH, TALL / 2, steps=10)
         page.mouse.up()
+        # FiftyOne fits the charts to their columns when the window changes
+        page.evaluate("window.dispatchEvent(new Event('resize'))")
         _save(page, "panel")
 
 

@@ -27,7 +27,9 @@ _TEXTS = {
                      *("legendtext", "annotation-text", "bartext-outside"))
     ): {"fill": "var(--fo-palette-text-secondary) !important"},
 }  # fmt: skip
-_SX = {"width": "100%", "breakInside": "avoid", "paddingBottom": "16px", **_TEXTS}
+# FiftyOne fits charts to their column when they are drawn and when the window changes, not when the panel does: until
+# then a chart must not lie over its neighbour
+_SX = {"width": "100%", "overflow": "hidden", "breakInside": "avoid", "paddingBottom": "16px", **_TEXTS}
 _ITEM = {"item": {"sx": _SX}}
 #: matrices of more names a side have a row of their own
 _MOST_NAMES = 6
