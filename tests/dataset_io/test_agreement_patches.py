@@ -7,6 +7,7 @@ from collections import Counter
 import fiftyone as fo
 import pytest
 
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
 from tests.dataset_io.unit_oracle import documents_of, facts_of, units_of
 from tests.datasets import detections, random_annotators, stored
@@ -15,14 +16,13 @@ from annotator_agreement import AgreementInputError, add_units, agreement_patche
 from annotator_agreement.dataset_io import runs
 from annotator_agreement.dataset_io.patches import DISPUTED
 
-ANNOTATORS = ["alice", "bob", "carol"]
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
 
 
 @pytest.fixture
 def dataset(make_dataset):
     dataset = make_dataset(random_annotators(30, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, units=True)
+    compute_quickly(dataset, units=True)
     return dataset
 
 

@@ -8,6 +8,7 @@ import fiftyone as fo
 import numpy as np
 import pytest
 
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.dataset_io.unit_oracle import documents_of
 from tests.datasets import detections, random_annotators, stored
 
@@ -20,8 +21,6 @@ from annotator_agreement import (
 )
 from annotator_agreement.dataset_io.annotate import configured_backends
 from annotator_agreement.dataset_io.patches import DISPUTED
-
-ANNOTATORS = ["alice", "bob", "carol"]
 
 
 @pytest.fixture
@@ -37,7 +36,7 @@ def backends(monkeypatch, tmp_path):
 @pytest.fixture
 def dataset(make_dataset):
     dataset = make_dataset(random_annotators(12, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, units=True)
+    compute_quickly(dataset, units=True)
     return dataset
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import fiftyone as fo
 import pytest
-from bson import ObjectId
 
+from tests.dataset_io.app_state import instances, sidebar_groups
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.datasets import detections, random_annotators, stored
+from tests.datasets import random_annotators, stored
 
 from annotator_agreement import (
     AgreementInputError,
@@ -28,10 +28,6 @@ FIELDS = [f"agreement{suffix}" for suffix in names.OBJECT_FIELDS.sample]
 @pytest.fixture
 def dataset(make_dataset):
     return make_dataset(random_annotators(15))
-
-
-def _groups(dataset):
-    return {group.name: list(group.paths) for group in dataset.app_config.sidebar_groups or []}
 
 
 def _without_run(dataset):
@@ -61,7 +57,7 @@ def test_settings_that_are_not_asked_for_any_more_are_undone(dataset):
     configure_agreement_app(dataset, **EVERYTHING)
     configure_agreement_app(dataset, sidebar=True)
     assert dataset.app_config.color_scheme is None
-    assert "agreement" in _groups(dataset)
+    assert "agreement" in sidebar_groups(dataset)
     assert "agreement_score" not in dataset.list_indexes()
     assert app_settings_of(dataset, "agreement") == AppSettings(sidebar=True)
     configure_agreement_app(dataset)
@@ -77,7 +73,7 @@ def test_making_a_setting_twice_is_making_it_once(dataset):
     configure_agreement_app(dataset, **EVERYTHING)
     scheme = once["app"]["color_scheme"]
     assert _without_run(dataset)["app"]["color_scheme"] == {**scheme, "_id": dataset.app_config.color_scheme._id}
-    assert _groups(dataset) == {group["name"]: group["paths"] for group in once["app"]["sidebar_groups"]}
+    assert sidebar_groups(dataset) == {group["name"]: group["paths"] for group in once["app"]["sidebar_groups"]}
     delete_agreement(dataset)
     assert stored(dataset) == before
 
@@ -116,12 +112,12 @@ def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
     compute_agreement(dataset, NAMES)
     configure_agreement_app(dataset, **{**EVERYTHING, "color_by": "id"})
     rename_agreement(dataset, "agreement", "renamed")
-    assert "agreement" not in _groups(dataset)
-    assert _groups(dataset)["renamed"][0] == "renamed_score"
+    assert "agreement" not in sidebar_groups(dataset)
+    assert sidebar_groups(dataset)["renamed"][0] == "renamed_score"
     assert "renamed_score" in dataset.list_indexes()
     assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"renamed_id"}
     assert app_settings_of(dataset, "renamed") == AppSettings(True, True, "id", True)
-    assert any(_instances(dataset, "alice"))
+    assert any(instances(dataset, "alice"))
     delete_agreement(dataset, "renamed")
     assert stored(dataset) == before
 
@@ -131,7 +127,7 @@ def test_a_run_that_fiftyone_deleted_leaves_no_links(dataset):
     configure_agreement_app(dataset, link_instances=True)
     dataset.delete_run("agreement")
     delete_agreement(dataset)
-    assert not any(any(_instances(dataset, name)) for name in NAMES)
+    assert not any(any(instances(dataset, name)) for name in NAMES)
 
 
 def test_a_run_that_fiftyone_deleted_leaves_no_settings(dataset):
@@ -155,8 +151,8 @@ def test_settings_of_the_user_stay_where_a_run_that_fiftyone_deleted_left_its_ow
     configure_agreement_app(dataset, sidebar=True, color_by="id")
     dataset.delete_run("agreement")
     delete_agreement(dataset)
-    assert _groups(dataset)["agreement"] == ["weather"]
-    assert "agreement (2)" not in _groups(dataset)
+    assert sidebar_groups(dataset)["agreement"] == ["weather"]
+    assert "agreement (2)" not in sidebar_groups(dataset)
     scheme = dataset.app_config.color_scheme
     assert (scheme.opacity, scheme.color_by, scheme.fields) == (0.5, None, [entry])
 
@@ -185,8 +181,8 @@ def test_the_settings_of_two_runs_are_undone_in_any_order(dataset, two_runs, ord
     scheme = dataset.app_config.color_scheme
     assert scheme.color_by == "value"
     assert {entry["colorByAttribute"] for entry in scheme.fields} == {other}
-    assert order[1] in _groups(dataset)
-    assert order[0] not in _groups(dataset)
+    assert order[1] in sidebar_groups(dataset)
+    assert order[0] not in sidebar_groups(dataset)
     delete_agreement(dataset, order[1])
     assert stored(dataset) == two_runs
 
@@ -205,7 +201,7 @@ def test_a_run_that_fiftyone_deleted_takes_no_settings_of_another_along(dataset,
     delete_agreement(dataset, "first")
     assert {entry["colorByAttribute"] for entry in dataset.app_config.color_scheme.fields} == {"second_id"}
     assert dataset.app_config.color_scheme.color_by == "value"
-    assert "second" in _groups(dataset)
+    assert "second" in sidebar_groups(dataset)
     delete_agreement(dataset, "second")
     assert dataset.app_config.sidebar_groups is None
     assert dataset.app_config.color_scheme.fields == [{"path": "bob", "fieldColor": "#ff00ff"}]
@@ -218,7 +214,7 @@ def test_the_fields_of_a_run_have_a_group_of_their_own(dataset):
     dataset.add_sample_field("weather", fo.StringField)
     compute_agreement(dataset, NAMES)
     configure_agreement_app(dataset, sidebar=True)
-    groups = _groups(dataset)
+    groups = sidebar_groups(dataset)
     assert list(groups) == ["tags", "metadata", "labels", "agreement", "primitives"]
     assert groups["agreement"] == FIELDS
     assert groups["labels"] == NAMES
@@ -235,8 +231,8 @@ def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
     before = stored(dataset)
     compute_agreement(dataset, NAMES)
     configure_agreement_app(dataset, sidebar=True)
-    assert _groups(dataset)["agreement (2)"] == FIELDS
-    assert _groups(dataset)["agreement"] == ["weather"]
+    assert sidebar_groups(dataset)["agreement (2)"] == FIELDS
+    assert sidebar_groups(dataset)["agreement"] == ["weather"]
     delete_agreement(dataset)
     assert stored(dataset) == before
 
@@ -269,7 +265,7 @@ def test_fields_go_back_to_where_they_stood(dataset):
     dataset.save()
     before = _without_run(dataset)
     configure_agreement_app(dataset, sidebar=True)
-    assert _groups(dataset)["mine"] == []
+    assert sidebar_groups(dataset)["mine"] == []
     configure_agreement_app(dataset, sidebar=False)
     assert _without_run(dataset) == before
 
@@ -376,117 +372,6 @@ def test_colours_that_the_user_changes_meanwhile_stay(dataset):
         {"path": "alice", "fieldColor": "#123456"},
         {"path": "bob", "colorByAttribute": "label"},
     ]
-
-
-# ---- links ----
-
-
-def _instances(dataset, name):
-    return [
-        label.instance_id
-        for sample in dataset.iter_samples()
-        if sample[name] is not None
-        for label in sample[name].detections
-    ]
-
-
-def test_the_labels_of_a_unit_are_linked_and_no_others(dataset):
-    compute_agreement(dataset, NAMES)
-    configure_agreement_app(dataset, link_instances=True)
-    units, instances = {}, {}
-    for sample in dataset.iter_samples():
-        for name in NAMES:
-            for label in sample[name].detections if sample[name] is not None else []:
-                units.setdefault((sample.id, label.agreement_id), []).append(label.instance_id)
-                if label.instance_id is not None:
-                    instances.setdefault(label.instance_id, set()).add((sample.id, label.agreement_id))
-    shared = [ids for ids in units.values() if len(ids) >= 2]
-    assert len(shared) > 10
-    assert all(len(set(ids)) == 1 and ids[0] is not None for ids in shared)
-    assert all(ids == [None] for ids in units.values() if len(ids) == 1)
-    assert all(len(of) == 1 for of in instances.values())
-
-
-def test_labels_on_frames_are_linked_frame_by_frame(make_videos):
-    labels = random_annotators(8, seed=3)
-    dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in NAMES}])
-    before = stored(dataset)
-    compute_agreement(dataset, [f"frames.{name}" for name in NAMES])
-    configure_agreement_app(dataset, **EVERYTHING)
-    units = {}
-    for number, frame in dataset.first().frames.items():
-        for name in NAMES:
-            held = frame[name] if frame.has_field(name) else None
-            for label in held.detections if held is not None else []:
-                units.setdefault((number, label.agreement_id), []).append(label.instance_id)
-    assert all(len(set(ids)) == 1 for ids in units.values())
-    found = [ids[0] for ids in units.values() if len(ids) > 1]
-    assert len(set(found)) == len(found) > 5
-    assert _groups(dataset)["agreement"][:2] == ["agreement_score", "agreement_alpha"]
-    assert "frames.agreement_score" in _groups(dataset)["agreement"]
-    delete_agreement(dataset)
-    assert stored(dataset) == before
-
-
-def test_labels_that_are_linked_already_are_left_alone(dataset):
-    compute_agreement(dataset, NAMES)
-    sample = dataset.match({"bob.detections.0": {"$exists": True}}).first()
-    sample.bob.detections[0].instance = fo.Instance()
-    sample.save()
-    before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"needs labels without an `instance`, got .* of `bob\.detections`"):
-        configure_agreement_app(dataset, **EVERYTHING)
-    assert stored(dataset) == before
-
-
-def test_links_of_another_run_are_not_taken_for_ones_own(dataset):
-    compute_agreement(dataset, NAMES)
-    compute_agreement(dataset, NAMES, run_key="other")
-    configure_agreement_app(dataset, "other", link_instances=True)
-    with pytest.raises(AgreementInputError, match="that are linked already"):
-        configure_agreement_app(dataset, link_instances=True)
-    delete_agreement(dataset)
-    assert any(_instances(dataset, "alice"))
-    delete_agreement(dataset, "other")
-    assert not any(_instances(dataset, "alice"))
-
-
-def test_links_go_with_a_label_field_that_was_renamed(dataset):
-    compute_agreement(dataset, NAMES)
-    configure_agreement_app(dataset, link_instances=True)
-    dataset.rename_sample_field("alice", "alicia")
-    delete_agreement(dataset)
-    assert not any(_instances(dataset, "alicia"))
-
-
-def test_a_label_that_is_deleted_meanwhile_shifts_no_link(dataset, monkeypatch):
-    from annotator_agreement.dataset_io import instances
-
-    compute_agreement(dataset, NAMES)
-    full = {f"{name}.detections.2": {"$exists": True} for name in NAMES}
-    sample_id = dataset.match({**full, "agreement_iou": {"$gt": 0}}).first().id
-    original = instances._values
-    edited = []
-
-    def edit_once(labels, place, row, prefix, number):
-        if str(row["_id"]) == sample_id and not edited:
-            edited.append(True)
-            collection = dataset._sample_collection
-            collection.update_one({"_id": ObjectId(sample_id)}, {"$pop": {"alice.detections": -1}})
-        return original(labels, place, row, prefix, number)
-
-    monkeypatch.setattr(instances, "_values", edit_once)
-    configure_agreement_app(dataset, link_instances=True)
-    assert edited
-    dataset.reload()
-    sample = dataset[sample_id]
-    units = {}
-    for name in NAMES:
-        for label in sample[name].detections if sample[name] is not None else []:
-            units.setdefault(label.agreement_id, set()).add(label.instance_id if label.agreement_votes >= 2 else "lone")
-    assert len(units) > 1
-    assert all(len(ids) == 1 for ids in units.values())
-    assert None not in {ids for unit in units.values() for ids in unit}
 
 
 # ---- bad input ----

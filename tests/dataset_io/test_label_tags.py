@@ -9,6 +9,7 @@ import pytest
 from bson import ObjectId
 from fiftyone import ViewField as F
 
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
 from tests.dataset_io.unit_oracle import documents_of
 from tests.datasets import detections, random_annotators, stored, user_values
 
@@ -20,13 +21,11 @@ from annotator_agreement import (
     view_agreement,
 )
 
-ANNOTATORS = ["alice", "bob", "carol"]
-
 
 @pytest.fixture
 def dataset(make_dataset):
     dataset = make_dataset(random_annotators(20, seed=4))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, units=True)
+    compute_quickly(dataset, units=True)
     return dataset
 
 

@@ -8,6 +8,7 @@ import fiftyone as fo
 import numpy as np
 import pytest
 
+from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.dataset_io.test_killed import killable  # noqa: F401 - a fixture
 from tests.dataset_io.unit_oracle import documents_of, facts_of, median_box, nearest, units_of
@@ -32,7 +33,7 @@ LISTS = dict.fromkeys(ANNOTATORS, "detections")
 def dataset(make_dataset):
     """Four annotators, of whom some are not assigned."""
     dataset = make_dataset(random_annotators(40, ANNOTATORS, seed=9))
-    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    compute_quickly(dataset, ANNOTATORS)
     return dataset
 
 
@@ -276,7 +277,7 @@ def test_a_consensus_killed_before_any_of_its_writes_is_deleted_with_its_run(kil
     dataset = make_dataset(random_annotators(9, seed=5))
     before = stored(dataset)
     for n in range(1, 40, 3):
-        compute_agreement(dataset, ANNOTATORS[:3], resamples=0, sensitivity=False)
+        compute_quickly(dataset, ANNOTATORS[:3])
         killed = killable(dataset, "resolve_units", kill_before=n, quorum=0.6)
         reopened = fo.load_dataset(dataset.name)
         reopened.reload()

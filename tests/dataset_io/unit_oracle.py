@@ -7,6 +7,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import pytest
+
+#: what is said of a unit, beside its mean IoU
+FACTS = ("label", "tie", "verdict", "votes", "of", "annotators", "classes")
 #: verdicts that a member may have of its own, before that of its unit
 _OWN = ("split", "duplicate")
 
@@ -66,3 +70,16 @@ def nearest(members: Mapping[str, dict[str, Any]], key: str = "agreement") -> di
 def documents_of(dataset: Any) -> Iterator[dict[str, Any]]:
     """The samples of a dataset as the database has them."""
     yield from dataset._sample_collection.find({}).sort("_id")
+
+
+def units_in(
+    document: Mapping[str, Any], path: str = "agreement_units", list_name: str = "detections"
+) -> dict[str, dict[str, Any]]:
+    """The labels that a document has for units, by match id."""
+    return {unit["unit"]: unit for unit in (document.get(path) or {}).get(list_name) or []}
+
+
+def assert_facts(unit: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
+    """The label of a unit says what it must of its members."""
+    assert {name: unit[name] for name in FACTS} == {name: expected[name] for name in FACTS}
+    assert unit["mean_iou"] == pytest.approx(expected["mean_iou"], abs=1e-12)

@@ -1,0 +1,384 @@
+"""Labels of units while labels, runs and samples change: never wrong, never left behind, whatever is killed."""
+
+from __future__ import annotations
+
+import itertools
+import logging
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from bson import ObjectId
+
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
+from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
+from tests.dataset_io.test_killed import killable  # noqa: F401 - a fixture
+from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
+from tests.datasets import detections, random_annotators, stored, user_values
+
+from annotator_agreement import (
+    AgreementInputError,
+    add_units,
+    compute_agreement,
+    delete_agreement,
+    list_agreements,
+    load_agreement,
+    rename_agreement,
+)
+from annotator_agreement.dataset_io import made_labels, read
+
+
+def _set(dataset, update, **options):
+    sample_id = dataset.first()._id
+    dataset._sample_collection.update_one({"_id": sample_id}, update, **options)
+
+
+CHANGES = {
+    "deleted": {"$pull": {"alice.detections": {"label": "cat"}}},
+    "copied": {"$push": {"alice.detections": None}},
+    "unusable": {"$set": {"alice.detections.0.bounding_box": [0.1, 0.2, -1, 0.3]}},
+    "without a vote": {"$set": {"alice.detections.0.agreement_votes": "three"}},
+    "with another verdict": {"$set": {f"{name}.detections.0.agreement": "fine" for name in ANNOTATORS}},
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_unit_whose_labels_changed_is_left_out_and_counted(make_dataset, change):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    update = CHANGES[change]
+    if change == "copied":
+        label = next(documents_of(dataset))["alice"]["detections"][0]
+        update = {"$push": {"alice.detections": {**label, "_id": ObjectId()}}}
+    _set(dataset, update)
+    made = add_units(dataset)
+    assert (made.n_left_out, made.n_labels) == (1, 5)
+    assert dataset.values("agreement_units.detections.label")[0] == ["dog"]
+
+
+def test_a_label_given_to_somebody_else_leaves_its_unit(make_dataset):
+    dataset = make_dataset({})
+    labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.4, 0.3], rater=name) for name in ANNOTATORS]
+    dataset.add_samples([fo.Sample("1.jpg", labels=fo.Detections(detections=labels))], dynamic=True)
+    compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
+    _set(dataset, {"$set": {"labels.detections.0.rater": "dave"}})
+    assert add_units(dataset).n_left_out == 1
+    _set(dataset, {"$set": {"labels.detections.0.rater": "bob"}})
+    assert add_units(dataset, overwrite=True).n_left_out == 1
+    _set(dataset, {"$set": {"labels.detections.0.rater": "alice"}})
+    assert add_units(dataset, overwrite=True).n_left_out == 0
+
+
+def test_class_and_extent_are_those_of_now_and_the_rest_is_what_the_run_found(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    sample = dataset.first()
+    for name in ("alice", "bob"):
+        sample[name].detections[0].label = "lynx"
+        sample[name].detections[0].bounding_box = [0.2, 0.1, 0.2, 0.4]
+    sample.carol.detections.append(fo.Detection(label="new", bounding_box=[0.8, 0.8, 0.1, 0.1]))
+    sample.save()
+    made = add_units(dataset)
+    unit = dataset.first().agreement_units.detections[0]
+    assert made.n_left_out == 0
+    assert (unit.label, unit.verdict, unit.mean_iou) == ("lynx", "agreed", pytest.approx(1.0))
+    assert unit.bounding_box == pytest.approx([0.2, 0.1, 0.2, 0.4])
+
+
+# ---- life ----
+
+
+def test_units_are_removed_with_the_run(make_dataset):
+    dataset = make_dataset(random_annotators(12))
+    before = stored(dataset)
+    compute_quickly(dataset, units=True)
+    assert dataset.count("agreement_units.detections") > 10
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_units_are_removed_after_fiftyone_deleted_the_run(make_dataset):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset, units=True)
+    dataset.delete_run("agreement")
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_units_are_renamed_with_the_run(make_dataset):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset, units=True)
+    units = [units_in(document) for document in documents_of(dataset)]
+    rename_agreement(dataset, "agreement", "first")
+    assert [units_in(document, "first_units") for document in documents_of(dataset)] == units
+    assert dataset.get_field("first_units").info == {"annotator_agreement": "first"}
+    assert dataset.first().first_units.detections[0].votes == 3
+    with pytest.raises(AgreementInputError, match="`first_units` must be new, but it was made before"):
+        add_units(dataset, "first")
+    add_units(dataset, "first", overwrite=True)
+    delete_agreement(dataset, "first")
+    assert stored(dataset) == before
+
+
+def test_units_of_a_run_that_fiftyone_renamed(make_dataset):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    dataset.rename_run("agreement", "other")
+    assert add_units(dataset, "other").field == "agreement_units"
+    delete_agreement(dataset, "other")
+    assert stored(dataset) == before
+
+
+def test_a_run_that_is_replaced_loses_its_units(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset, units=True)
+    compute_quickly(dataset, overwrite=True)
+    assert dataset.get_field("agreement_units") is None
+    assert not [document for document in documents_of(dataset) if "agreement_units" in document]
+
+
+def test_a_view_of_units_cannot_be_the_view_of_a_run_that_replaces_them(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset, units=True)
+    view = dataset.match(fo.ViewField("agreement_units.detections").length() > 0)
+    with pytest.raises(AgreementInputError, match="a view that uses `agreement_units`"):
+        compute_quickly(view, overwrite=True)
+
+
+def test_units_are_made_anew_only_on_request(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset, units=True)
+    sample = dataset.first()
+    sample.agreement_units.detections[0].tags.append("mine")
+    sample.save()
+    with pytest.raises(
+        AgreementInputError, match="must be new, but it was made before; replace it with overwrite=True"
+    ):
+        add_units(dataset)
+    assert dataset.count_label_tags("agreement_units") == {"mine": 1}
+    add_units(dataset, overwrite=True)
+    assert dataset.count_label_tags("agreement_units") == {}
+
+
+def test_units_cannot_be_an_annotator(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset, units=True)
+    with pytest.raises(AgreementInputError, match="'agreement_units', which the run 'agreement' wrote"):
+        compute_agreement(dataset, ["alice", "agreement_units"], run_key="other")
+
+
+def test_a_copy_of_units_belongs_to_the_user(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset, units=True)
+    dataset.clone_sample_field("agreement_units", "kept")
+    rename_agreement(dataset, "agreement", "first")
+    delete_agreement(dataset, "first")
+    assert dataset.count("kept.detections") == 6
+    assert "kept" in dataset.get_field_schema()
+
+
+@pytest.mark.parametrize("state", ["declared", "undeclared"])
+def test_a_field_of_that_name_that_is_somebody_elses_is_left_alone(make_dataset, state):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    if state == "declared":
+        dataset.add_sample_field("agreement_units", fo.StringField)
+    else:
+        dataset._sample_collection.update_one({"_id": dataset.first()._id}, {"$set": {"agreement_units": "mine"}})
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match="`agreement_units` must be free"):
+        add_units(dataset)
+    assert stored(dataset) == before
+
+
+def test_labels_that_are_no_objects_have_no_units(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match="`units` must be False for labels that are no objects, got Classif"):
+        compute_agreement(dataset, ["a", "b"], units=True)
+    assert stored(dataset) == before
+    compute_agreement(dataset, ["a", "b"])
+    with pytest.raises(
+        AgreementInputError, match="`add_units` needs a run on objects, got the run 'agreement' on Class"
+    ):
+        add_units(dataset)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
+        ({"shapes": "mean"}, "`shapes` must be one of medoid, vote, got 'mean'"),
+        ({"overwrite": 1}, "`overwrite` must be True or False, got 1"),
+    ],
+)
+def test_unusable_arguments_are_refused_before_anything_is_written(make_dataset, options, message):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=message):
+        add_units(dataset, **options)
+    assert stored(dataset) == before
+    with pytest.raises(AgreementInputError, match="`units` must be True or False, got 'yes'"):
+        compute_agreement(dataset, ANNOTATORS, overwrite=True, units="yes")
+    assert stored(dataset) == before
+
+
+def test_pixels_need_the_sizes_of_images(make_dataset):
+    labels = {name: [polygon(rectangle(3, 2, 12, 9))] for name in ("alice", "bob")}
+    dataset = shapes_dataset(make_dataset, labels, size=None)
+    compute_quickly(dataset, ["alice", "bob"])
+    with pytest.raises(AgreementInputError, match="must have an image size"):
+        add_units(dataset, shapes="vote")
+
+
+# ---- while somebody works on the dataset ----
+
+
+def test_a_sample_edited_meanwhile_is_read_again(make_dataset, before_each_write):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    edits = []
+
+    def edit_once(batch):
+        if not edits:
+            edits.append(True)
+            sample = fo.load_dataset(dataset.name).first()
+            sample.alice.detections[0].label = sample.bob.detections[0].label = "lynx"
+            sample.save()
+
+    before_each_write(edit_once)
+    assert add_units(dataset).n_changed == 0
+    assert dataset.values("agreement_units.detections.label")[0] == ["lynx", "dog"]
+    assert dataset.first().alice.detections[0].label == "lynx"
+
+
+def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, before_each_write, caplog):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    restless = dataset.first()
+
+    def touch(batch):
+        restless.tags.append("again")
+        restless.save()
+
+    before_each_write(touch)
+    with caplog.at_level(logging.WARNING):
+        made = add_units(dataset)
+    assert (made.n_changed, made.n_labels) == (1, 4)
+    assert "1 samples were edited" in caplog.text
+    assert dataset.values("agreement_units.detections.votes") == [None, [3, 2], [], [1], [1]]
+    assert len(restless.tags) == 1 + made_labels._MAX_ATTEMPTS
+
+
+def test_a_run_deleted_meanwhile_takes_its_units_along(make_dataset, before_each_write, monkeypatch):
+    dataset = make_dataset(random_annotators(30))
+    before = stored(dataset)
+    compute_quickly(dataset)
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+    batches = []
+
+    def delete_at_the_third(batch):
+        batches.append(batch)
+        if len(batches) == 3:
+            delete_agreement(fo.load_dataset(dataset.name))
+
+    before_each_write(delete_at_the_third)
+    with pytest.raises(AgreementInputError, match="'agreement' was deleted or replaced while it was running"):
+        add_units(dataset)
+    assert stored(dataset) == before
+
+
+def test_a_run_replaced_meanwhile_keeps_nothing_of_the_old_units(make_dataset, monkeypatch):
+    dataset = make_dataset(random_annotators(30))
+    compute_quickly(dataset)
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+    replaced = []
+
+    def replace(bar):
+        if not replaced:
+            replaced.append(compute_quickly(dataset, ["alice", "bob"], overwrite=True))
+
+    with pytest.raises(AgreementInputError, match="was deleted or replaced while it was running"):
+        add_units(dataset, progress=replace)
+    assert load_agreement(dataset) == replaced[0]
+    assert dataset.get_field("agreement_units") is None
+    assert not [document for document in documents_of(dataset) if "agreement_units" in document]
+
+
+def test_units_that_were_not_finished_are_made_again_without_being_asked(make_dataset, before_each_write):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+
+    def fail(batch):
+        raise RuntimeError("no more")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(made_labels.Writer, "write", lambda self, batch, updates: fail(batch))
+        with pytest.raises(RuntimeError, match="no more"):
+            add_units(dataset)
+    assert made_labels.made_record(dataset, "agreement", "_units")["status"] == "failed"
+    assert add_units(dataset).n_labels == 6
+    assert made_labels.made_record(dataset, "agreement", "_units") == {"status": "completed", "shapes": "medoid"}
+
+
+def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+    dataset = make_dataset(random_annotators(9, seed=5))
+    before, values = stored(dataset), user_values(dataset, [])
+    for n in itertools.count(1):
+        compute_quickly(dataset)
+        killed = killable(dataset, "add_units", kill_before=n)
+        reopened = fo.load_dataset(dataset.name)
+        reopened.reload()
+        reopened.first()
+        assert list_agreements(reopened) == ["agreement"]
+        assert load_agreement(reopened).n_samples == 9
+        assert user_values(reopened, ["agreement"]) == values
+        if n % 2:  # what a dead process began is made anew, or deleted
+            record = made_labels.made_record(reopened, "agreement", "_units") or {}
+            add_units(reopened, overwrite=record.get("status") == "completed")
+            found = [set(units_in(document)) for document in documents_of(reopened)]
+            assert found == [set(units_of(document, LISTS)) for document in documents_of(reopened)]
+        delete_agreement(reopened)
+        assert stored(reopened) == before
+        dataset.reload()
+        if not killed:
+            break
+    assert n > 6  # the record, the field, three batches, the record
+
+
+def test_a_sample_without_room_for_its_units_is_named(make_dataset):
+    dataset = make_dataset({})
+    noise = np.random.default_rng(0).integers(0, 256, (1100, 1100), np.uint8)  # which no compression makes smaller
+    masks = [
+        fo.Detection(label="a", bounding_box=[0.1 * k, 0.1, 0.1, 0.5], mask=np.roll(noise, k, axis=0)) for k in range(7)
+    ]
+    metadata = fo.ImageMetadata(width=100, height=50)
+    dataset.add_sample(fo.Sample("1.jpg", alice=fo.Detections(detections=masks), metadata=metadata))
+    one = detections([("a", (0.1, 0.1, 0.2, 0.2))])
+    dataset.add_sample(fo.Sample("2.jpg", alice=one, bob=one.copy(), metadata=metadata))
+    compute_quickly(dataset, ["alice", "bob"])
+    with pytest.raises(AgreementInputError, match="must have room for `agreement_units`") as caught:
+        add_units(dataset)
+    assert dataset.first().id in str(caught.value)
+    assert len(str(caught.value)) < 400
+    delete_agreement(dataset)
+    assert "agreement_units" not in dataset.get_field_schema()
+
+
+def test_batches_of_any_size_make_the_same_units(make_dataset, monkeypatch):
+    dataset = make_dataset(random_annotators(23, seed=6))
+    compute_quickly(dataset, units=True)
+
+    def found():
+        return [[{**unit, "_id": None} for unit in units_in(document).values()] for document in documents_of(dataset)]
+
+    expected = found()
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 3)
+    made = add_units(dataset, overwrite=True)
+    assert found() == expected
+    assert made.n_labels == sum(map(len, expected))
