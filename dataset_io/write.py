@@ -53,13 +53,16 @@ class Writer:
         matched = self._source.collection.bulk_write(operations, ordered=False).matched_count
         refused = list(read.changed)
         if matched < len(operations):
-            refused += self._not_written([sample.sample_id for sample in read.samples], stamp)
+            refused += self._not_written([sample.sample_id for sample in read.samples], stamp, matched)
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
 
-    def _not_written(self, sample_ids: Sequence[ObjectId], stamp: datetime) -> list[ObjectId]:
-        ours = {"_id": {"$in": list(sample_ids)}, "last_modified_at": stamp, self._mark: {"$exists": True}}
-        written = {row["_id"] for row in self._source.collection.find(ours, {"_id": True})}
-        return [sample_id for sample_id in sample_ids if sample_id not in written]
+    def _not_written(self, sample_ids: list[ObjectId], stamp: datetime, n_written: int) -> list[ObjectId]:
+        """The samples that do not have the stamp; all of them where somebody else wrote in the same millisecond."""
+        ours = {"_id": {"$in": sample_ids}, "last_modified_at": stamp, self._mark: {"$exists": True}}
+        stamped = {row["_id"] for row in self._source.collection.find(ours, {"_id": True})}
+        if len(stamped) > n_written:
+            return sample_ids
+        return [sample_id for sample_id in sample_ids if sample_id not in stamped]
 
 
 def _unused_stamp(samples: Sequence[StoredSample]) -> datetime:

@@ -28,6 +28,7 @@ os.environ.update(_PRIVATE.environment, FIFTYONE_SHOW_PROGRESS_BARS="false")
 _numbers = itertools.count()
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Run tests of a file, which share what is prepared for them, in one process; and all tests of the App."""
     for item in items:

@@ -146,4 +146,6 @@ def test_a_report_is_shown_again_from_the_operator_browser(report: Any, app: App
     app.submit("Show")
     expect(app.result).to_contain_text(f"score {report.score.mean:.3f}")
     expect(app.result).to_contain_text(re.compile(rf"{report.n_units:,} (units|objects)"))
-    app.close_result()
+    app.result.get_by_role("button", name="Show in the panel").click()
+    expect(app.panel).to_contain_text(f"Score {report.score.mean:.3f}")
+    expect(app.errors).to_have_count(0)

@@ -98,8 +98,7 @@ def test_rows_of_the_tables_are_doors(report: Any, app: AppPage, dataset: Any) -
     panel.get_by_role("row").filter(has_text=worst["filepath"].rsplit("/", 1)[1]).get_by_role("button").click()
     expect(app.modal).to_be_visible()
     expect(app.modal).to_contain_text(worst["id"])
-    app.page.keyboard.press("Escape")
-    expect(app.modal).to_have_count(0)
+    app.close_modal()
     app.expect_shown(len(dataset))
 
 

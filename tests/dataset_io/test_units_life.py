@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+from datetime import datetime
 
 import fiftyone as fo
 import numpy as np
@@ -25,7 +26,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import made_labels, read
+from annotator_agreement.dataset_io import made_labels, read, write
 
 
 def _set(dataset, update, **options):
@@ -273,6 +274,26 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
     assert "1 samples were edited" in caplog.text
     assert dataset.values("agreement_units.detections.votes") == [None, [3, 2], [], [1], [1]]
     assert len(restless.tags) == 1 + made_labels._MAX_ATTEMPTS
+
+
+def test_an_edit_in_the_millisecond_of_our_own_write_is_seen(make_dataset, before_each_write, monkeypatch):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    stamps = [datetime(2026, 1, 1), datetime(2026, 1, 2)]
+    unused = iter(stamps)
+    monkeypatch.setattr(write, "_unused_stamp", lambda samples: next(unused))
+    edits = []
+
+    def edit_once(batch):
+        if not edits:
+            edits.append(True)
+            lynx = {f"{name}.detections.0.label": "lynx" for name in ("alice", "bob")}
+            _set(dataset, {"$set": {**lynx, "last_modified_at": stamps[0]}})
+
+    before_each_write(edit_once)
+    assert add_units(dataset).n_changed == 0
+    assert next(unused, None) is None
+    assert dataset.values("agreement_units.detections.label")[0] == ["lynx", "dog"]
 
 
 def test_a_run_deleted_meanwhile_takes_its_units_along(make_dataset, before_each_write, monkeypatch):
