@@ -25,7 +25,7 @@ app: setup
 	@$(RUN) -m dev.show_demo app --port $(PORT)
 
 test: setup
-	@$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder $(ARGS)
 
 lint: setup
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m dev.check_types

@@ -8,10 +8,11 @@ import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import pytest
+from xdist.scheduler import LoadScopeScheduling
 
 from dev.plugin import load_plugin
 from dev.private_fiftyone import ROOT, PrivateFiftyOne
@@ -28,12 +29,17 @@ os.environ.update(_PRIVATE.environment, FIFTYONE_SHOW_PROGRESS_BARS="false")
 _numbers = itertools.count()
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest-xdist looks for groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Run tests of a file, which share what is prepared for them, in one process; and all tests of the App."""
-    for item in items:
-        group = item.path.parent if item.path.parent.name == "app" else item.path
-        item.add_marker(pytest.mark.xdist_group(group.relative_to(ROOT).as_posix()))
+class _ByFile(LoadScopeScheduling):
+    """Runs tests of a file, which share what is prepared for them, in one process; and all tests of the App."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        path = PurePosixPath(nodeid.split("::")[0])
+        return (path.parent if path.parent.name == "app" else path).as_posix()
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
+    """Share the tests out among processes."""
+    return _ByFile(config, log)
 
 
 @pytest.fixture(scope="session")
