@@ -10,7 +10,7 @@ from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement.errors import AgreementInputError
-from . import runs
+from . import run_config, runs
 from .app_colors import color_labels, colors_record
 from .app_sidebar import add_sidebar_group, sidebar_record
 from .attachments import APP_RECORD, undo_app_record
@@ -86,7 +86,7 @@ def configure_agreement_app(
         "colors": colors_record(dataset, attribute, labels.config.fields) if attribute is not None else None,
         "linked_by": run_key if link_instances else None,
     }
-    runs.update_config(dataset, run_key, **{APP_RECORD: record})
+    run_config.update_config(dataset, run_key, **{APP_RECORD: record})
     if sidebar:
         add_sidebar_group(dataset, record["sidebar"])
     create_indexes(dataset, record["indexes"])
@@ -109,15 +109,15 @@ def _fields_in_order(dataset: fo.Dataset, labels: RunLabels) -> dict[str, fo.Fie
 
 def clear_app_settings(dataset: fo.Dataset, run_key: str) -> None:
     """Undo what is set in the App for a run."""
-    record = runs.read_config(dataset, run_key).get(APP_RECORD)
+    record = run_config.read_config(dataset, run_key).get(APP_RECORD)
     if record:
         undo_app_record(dataset, {run_key}, record)
-        runs.update_config(dataset, run_key, **{APP_RECORD: None})
+        run_config.update_config(dataset, run_key, **{APP_RECORD: None})
 
 
 def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:
     """What is set in the App for a run."""
-    record = runs.read_config(dataset, run_key).get(APP_RECORD) or {}
+    record = run_config.read_config(dataset, run_key).get(APP_RECORD) or {}
     return AppSettings(*record.get("settings", ()))
 
 

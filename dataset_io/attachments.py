@@ -13,6 +13,7 @@ from .app_sidebar import left_behind_groups, remove_sidebar_group, without_sideb
 from .indexes import drop_indexes
 from .instances import unlink_units
 from .paths import all_fields, run_of
+from .run_config import read_config, update_config
 from .saved_view_marks import remove_marked_views
 
 #: entry of a run's config with what was set in the App, written before it is
@@ -64,8 +65,7 @@ def _pass_on(dataset: fo.Dataset, run_keys: Collection[str], gone: Mapping[str, 
     """
     records = []
     for key in dataset.list_runs(method=names.RUN_METHOD):
-        config = dataset.get_run_info(key).config
-        record = getattr(config, APP_RECORD, None)
+        record = read_config(dataset, key).get(APP_RECORD)
         if key in run_keys or not record:
             continue
         passed = dict(record)
@@ -73,8 +73,7 @@ def _pass_on(dataset: fo.Dataset, run_keys: Collection[str], gone: Mapping[str, 
             if record.get(setting) and gone.get(setting):
                 passed[setting] = without(record[setting], gone[setting])
         if passed != record:
-            setattr(config, APP_RECORD, passed)
-            dataset.update_run_config(key, config)
+            update_config(dataset, key, **{APP_RECORD: passed})
         records.append(passed)
     return records
 

@@ -17,12 +17,13 @@ from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from .. import names
 from ..agreement.errors import AgreementInputError, shown
-from . import runs
+from . import run_config, runs
 from .garbage import rare_collections
 from .paths import declare, delete_fields, places
 from .read import Reader
 from .read_ahead import read_ahead
 from .run_labels import RunLabels
+from .source import refuse_read_only
 from .unit_members import UnitFamily, UnitMembers, unit_path
 from .write import Writer, Written
 
@@ -84,12 +85,12 @@ class MadeField:
 
 def made_record(dataset: fo.Dataset, run_key: str, suffix: str) -> dict[str, Any] | None:
     """What a run knows of a field that was made for it: ``status`` and options; None if there is none."""
-    record = (runs.read_config(dataset, run_key).get(RECORD) or {}).get(suffix)
+    record = (run_config.read_config(dataset, run_key).get(RECORD) or {}).get(suffix)
     return None if record is None else dict(record)
 
 
 def check_can_make(labels: RunLabels, suffix: str, function: str, *, overwrite: bool) -> None:
-    """Refuse to make a field that is somebody else's, or that is there already.
+    """Refuse to make a field that is somebody else's, that must not be changed, or that is there already.
 
     Raises:
         AgreementInputError: saying which
@@ -110,36 +111,41 @@ def check_can_make(labels: RunLabels, suffix: str, function: str, *, overwrite: 
     if runs.owner(field) != labels.field_key:
         raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
     record = made_record(dataset, labels.run_key, suffix)
-    if record is not None and record["status"] == runs.COMPLETED and not overwrite:
+    if record is not None and record["status"] == run_config.COMPLETED and not overwrite:
         raise AgreementInputError(f"`{path}` must be new, but it was made before; replace it with overwrite=True")
+    refuse_read_only(dataset, [path])
 
 
 def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress: Progress) -> MadeLabels:
     """Make a field, and replace it if it is there; whatever happens, it can be found and deleted with its run."""
     dataset, run_key = labels.samples._dataset, labels.run_key
-    config = runs.read_config(dataset, run_key)
+    config = run_config.read_config(dataset, run_key)
     path, run_id = unit_path(labels, made.suffix), config["results_id"]
+    entry, this_pass = f"{RECORD}.{made.suffix}", str(ObjectId())
+    ours = {f"{entry}.pass": this_pass}
+
+    def check() -> None:
+        run_config.require_current(dataset, run_key, run_id)
+        if not run_config.is_current(dataset, run_key, run_id, **ours):
+            raise AgreementInputError(f"`{path}` is being made anew by somebody else; this has stopped writing it")
 
     def record(status: str) -> None:
-        stored = runs.read_config(dataset, run_key)
-        entry = {**made.options, "status": status}
-        written = sorted({*stored["fields_written"], path})
-        runs.update_config(dataset, run_key, fields_written=written, **{RECORD: {**(stored.get(RECORD) or {}),
-                                                                                made.suffix: entry}})  # fmt: skip
+        run_config.update_config(dataset, run_key, only_with=ours, **{f"{entry}.status": status})
 
-    record(runs.RUNNING)
+    started = {**made.options, "status": run_config.RUNNING, "pass": this_pass}
+    run_config.update_config(dataset, run_key, fields_added=[path], **{entry: started})
     try:
         if dataset.get_field(path) is not None:
             delete_fields(dataset, [path])
         _declare(dataset, labels.field_key, path, made)
         with rare_collections():
-            result = _Pass(family, made, labels, run_id).execute(progress)
-        runs.require_current(dataset, run_key, run_id)
+            result = _Pass(family, made, labels, check).execute(progress)
+        check()
         dataset._reload(hard=True)
         _declare(dataset, labels.field_key, path, made)
-        record(runs.COMPLETED)
+        record(run_config.COMPLETED)
     except BaseException:
-        _after_failure(labels, path, run_id, lambda: record(runs.FAILED))
+        _after_failure(labels, path, run_id, lambda: record(run_config.FAILED))
         raise
     runs.refresh(dataset)
     if result.n_changed:
@@ -152,7 +158,7 @@ def _after_failure(labels: RunLabels, path: str, run_id: str, record_failure: Ca
     dataset, run_key = labels.samples._dataset, labels.run_key
     try:
         runs.refresh(dataset)
-        if runs.is_current(dataset, run_key, run_id):
+        if run_config.is_current(dataset, run_key, run_id):
             record_failure()
         elif path not in runs.recorded_paths(dataset, run_key):
             if runs.owner(dataset.get_field(path)) == labels.field_key:
@@ -202,11 +208,11 @@ class _Sent:
 class _Pass:
     """One pass over the labels of a run: batches are read ahead, and written while the next ones are worked on."""
 
-    def __init__(self, family: UnitFamily, made: MadeField, labels: RunLabels, run_id: str) -> None:
+    def __init__(self, family: UnitFamily, made: MadeField, labels: RunLabels, check: Callable[[], None]) -> None:
         self._family = family
         self._made = made
         self._labels = labels
-        self._run_id = run_id
+        self._check = check
         self._reader = Reader(family)
         self._writer = Writer(family.source, labels.field_key)
         self._field = unit_path(labels, made.suffix).removeprefix(names.FRAMES_PREFIX)
@@ -238,7 +244,7 @@ class _Pass:
             return None
         read = self._reader.columns(rows)
         updates, counts = self._updates(read.labels, read.n_invalid.tolist())
-        runs.require_current(self._labels.samples._dataset, self._labels.run_key, self._run_id)
+        self._check()
         ids = [sample.sample_id for sample in read.samples]
         return _Sent(ids, counts, writers.submit(self._writer.write, read, updates))
 

@@ -12,7 +12,7 @@ from fiftyone.core.view import DatasetView
 from .. import names
 from ..agreement.errors import AgreementInputError
 from ..agreement.objects.verdicts import VERDICTS
-from . import runs
+from . import run_config
 from .made_labels import made_record
 from .run_labels import RunLabels, open_run_labels
 from .unit_members import unit_path
@@ -113,7 +113,7 @@ def check_units(labels: RunLabels) -> None:
             f"The units of the run {labels.run_key!r} must be made first: add_units(dataset, {labels.run_key!r}), or "
             "compute_agreement(…, units=True)"
         )
-    if record["status"] != runs.COMPLETED:
+    if record["status"] != run_config.COMPLETED:
         raise AgreementInputError(
             f"The units of the run {labels.run_key!r} must be complete, got the status {record['status']!r}; make them "
             f"again: add_units(dataset, {labels.run_key!r})"

@@ -11,7 +11,7 @@ from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement.errors import AgreementInputError
-from . import runs
+from . import run_config, runs
 from .app_settings import AppSettings, app_settings_of, configure_agreement_app
 from .attachments import APP_RECORD, remove_attachments
 from .paths import Place, declare, delete_fields, places
@@ -37,8 +37,8 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     """
     dataset = runs.dataset_of(dataset)
     runs.require_run(dataset, run_key)
-    config = runs.read_config(dataset, run_key)
-    if config["status"] != runs.COMPLETED:
+    config = run_config.read_config(dataset, run_key)
+    if config["status"] != run_config.COMPLETED:
         raise AgreementInputError(
             f"Only a completed run can be renamed, got {run_key!r} with the status {config['status']!r}"
         )
@@ -52,10 +52,10 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     # what speaks of the old names is made anew with the new ones
     remove_attachments(dataset, {run_key, field_key}, [config])
     old, new = list(renamed), list(renamed.values())
-    runs.update_config(
+    run_config.update_config(
         dataset,
         run_key,
-        status=runs.RENAMING,
+        status=run_config.RENAMING,
         renaming_to=new_run_key,
         fields_written=sorted({*config["fields_written"], *new}),
     )
@@ -68,10 +68,10 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     dataset._doc.save()
     delete_fields(dataset, runs.fields_of_run(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
-    runs.update_config(
+    run_config.update_config(
         dataset,
         new_run_key,
-        status=runs.COMPLETED,
+        status=run_config.COMPLETED,
         renaming_to=None,
         fields_written=new,
         options={**config["options"], "run_key": new_run_key},
@@ -99,7 +99,7 @@ def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[st
     Raises:
         AgreementInputError: saying what is in the way
     """
-    field_key = runs.read_config(dataset, run_key)["options"]["run_key"]
+    field_key = run_config.read_config(dataset, run_key)["options"]["run_key"]
     marked = sorted(runs.fields_of_run(dataset, field_key))
     refuse_read_only(dataset, marked)
     renamed = {}

@@ -34,7 +34,7 @@ from ..agreement.report import AgreementReport, RunFacts
 from ..agreement.reports import build_report
 from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
-from . import runs
+from . import run_config, runs
 from .auto_threshold import with_iou_from_data
 from .checks import check_annotators
 from .families import FAMILIES
@@ -232,7 +232,7 @@ def run_agreement(
     try:
         runs.declare_fields(dataset, run_key, fields)
         report, records = _Run(family, run_id).execute(progress, started)
-        runs.require_current(dataset, run_key, run_id)
+        run_config.require_current(dataset, run_key, run_id)
         dataset._reload(hard=True)
         runs.declare_fields(dataset, run_key, fields)
         runs.complete(dataset, run_key, report, records)
@@ -278,8 +278,10 @@ def _after_failure(source: Source, paths: Sequence[str], error: BaseException) -
     dataset, run_key = source.dataset, source.config.run_key
     try:
         runs.refresh(dataset)
-        if runs.is_current(dataset, run_key, source.run_id):
-            runs.update_config(dataset, run_key, status=runs.FAILED, error=f"{type(error).__name__}: {error}")
+        if run_config.is_current(dataset, run_key, source.run_id):
+            run_config.update_config(
+                dataset, run_key, status=run_config.FAILED, error=f"{type(error).__name__}: {error}"
+            )
         else:
             runs.remove_remains(dataset, run_key, paths)
             if source.config.map_folder is not None:
@@ -343,9 +345,9 @@ class _Run:
 
     def _write_videos(self, videos: VideoScores) -> None:
         """Write the means over frames."""
-        runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
         for _ in videos.write():
-            runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+            run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
 
     def _coverage(self) -> str:
         config = self._source.config
@@ -367,7 +369,7 @@ class _Run:
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self._reader.columns(rows)
         result = self._family.compute(read.labels)
-        runs.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
         return _Computed(read, result, writers.submit(self._write, read, result))
 
     def _write(self, read: ReadBatch[Any], result: Any) -> Written:

@@ -11,7 +11,7 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.config import check_run_key
 from ..agreement.errors import AgreementInputError
-from . import runs
+from . import run_config, runs
 from .paths import places
 
 
@@ -82,7 +82,7 @@ def _check_other_runs(dataset: fo.Dataset, run_key: str, paths: Collection[str],
     for other in runs.list_agreements(dataset):
         if other in own:
             continue
-        record = runs.read_config(dataset, other)
+        record = run_config.read_config(dataset, other)
         theirs = set(record.get("fields_written", [])) | set(names.reserved_paths(other))
         common = sorted(wanted & theirs)
         if common:

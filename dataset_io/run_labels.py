@@ -8,7 +8,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ..agreement.config import AgreementConfig
 from ..agreement.errors import AgreementInputError, shown
-from . import runs
+from . import run_config, runs
 from .kinds import LabelKind, kind_of
 from .paths import is_of_frames
 from .source import flattened
@@ -78,7 +78,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
             "dataset"
         )
     require_completed(dataset, run_key)
-    record = runs.read_config(dataset, run_key)
+    record = run_config.read_config(dataset, run_key)
     config = AgreementConfig.from_dict(record["options"])
     samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
     kinds = []
@@ -98,8 +98,8 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
 def require_completed(dataset: SampleCollection, run_key: str) -> None:
     """Raise :class:`AgreementInputError` unless the key is a completed run of ours."""
     runs.require_run(dataset, run_key)
-    status = runs.read_config(dataset, run_key).get("status")
-    if status != runs.COMPLETED:
+    status = run_config.read_config(dataset, run_key).get("status")
+    if status != run_config.COMPLETED:
         raise AgreementInputError(
             f"The run {run_key!r} must be completed, got the status {status!r}; compute it again with overwrite=True"
         )

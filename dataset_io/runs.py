@@ -26,12 +26,11 @@ from ..agreement.reports import report_from_dict
 from .attachments import remove_attachments
 from .map_files import delete_map_files, runs_of_files
 from .paths import all_fields, declare, delete_fields, places
+from .run_config import COMPLETED, DELETING, RUNNING, read_config, update_config
 from .source import refuse_read_only
 from .stored_records import OpenRecords, StoredRecords
 
 logger = logging.getLogger(__name__)
-
-RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
 
 #: FiftyOne's field for every type of :class:`~..names.FieldSpec`
 _FIELD_TYPES: dict[str, Callable[..., fo.Field]] = {
@@ -75,11 +74,6 @@ def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:
 def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
     """Keys of the agreement runs of a dataset, whatever their status."""
     return list(dataset_of(dataset).list_runs(method=names.RUN_METHOD))
-
-
-def read_config(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
-    """The config of a run: ``status``, ``fields_written``, ``options`` and so on."""
-    return dict(dataset.get_run_info(run_key).config.serialize())
 
 
 def owner(field: fo.Field | None) -> str | None:
@@ -141,8 +135,8 @@ def _compute_again(run_key: str) -> str:
 
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:
-    """Raise :class:`AgreementInputError` unless the key is a run of ours."""
-    dataset._reload()
+    """Raise :class:`AgreementInputError` unless the key is a run of ours; others may have changed the schema, too."""
+    dataset._reload(hard=True)
     if run_key not in list_agreements(dataset):
         found = shown(map(repr, list_agreements(dataset))) or "none"
         raise AgreementInputError(
@@ -177,31 +171,9 @@ def register(
     samples.register_run(config.run_key, run)
 
 
-def is_current(dataset: fo.Dataset, run_key: str, results_id: str) -> bool:
-    """Whether a run is still the one that was registered: not deleted, not replaced."""
-    current = {"_dataset_id": dataset._doc.id, "key": run_key, "config.results_id": results_id}
-    return get_db_conn().runs.find_one(current, {"_id": True}) is not None
-
-
-def require_current(dataset: fo.Dataset, run_key: str, results_id: str) -> None:
-    """Raise :class:`AgreementInputError` if a run was deleted or replaced since it was registered."""
-    if not is_current(dataset, run_key, results_id):
-        raise AgreementInputError(
-            f"The run {run_key!r} was deleted or replaced while it was running; it has stopped writing"
-        )
-
-
 def versions() -> dict[str, str]:
     """Versions of what a result depends on."""
     return {"fiftyone": foc.VERSION, "numpy": np.__version__, "scipy": scipy.__version__}
-
-
-def update_config(dataset: fo.Dataset, run_key: str, **values: Any) -> None:
-    """Change entries of a run's config."""
-    config = dataset.get_run_info(run_key).config
-    for name, value in values.items():
-        setattr(config, name, value)
-    dataset.update_run_config(run_key, config)
 
 
 def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport, records: StoredRecords) -> None:

@@ -12,7 +12,8 @@ import fiftyone as fo
 
 from ..agreement.report import AgreementReport
 from ..metrics.arrays import FloatArray
-from .runs import COMPLETED, load_records, read_config, read_report, require_run
+from .run_config import COMPLETED, read_config
+from .runs import load_records, read_report, require_run
 from .stored_records import unpacked_column
 
 #: bytes that are read first; then twice as many, and so on

@@ -8,7 +8,8 @@ from typing import Any
 import fiftyone as fo
 
 from .. import names
-from ..dataset_io.runs import COMPLETED, FAILED, list_agreements, read_config, refresh
+from ..dataset_io.run_config import COMPLETED, FAILED, read_config
+from ..dataset_io.runs import list_agreements, refresh
 
 #: what a run that is not completed is doing
 _UNDER_WAY = {

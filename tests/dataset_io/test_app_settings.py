@@ -17,7 +17,7 @@ from annotator_agreement import (
     names,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import app_settings, runs
+from annotator_agreement.dataset_io import app_settings, run_config
 from annotator_agreement.dataset_io.app_settings import AppSettings, app_settings_of
 
 NAMES = ["alice", "bob", "carol"]
@@ -398,6 +398,6 @@ def test_what_is_not_usable_is_named(dataset, make_dataset):
         configure_agreement_app(masks, color_by="id")
     with pytest.raises(AgreementInputError, match=r"`link_instances` must be False for .* got 'a' \(Segmentation\)"):
         configure_agreement_app(masks, link_instances=True)
-    runs.update_config(dataset, "agreement", status=runs.RUNNING)
+    run_config.update_config(dataset, "agreement", status=run_config.RUNNING)
     with pytest.raises(AgreementInputError, match="must be completed, got the status 'running'"):
         configure_agreement_app(dataset, sidebar=True)

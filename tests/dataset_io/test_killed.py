@@ -14,7 +14,7 @@ import pytest
 from tests.datasets import detections, random_annotators, stored, user_values
 
 from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
-from annotator_agreement.dataset_io import runs
+from annotator_agreement.dataset_io import run_config, runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -71,7 +71,7 @@ def _kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("ag
             reopened = fo.load_dataset(dataset.name)
             reopened.reload()
             for key in list_agreements(reopened):
-                status = runs.read_config(reopened, key)["status"]
+                status = run_config.read_config(reopened, key)["status"]
                 n_frames = sum("frame_number" in document for document in values)
                 assert status == "running" or load_agreement(reopened, key).n_samples == (n_frames or len(values))
         _check_and_delete(dataset, values, before, keys)

@@ -16,7 +16,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import runs
+from annotator_agreement.dataset_io import run_config, runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -133,7 +133,7 @@ def test_renaming_needs_a_free_key_and_a_completed_run(make_dataset):
     with pytest.raises(AgreementInputError, match=r"got 'nothing'; runs are 'agreement', 'other'"):
         rename_agreement(dataset, "nothing", "fresh")
     assert stored(dataset) == before
-    runs.update_config(dataset, "other", status=runs.RUNNING)
+    run_config.update_config(dataset, "other", status=run_config.RUNNING)
     with pytest.raises(
         AgreementInputError, match=r"Only a completed run can be renamed, got 'other' with .* 'running'"
     ):
@@ -260,7 +260,7 @@ def test_the_first_error_reaches_the_user_even_if_it_cannot_be_recorded(make_dat
     def fail(*arguments, **options):
         raise OSError("the database is gone")
 
-    monkeypatch.setattr(runs, "update_config", fail)
+    monkeypatch.setattr(run_config, "update_config", fail)
     monkeypatch.setattr(runs, "declare_fields", lambda *arguments: [][0])
     with pytest.raises(IndexError):
         compute_agreement(dataset, ANNOTATORS)

@@ -19,7 +19,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import pixels, runs
+from annotator_agreement.dataset_io import pixels, run_config
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -200,6 +200,6 @@ def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monk
     monkeypatch.setattr(pixels.PixelFamily, "check", check_then_break)
     with pytest.raises(AgreementInputError, match=r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png"):
         compute_agreement(dataset, ANNOTATORS)
-    assert runs.read_config(dataset, "agreement")["status"] == "failed"
+    assert run_config.read_config(dataset, "agreement")["status"] == "failed"
     delete_agreement(dataset)
     assert stored(dataset) == before

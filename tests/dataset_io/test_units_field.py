@@ -13,7 +13,7 @@ from annotator_agreement import (
     add_units,
     compute_agreement,
 )
-from annotator_agreement.dataset_io import made_labels, runs
+from annotator_agreement.dataset_io import made_labels, run_config
 
 
 def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
@@ -52,7 +52,7 @@ def test_labels_read_with_fiftyone_are_ordinary_labels(make_dataset):
     assert field.info == {"annotator_agreement": "agreement"}
     assert isinstance(dataset.get_field("agreement_units.detections.mean_iou"), fo.FloatField)
     assert dataset.get_field("agreement_units.detections.verdict").description
-    assert "agreement_units" in runs.read_config(dataset, "agreement")["fields_written"]
+    assert "agreement_units" in run_config.read_config(dataset, "agreement")["fields_written"]
 
 
 def test_no_unit_depends_on_the_order_of_annotators_samples_or_labels(make_dataset):

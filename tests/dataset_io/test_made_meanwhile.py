@@ -1,0 +1,115 @@
+"""Fields that are made while another process works on the same run, of which this one does not know."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import fiftyone as fo
+import pytest
+
+from dev.private_fiftyone import ROOT
+from tests.dataset_io.quick_runs import compute_quickly
+from tests.datasets import random_annotators, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    add_units,
+    delete_agreement,
+    rename_agreement,
+    resolve_units,
+)
+from annotator_agreement.dataset_io import read, resolve, run_config
+from annotator_agreement.dataset_io.app_settings import AppSettings, app_settings_of
+from annotator_agreement.dataset_io.made_labels import made_record
+
+
+def _in_another_process(dataset, code):
+    """Run a line of Python with the dataset where this process does not see it."""
+    names = "add_units, configure_agreement_app, resolve_units"
+    lines = [
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})",
+        "from dev.plugin import load_plugin; load_plugin()",
+        f"import fiftyone as fo; from annotator_agreement import {names}",
+        f"dataset = fo.load_dataset({dataset.name!r})",
+        code,
+    ]
+    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
+
+
+@pytest.mark.parametrize("forget", ["rename", "delete"])
+def test_units_that_somebody_else_made_go_with_their_run(make_dataset, forget):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    _in_another_process(dataset, "add_units(dataset)")
+    assert not dataset.has_sample_field("agreement_units")
+    if forget == "rename":
+        rename_agreement(dataset, "agreement", "renamed")
+        assert dataset.count("renamed_units.detections") == 6
+    delete_agreement(dataset, "renamed" if forget == "rename" else "agreement")
+    assert stored(dataset) == before
+
+
+def test_a_consensus_that_somebody_else_made_is_not_replaced_unasked(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    _in_another_process(dataset, "resolve_units(dataset, quorum=1.0)")
+    with pytest.raises(AgreementInputError, match="must be new, but it was made before"):
+        resolve_units(dataset)
+
+
+def test_what_somebody_else_records_meanwhile_is_kept(make_dataset, monkeypatch):
+    dataset = make_dataset()
+    before = stored(dataset)
+    compute_quickly(dataset)
+    original = resolve.open_units
+
+    def open_late(*arguments):
+        opened = original(*arguments)
+        _in_another_process(dataset, "add_units(dataset); configure_agreement_app(dataset, sidebar=True)")
+        return opened
+
+    monkeypatch.setattr(resolve, "open_units", open_late)
+    resolve_units(dataset)
+    config = run_config.read_config(dataset, "agreement")
+    assert {suffix: made["status"] for suffix, made in config["made_labels"].items()} == {
+        "_units": "completed",
+        "_consensus": "completed",
+    }
+    assert app_settings_of(dataset, "agreement") == AppSettings(sidebar=True)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_of_two_that_make_one_field_the_later_one_wins(make_dataset, before_each_write, monkeypatch):
+    dataset = make_dataset(random_annotators(30))
+    compute_quickly(dataset)
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+    started = []
+
+    def start_another(batch):
+        started.append(batch)
+        if len(started) == 2:
+            resolve_units(fo.load_dataset(dataset.name), quorum=0.1)
+
+    before_each_write(start_another)
+    with pytest.raises(AgreementInputError, match="`agreement_consensus` is being made anew by somebody else"):
+        resolve_units(dataset, quorum=0.9)
+    made = made_record(dataset, "agreement", "_consensus")
+    assert (made["status"], made["quorum"]) == ("completed", 0.1)
+    votes = [vote for of_sample in dataset.values("agreement_consensus.detections.votes") for vote in of_sample or []]
+    resolve_units(dataset, quorum=0.1, overwrite=True)
+    assert sum(map(len, filter(None, dataset.values("agreement_consensus.detections")))) == len(votes)
+
+
+def test_units_that_must_not_be_changed_are_not_made_anew(make_dataset):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    add_units(dataset)
+    field = dataset.get_field("agreement_units")
+    field.read_only = True
+    field.save()
+    with pytest.raises(AgreementInputError, match="must not be read-only, got agreement_units"):
+        add_units(dataset, overwrite=True)
+    assert made_record(dataset, "agreement", "_units")["status"] == "completed"
