@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
@@ -14,7 +14,7 @@ from .. import names
 from ..agreement.errors import AgreementInputError, shown
 from .kinds import kind_of
 from .patches import DISPUTED
-from .run_labels import check_annotators_of, open_run_labels
+from .run_labels import annotators_asked, open_run_labels
 from .runs import dataset_of
 from .shown_labels import Selected, shown_labels
 from .view_request import VERDICTS
@@ -59,7 +59,7 @@ def annotate_disputed(
     Raises:
         AgreementInputError: if no backend is configured, the key is in use, or there is nothing to send
     """
-    chosen = check_backend(backend)
+    chosen = check_backend(backend, options)
     check_anno_key(samples, anno_key)
     view, fields = disputed_view(samples, run_key, annotators, selected)
     schema = {name: _type_of(view, name) for name in fields}
@@ -94,19 +94,27 @@ def check_anno_key(samples: SampleCollection, anno_key: str) -> None:
 
 def configured_backends() -> list[str]:
     """Names of the annotation backends that can be used without asking anybody for a password."""
-    return [
-        name
-        for name, parameters in sorted(fo.annotation_config.backends.items())
-        if all(parameters.get(needed) for needed in _CREDENTIALS.get(name, ()))
-    ]
+    return [name for name in sorted(fo.annotation_config.backends) if _can_log_in(name, {})]
 
 
-def check_backend(backend: str | None) -> str:
+def _can_log_in(backend: str, options: Mapping[str, Any]) -> bool:
+    known = {**fo.annotation_config.backends[backend], **options}
+    return all(known.get(needed) for needed in _CREDENTIALS.get(backend, ()))
+
+
+def check_backend(backend: str | None, options: Mapping[str, Any]) -> str:
     """The backend to use.
+
+    Args:
+        backend: its name; None for the default one
+        options: what it is given, which may be a name and a password
 
     Raises:
         AgreementInputError: saying how to configure one
     """
+    wanted = fo.annotation_config.default_backend if backend is None else backend
+    if wanted in fo.annotation_config.backends and _can_log_in(wanted, options):
+        return str(wanted)
     configured = configured_backends()
     if not configured:
         needed = "; ".join(
@@ -117,12 +125,9 @@ def check_backend(backend: str | None) -> str:
             "Sending labels to be annotated needs an annotation backend, got none that is configured. Set environment "
             f"variables before FiftyOne starts ({needed}), or the same in ~/.fiftyone/annotation_config.json"
         )
-    if backend is None:
-        default = fo.annotation_config.default_backend
-        return default if default in configured else configured[0]
-    if backend not in configured:
+    if backend is not None:
         raise AgreementInputError(f"`backend` must be one that is configured ({shown(configured)}), got {backend!r}")
-    return backend
+    return configured[0]
 
 
 def disputed_view(
@@ -138,19 +143,18 @@ def disputed_view(
     """
     dataset = dataset_of(samples)
     labels = open_run_labels(dataset, run_key)
-    chosen = (annotators,) if isinstance(annotators, str) else tuple(annotators or ())
-    check_annotators_of(labels, "annotators", list(chosen))
+    asked = annotators_asked(labels, annotators)
     disputed = [verdict for verdict in DISPUTED if verdict in VERDICTS[labels.family]]
     if not disputed or not all(kind.is_label for kind in labels.kinds):
         raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
-    wanted = list(dict.fromkeys(labels.field_of(name) for name in chosen or labels.annotators))
+    wanted = list(dict.fromkeys(labels.field_of(name) for name in asked or labels.annotators))
     as_shown = samples._is_generated or selected is not None
     view = samples if as_shown else view_agreement(samples, run_key, verdict=disputed)
-    if as_shown or (chosen and labels.config.attribute_mode):
+    if as_shown or asked:
         # by field: fields that were cloned share ids
         chosen_labels = [
             {"sample_id": str(entry.sample_id), "field": name, "label_id": str(label_id)}
-            for entry in shown_labels(view, labels, chosen, selected)
+            for entry in shown_labels(view, labels, asked, selected)
             for name, ids in entry.label_ids.items()
             for label_id in ids
         ]

@@ -48,7 +48,12 @@ def color_labels(dataset: fo.Dataset, record: Mapping[str, Any], value_colors: M
 
 
 def without_colors(record: Mapping[str, Any], gone: Mapping[str, Any]) -> dict[str, Any]:
-    """The record of one run, if the colours of another are taken out: what this found when it came is what it left."""
+    """The record of one run, if the colours of another are taken out: what this found when it came is what it left.
+
+    Of another of which there is no record it stays, unless this one found colours of it.
+    """
+    if gone.get("is_left_behind") and not any(_is_ours(entry or {}, gone) for _, entry in record["fields"]):
+        return dict(record)
     found = dict(gone["fields"])
     return {
         **record,
@@ -67,7 +72,7 @@ def left_behind_colors(dataset: fo.Dataset, attributes: Collection[str]) -> list
     entries = scheme.fields or [] if scheme is not None else []
     colored = {attribute: [[entry["path"], None] for entry in entries if entry.get("colorByAttribute") == attribute]
                for attribute in attributes}  # fmt: skip
-    nothing = {"has_scheme": False, "has_fields": False, "color_by": None}
+    nothing = {"has_scheme": False, "has_fields": False, "color_by": None, "is_left_behind": True}
     return [{"attribute": attribute, **nothing, "fields": fields} for attribute, fields in colored.items()]
 
 

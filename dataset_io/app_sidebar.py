@@ -77,9 +77,10 @@ def without_sidebar(record: Mapping[str, Any], gone: Mapping[str, Any]) -> dict[
 def left_behind_groups(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> list[dict[str, Any]]:
     """Records of groups that are named like that of a run, and hold nothing but its fields."""
     groups = dataset.app_config.sidebar_groups or []
+    is_default = all(group.paths for group in groups)  # the App itself makes no empty ones
     name = re.compile(rf"{run_key}( \(\d+\))?")
     return [
-        {"group": group.name, "is_default": True, "paths": list(group.paths), "moved": []}
+        {"group": group.name, "is_default": is_default, "paths": list(group.paths), "moved": []}
         for group in groups
         if name.fullmatch(group.name) and group.paths and set(group.paths) <= set(paths)
     ]

@@ -30,6 +30,9 @@ from .unit_members import UnitMembers
 #: how the members' shapes become one: the shape nearest to the rest, or the pixels that at least half of them have
 Shapes = Literal["medoid", "vote"]
 
+#: pixels of members that are painted before they are voted on
+_PIXELS_AT_ONCE = 1 << 25
+
 #: a label's extent by attribute; None where a member's cannot be used (any more)
 Extent = dict[str, Any] | None
 
@@ -199,17 +202,24 @@ class PixelVote:
         """Box and mask; where no pixel has enough votes, those of the member nearest to the rest."""
         known = ~np.isnan(members.size_px).any(axis=1)
         size_px = np.where(known[:, None], members.size_px, 1.0)[members.unit]
-        pixels, usable = self._pixels(members, size_px)
-        voted = majority_pixels(pixels, members.unit, members.n_units)
-        nearest = pixels.take(medoids(members.unit, members.iou, members.n_units))
+        regions, usable = self._regions(members, size_px)
+        complete = _all_of(usable, members) & known
+        nearest = medoids(members.unit, members.iou, members.n_units)
+        end = np.searchsorted(members.unit, np.arange(members.n_units + 1))
         extents: list[Extent] = []
-        for unit, ok in enumerate((_all_of(usable, members) & known).tolist()):
-            masks = voted if voted.area[unit] else nearest
-            extents.append(_painted(masks, unit, members.size_px[unit]) if ok and masks.area[unit] else None)
+        for first, last in _parts(members, regions, size_px):
+            rows = np.arange(end[first], end[last])
+            pixels = region_pixels(regions.take(rows), np.rint(size_px[rows]).astype(np.int64))
+            voted = majority_pixels(pixels, members.unit[rows] - first, last - first)
+            of_nearest = pixels.take(nearest[first:last] - end[first])
+            for unit in range(first, last):
+                masks = voted if voted.area[unit - first] else of_nearest
+                is_there = complete[unit] and masks.area[unit - first]
+                extents.append(_painted(masks, unit - first, members.size_px[unit]) if is_there else None)
         return extents
 
-    def _pixels(self, members: UnitMembers, size_px: FloatArray) -> tuple[MaskCrops, BoolArray]:
-        """The pixels of every member, and whether its extent can be used."""
+    def _regions(self, members: UnitMembers, size_px: FloatArray) -> tuple[Regions, BoolArray]:
+        """The region of every member, and whether its extent can be used."""
         parts: list[Regions] = []
         order, usable = np.zeros(len(members.unit), np.int64), np.zeros(len(members.unit), np.bool_)
         n_before = 0
@@ -219,9 +229,17 @@ class PixelVote:
             order[rows] = n_before + np.arange(len(rows))
             n_before += len(rows)
         if not parts:
-            return MaskCrops.from_crops([]), usable
-        regions = parts[0].joined(parts[1:]).take(order)
-        return region_pixels(regions, np.rint(size_px).astype(np.int64)), usable
+            return Regions.of_boxes(np.zeros((0, 4))), usable
+        return parts[0].joined(parts[1:]).take(order), usable
+
+
+def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[tuple[int, int]]:
+    """First unit, and the one after the last, of parts whose pixels are not too many to be in memory at once."""
+    low, high = (np.clip(edges, 0.0, size_px) for edges in (regions.bounds[:, :2], regions.bounds[:, 2:]))
+    area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
+    part = np.cumsum(area) // _PIXELS_AT_ONCE
+    starts = np.flatnonzero(np.diff(part, prepend=-1.0)).tolist()
+    return list(zip(starts, [*starts[1:], members.n_units], strict=True))
 
 
 def _rows_of_fields(members: UnitMembers, kinds: Sequence[LabelKind]) -> list[tuple[IntArray, LabelKind]]:

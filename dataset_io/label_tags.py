@@ -14,7 +14,7 @@ from .. import names
 from ..agreement.errors import AgreementInputError
 from . import runs
 from .paths import places
-from .run_labels import RunLabels, check_annotators_of, open_run_labels
+from .run_labels import RunLabels, annotators_asked, open_run_labels
 from .shown_labels import Selected, path_in_view, shown_labels, shown_samples
 from .source import refuse_read_only
 
@@ -48,7 +48,7 @@ def tag_agreement_labels(
             are tagged
         run_key: key of the run
         tag: the tag
-        annotators: only labels of this annotator, or of several
+        annotators: only labels of this annotator, or of several, or only samples with such labels
         on: ``"labels"``, or ``"samples"``: the samples that the view shows, or of which it shows parts
         selected: ids of labels: only these, or only their samples; a mapping of fields to ids tells apart the labels of
             fields that were cloned, which share ids
@@ -63,12 +63,11 @@ def tag_agreement_labels(
     dataset = runs.dataset_of(samples)
     labels = open_run_labels(dataset, run_key)
     _check_arguments(tag, on, remove)
-    chosen = (annotators,) if isinstance(annotators, str) else tuple(annotators or ())
-    check_annotators_of(labels, "annotators", list(chosen))
+    asked = annotators_asked(labels, annotators)
     if on == "samples":
-        found = _tag_samples(samples, labels, tag, remove, chosen, selected)
+        found = _tag_samples(samples, labels, tag, remove, asked, selected)
     else:
-        found = _tag_labels(samples, labels, tag, remove, chosen, selected)
+        found = _tag_labels(samples, labels, tag, remove, asked, selected)
     runs.refresh(dataset)
     return found
 
@@ -91,7 +90,7 @@ def _tag_samples(
     selected: Selected | None,
 ) -> int:
     refuse_read_only(labels.samples._dataset, ["tags"])
-    if selected is None:
+    if selected is None and not annotators:
         ids = shown_samples(samples, labels)
     else:
         ids = [(entry.view_id, entry.sample_id) for entry in shown_labels(samples, labels, annotators, selected)]

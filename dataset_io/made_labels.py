@@ -50,7 +50,8 @@ class MadeLabels:
         field: the field that was written
         n_labels: labels in it
         n_below_quorum: units with too few votes
-        n_left_out: units of which a label was deleted, added or made unusable since the run
+        n_left_out: units of which a label was deleted, added or made unusable since the run, or that have no pixels
+            where pixels are voted on
         n_changed: samples, or frames, that somebody kept on editing, and that are left out
     """
 

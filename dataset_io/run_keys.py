@@ -12,7 +12,7 @@ from .. import names
 from ..agreement.config import check_run_key
 from ..agreement.errors import AgreementInputError
 from . import run_config, runs
-from .paths import places
+from .paths import is_of_frames, places
 
 
 def check_key_is_free(
@@ -50,7 +50,10 @@ def check_key_is_free(
 
 
 def _all_paths(run_key: str, paths: Collection[str]) -> list[str]:
-    return sorted({*paths, *names.reserved_paths(run_key)})
+    reserved = names.reserved_paths(run_key)
+    if any(map(is_of_frames, paths)):
+        reserved += [names.FRAMES_PREFIX + path for path in reserved]
+    return sorted({*paths, *reserved})
 
 
 def _taken(run_key: str, what: str) -> AgreementInputError:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import fiftyone as fo
+import fiftyone.core.media as fom
 from fiftyone.core.collections import SampleCollection
 
 from ..agreement.config import AgreementConfig
@@ -80,7 +84,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
     require_completed(dataset, run_key)
     record = run_config.read_config(dataset, run_key)
     config = AgreementConfig.from_dict(record["options"])
-    samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
+    samples = _compared_slices(samples, config)
     kinds = []
     for name in config.fields:
         kind = kind_of(samples.get_field(name))
@@ -93,6 +97,21 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
+
+
+def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> SampleCollection:
+    """The samples of all slices of groups; of a dataset whose slices differ in media type, of those that were compared.
+
+    Raises:
+        AgreementInputError: of a view with slices of different media types
+    """
+    dataset = samples._dataset
+    if isinstance(samples, fo.Dataset) and samples.media_type == fom.GROUP:
+        compared = {f"{config.run_key}_n_annotators": {"$ne": None}}
+        slices = dataset._sample_collection.distinct(f"{dataset.group_field}.name", compared)
+        if slices and len(set(dataset.group_media_types.values())) > 1:
+            return dataset.select_group_slices(slices)
+    return flattened(samples, on_frames=is_of_frames(config.fields[0]))
 
 
 def require_completed(dataset: SampleCollection, run_key: str) -> None:
@@ -115,6 +134,19 @@ def _gone(run_key: str, path: str) -> AgreementInputError:
         f"What the run {run_key!r} compared and wrote must be in the dataset and the view, got none of `{path}`; pass "
         "a view that has it, or compute the run again with overwrite=True"
     )
+
+
+def annotators_asked(labels: RunLabels, annotators: Any) -> tuple[str, ...]:
+    """The annotators that an argument names, one or several; none if it is None.
+
+    Raises:
+        AgreementInputError: if they are not names of annotators of the run
+    """
+    named = (annotators,) if isinstance(annotators, str) else annotators or ()
+    if not isinstance(named, Sequence) or not all(isinstance(name, str) for name in named):
+        raise AgreementInputError(f"`annotators` must be a name, or a list of names, got {annotators!r}")
+    check_annotators_of(labels, "annotators", list(named))
+    return tuple(dict.fromkeys(named))
 
 
 def check_annotators_of(labels: RunLabels, option: str, given: list[str]) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import fiftyone as fo
 from bson import ObjectId
 from bson.errors import InvalidId
 from fiftyone.core.collections import SampleCollection
@@ -55,7 +56,7 @@ def shown_labels(
     Raises:
         AgreementInputError: if the view has none of the fields of the run, or ``selected`` are no labels of the run
     """
-    view = flattened(samples, on_frames=labels.on_frames) if not samples._is_generated else samples
+    view = _flat(samples, labels)
     prefix = names.FRAMES_PREFIX if labels.on_frames and not view._is_generated else ""
     wanted = annotators or labels.annotators
     ids_of = None if selected is None else _ids_by_field(selected, labels)
@@ -115,14 +116,22 @@ def _ids_by_field(selected: Selected, labels: RunLabels) -> dict[str, list[Objec
             f"`selected` must be labels of {', '.join(labels.config.fields)}, got labels of {unknown[0]!r}"
         )
     try:
-        return {name: [ObjectId(label_id) for label_id in ids] for name, ids in by_field.items()}
+        # without an argument it would make a new one
+        return {name: [ObjectId(label_id or "") for label_id in ids] for name, ids in by_field.items()}
     except (TypeError, InvalidId) as error:
         raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
 
 
+def _flat(samples: SampleCollection, labels: RunLabels) -> SampleCollection:
+    """The samples of all slices of groups; other samples, and parts of samples, as they are."""
+    if samples._is_generated:
+        return samples
+    return labels.samples if isinstance(samples, fo.Dataset) else flattened(samples, on_frames=labels.on_frames)
+
+
 def shown_samples(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:
     """Ids of the documents of a view, and of the samples that they are, or are parts of."""
-    view = flattened(samples) if not samples._is_generated else samples
+    view = _flat(samples, labels)
     sample_id = "_sample_id" if view._is_generated else "_id"
     pipeline = [*view._pipeline(), {"$project": {"sample": f"${sample_id}"}}]
     return [(row["_id"], row["sample"]) for row in view._dataset._sample_collection.aggregate(pipeline)]

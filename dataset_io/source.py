@@ -170,11 +170,7 @@ def check_samples(samples: object) -> None:
             f"Agreement must be computed on samples, got a {kind} view of {samples._root_dataset.name!r}; pass that "
             f"dataset, or the view that the {kind} were made from"
         )
-    if samples.media_type == fom.GROUP and samples._is_dynamic_groups:
-        raise AgreementInputError(
-            f"Agreement must be computed on samples, got a view of {samples._dataset.name!r} grouped by a field; pass "
-            "the view that it was made from, or use group_by(…, flat=True)"
-        )
+    _refuse_dynamic_groups(samples)
     # FiftyOne counts the samples of the active slice
     of_slices = samples.select_group_slices(_allow_mixed=True) if samples.media_type == fom.GROUP else samples
     if not of_slices.limit(1).count():
@@ -190,10 +186,11 @@ def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCo
         on_frames: whether the fields are those of frames, which only videos have
 
     Raises:
-        AgreementInputError: if the slices have different media types
+        AgreementInputError: if the slices have different media types, or samples were grouped by a field
     """
     if samples.media_type != fom.GROUP:
         return samples
+    _refuse_dynamic_groups(samples)
     media_types = samples.group_media_types
     if len(set(media_types.values())) > 1:
         slices = shown(f"{name} ({media})" for name, media in sorted(media_types.items()))
@@ -203,6 +200,14 @@ def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCo
             f"choose slices first: dataset.select_group_slices(media_type={media_type!r})"
         )
     return samples.select_group_slices(_allow_mixed=True)
+
+
+def _refuse_dynamic_groups(samples: SampleCollection) -> None:
+    if samples.media_type == fom.GROUP and samples._is_dynamic_groups:
+        raise AgreementInputError(
+            f"`samples` must be a dataset or a view of its samples, got a view of {samples._dataset.name!r} grouped by "
+            "a field; pass the view that it was made from, or use group_by(…, flat=True)"
+        )
 
 
 def refuse_read_only(dataset: fo.Dataset, paths: Sequence[str]) -> None:

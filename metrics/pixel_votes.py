@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import shapely
 
-from .arrays import BoolArray, FloatArray, IntArray
+from .arrays import BoolArray, FloatArray, IntArray, ranges
 from .masks import MaskCrops
 from .regions import BOX, LINE, MASK, Regions
 
 
 def region_pixels(regions: Regions, size_px: IntArray) -> MaskCrops:
-    """The pixels of regions: those whose centre is inside, on the image.
+    """The pixels of regions: those whose centre is inside, or on the left or upper edge, and on the image.
 
     Args:
         regions: ``N`` regions in pixels
@@ -48,9 +48,29 @@ def _pixels(regions: Regions, row: int, size: list[int]) -> tuple[BoolArray, int
         x, y = left - int(masks.left[number]), top - int(masks.top[number])
         inside = masks.crop(number)[y : y + bottom - top, x : x + right - left]
     else:
-        x_px, y_px = np.meshgrid(np.arange(left, right) + 0.5, np.arange(top, bottom) + 0.5)
-        inside = shapely.contains_xy(regions.polygons.geometry[number], x_px, y_px)
+        inside = _filled(regions.polygons.geometry[number], left, top, right, bottom)
     return inside, left, top
+
+
+def _filled(polygon: shapely.Geometry, left: int, top: int, right: int, bottom: int) -> BoolArray:
+    """The pixels of a rectangle that are in a polygon: those with an odd number of its edges at or left of the centre.
+
+    An edge is met in the rows with a centre from its upper end to before its lower end, so that ends count once.
+    """
+    xy, ring = shapely.get_coordinates(shapely.get_rings(shapely.get_parts(polygon)), return_index=True)
+    start = np.flatnonzero(ring[1:] == ring[:-1])
+    (x_from, y_from), (x_to, y_to) = xy[start].T, xy[start + 1].T
+    first, end = (
+        np.clip(np.ceil(y - 0.5), top, bottom).astype(np.int64)
+        for y in (np.minimum(y_from, y_to), np.maximum(y_from, y_to))
+    )
+    edge, row = np.repeat(np.arange(len(start)), end - first), ranges(first, end - first)
+    along = (row + 0.5 - y_from[edge]) / (y_to - y_from)[edge]
+    column = np.clip(np.ceil(x_from[edge] + along * (x_to - x_from)[edge] - 0.5), left, right).astype(np.int64)
+    flips = np.zeros((bottom - top, right - left + 1), np.bool_)
+    np.logical_xor.at(flips, (row - top, column - left), True)
+    inside: BoolArray = np.logical_xor.accumulate(flips, axis=1)[:, :-1]
+    return inside
 
 
 def majority_pixels(masks: MaskCrops, group: IntArray, n_groups: int) -> MaskCrops:
@@ -87,7 +107,7 @@ def _majority(masks: MaskCrops, rows: IntArray) -> tuple[BoolArray, int, int]:
     bounds: FloatArray = masks.bounds[rows]
     left, top = (int(low) for low in bounds[:, :2].min(axis=0))
     right, bottom = (int(high) for high in bounds[:, 2:].max(axis=0))
-    votes = np.zeros((bottom - top, right - left), np.int64)
+    votes = np.zeros((bottom - top, right - left), np.int32)
     for row in rows.tolist():
         crop, x, y = masks.crop(row), int(masks.left[row]) - left, int(masks.top[row]) - top
         votes[y : y + crop.shape[0], x : x + crop.shape[1]] += crop

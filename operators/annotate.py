@@ -38,7 +38,7 @@ class AnnotateDisputed(foo.Operator):
         prompt = types.PromptView(label="Annotate disputed labels again", submit_button_label="Send")
         if run_choice(inputs, ctx, description="The run whose disputed labels are sent"):
             try:
-                default = check_backend(None)
+                default = check_backend(None, {})
                 backends = types.DropdownView()
                 for name in configured_backends():
                     backends.add_choice(name, label=name)

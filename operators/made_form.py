@@ -8,12 +8,15 @@ from typing import Any
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
+from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io.made_labels import MadeLabels, check_can_make, made_record
 from ..dataset_io.run_labels import open_run_labels
 from ..dataset_io.runs import list_agreements
 from .run_choice import run_choice
 
+#: the functions that the forms stand for, for messages
+_FUNCTIONS = {names.UNITS_SUFFIX: "add_units", names.CONSENSUS_SUFFIX: "resolve_units"}
 _SHAPES = {
     "medoid": "The shape of the annotator who is nearest to the rest",
     "vote": "Pixel by pixel: what at least half of the annotators drew",
@@ -52,7 +55,7 @@ def add_made_inputs(inputs: types.Object, ctx: foo.ExecutionContext, suffix: str
                 default=False,
                 view=types.SwitchView(),
             )
-        check_can_make(labels, suffix, "This", overwrite=bool(ctx.params.get("overwrite", False)))
+        check_can_make(labels, suffix, _FUNCTIONS[suffix], overwrite=bool(ctx.params.get("overwrite", False)))
     except AgreementInputError as error:
         show_problem(inputs, error)
     return True
@@ -73,7 +76,7 @@ def made_message(ctx: foo.ExecutionContext, made: MadeLabels) -> dict[str, Any]:
     if made.n_below_quorum:
         told.append(f"{made.n_below_quorum} objects have too few votes")
     if made.n_left_out:
-        told.append(f"{made.n_left_out} objects were left out: labels changed since the run")
+        told.append(f"{made.n_left_out} objects were left out: labels changed since the run, or have no pixels")
     if made.n_changed:
         told.append(f"{made.n_changed} samples were left out: somebody was editing them")
     if not ctx.delegated:

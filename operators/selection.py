@@ -11,13 +11,17 @@ from ..dataset_io.run_labels import RunLabels
 
 
 def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
-    """The selected samples, or patches, of the current view; without a selection the view."""
+    """The samples of selected labels, or the selected samples, or patches, of the current view; else the view."""
     view = ctx.view if ctx.view is not None else ctx.dataset
-    if not ctx.selected:
+    chosen = list(ctx.selected)
+    if ctx.selected_labels:
+        # samples that were added a second time have labels of the same ids
+        chosen = [] if view._is_generated else sorted({entry["sample_id"] for entry in ctx.selected_labels})
+    if not chosen:
         return view
     # of groups FiftyOne selects whole ones, with the samples of all slices
     flat = view.select_group_slices(_allow_mixed=True) if view.media_type == fom.GROUP else view
-    return flat.select(list(ctx.selected))
+    return flat.select(chosen)
 
 
 def chosen_labels(ctx: foo.ExecutionContext, labels: RunLabels) -> dict[str, list[str]] | None:

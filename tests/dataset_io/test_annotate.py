@@ -19,7 +19,7 @@ from annotator_agreement import (
     compute_agreement,
     view_agreement,
 )
-from annotator_agreement.dataset_io.annotate import configured_backends
+from annotator_agreement.dataset_io.annotate import check_backend, configured_backends, disputed_view
 from annotator_agreement.dataset_io.patches import DISPUTED
 
 
@@ -96,6 +96,19 @@ def test_of_one_field_the_labels_of_one_annotator_are_sent(make_dataset, backend
     compute_agreement(dataset, "labels", annotator_attribute="rater", resamples=0)
     annotate_disputed(dataset, annotators="bea")
     assert _sent(tmp_path) == {("labels", labels[1].id)}
+
+
+def test_a_sample_without_a_disputed_label_of_the_annotator_is_not_sent(make_dataset, backends):
+    place, other = (0.1, 0.1, 0.4, 0.3), (0.6, 0.6, 0.2, 0.3)
+    dataset = make_dataset(
+        {
+            "alice": [[("cat", place)], [("cat", place)]],
+            "bob": [[("dog", place)], [("cat", place), ("cat", other)]],
+        }
+    )
+    compute_quickly(dataset, ["alice", "bob"])
+    view, fields = disputed_view(dataset, "agreement", "alice")
+    assert (view.values("id"), fields) == ([dataset.first().id], ["alice"])
 
 
 def test_fields_that_were_cloned_share_label_ids_and_are_told_apart(make_dataset, backends, tmp_path):
@@ -181,6 +194,12 @@ def test_without_a_backend_the_message_says_how_to_configure_one(dataset, monkey
     with pytest.raises(AgreementInputError, match="FIFTYONE_CVAT_USERNAME and FIFTYONE_CVAT_PASSWORD"):
         annotate_disputed(dataset)
     assert stored(dataset) == before
+
+
+@pytest.mark.parametrize("backend", ["cvat", None])
+def test_a_name_and_a_password_can_be_given(backends, backend):
+    assert check_backend(backend, {"username": "ann", "password": "secret"}) == "cvat"
+    assert check_backend(None, {"username": "ann"}) == "file"
 
 
 def test_unusable_requests_are_refused(dataset, backends, make_dataset):

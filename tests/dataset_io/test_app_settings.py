@@ -207,6 +207,23 @@ def test_a_run_that_fiftyone_deleted_takes_no_settings_of_another_along(dataset,
     assert dataset.app_config.color_scheme.fields == [{"path": "bob", "fieldColor": "#ff00ff"}]
 
 
+def test_a_run_without_settings_that_fiftyone_deleted_changes_nothing_of_another(dataset):
+    dataset.app_config.color_scheme = fo.ColorScheme(color_by="value")
+    dataset.app_config.sidebar_groups = [
+        *fo.DatasetAppConfig.default_sidebar_groups(dataset),
+        fo.SidebarGroupDocument(name="mine", paths=[]),
+    ]
+    dataset.save()
+    before = stored(dataset)
+    for key in ("first", "second"):
+        compute_agreement(dataset, NAMES, run_key=key)
+    configure_agreement_app(dataset, "first", sidebar=True, color_by="id")
+    dataset.delete_run("second")
+    delete_agreement(dataset, "second")
+    delete_agreement(dataset, "first")
+    assert stored(dataset) == before
+
+
 # ---- the sidebar ----
 
 

@@ -10,10 +10,15 @@ from tests.datasets import EXAMPLE, detections, stored
 
 from annotator_agreement import (
     AgreementInputError,
+    add_units,
+    agreement_patches,
     compute_agreement,
+    configure_agreement_app,
     delete_agreement,
     load_agreement,
     rename_agreement,
+    resolve_units,
+    tag_agreement_labels,
 )
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -134,3 +139,26 @@ def test_frames_of_videos_in_groups_are_compared(make_dataset):
     assert _values(dataset, "frames.agreement_n_units") == {"left": [[2], [2]], "right": [[0], [2]]}
     delete_agreement(dataset)
     assert stored(dataset) == before
+
+
+def test_beside_slices_of_other_media_everything_works_on_the_slices_that_were_compared(grouped):
+    group = fo.Group()
+    grouped.add_sample(fo.Sample(filepath="/images/cloud.pcd", group=group.element("cloud")))
+    before = stored(grouped)
+    images = grouped.select_group_slices(media_type="image")
+    compute_agreement(images, ANNOTATORS, units=True)
+    n_units = sum(map(sum, _values(grouped, "agreement_n_units").values()))
+    for samples in (images, grouped):
+        assert add_units(samples, overwrite=True).n_labels == n_units
+        assert resolve_units(samples, quorum=0.1, overwrite=True).n_labels == n_units
+        assert tag_agreement_labels(samples) == sum(images.count(f"{name}.detections") for name in ANNOTATORS)
+        assert tag_agreement_labels(samples, on="samples") == 6
+        patches = agreement_patches(samples)
+        assert len(patches) == sum(images.values("agreement_n_disputed"))
+        assert set(patches.values("sample_id")) <= set(images.values("id"))
+        assert configure_agreement_app(samples, sidebar=True).sidebar
+    assert grouped.select_group_slices("cloud").values("tags") == [[]]
+    tag_agreement_labels(images, remove=True)
+    tag_agreement_labels(images, on="samples", remove=True)
+    delete_agreement(grouped)
+    assert stored(grouped) == before

@@ -289,6 +289,23 @@ def test_the_samples_of_a_view_are_tagged(dataset):
     assert dataset.count_sample_tags() == {}
 
 
+def test_the_samples_with_labels_of_one_annotator_are_tagged(make_dataset):
+    dataset = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.4, 0.3))], None], "bob": [[], []]})
+    compute_quickly(dataset, ["alice", "bob"])
+    assert tag_agreement_labels(dataset, on="samples", annotators="alice") == 1
+    assert dataset.values("tags") == [["needs_review"], []]
+
+
+def test_samples_that_are_grouped_by_a_field_are_refused(dataset):
+    before = stored(dataset)
+    for options in ({}, {"on": "samples"}):
+        with pytest.raises(AgreementInputError, match="grouped by a field; pass the view that it was made from"):
+            tag_agreement_labels(dataset.group_by("filepath"), **options)
+    with pytest.raises(AgreementInputError, match="grouped by a field; pass the view that it was made from"):
+        agreement_patches(dataset.group_by("filepath"))
+    assert stored(dataset) == before
+
+
 def test_the_samples_of_selected_labels_are_tagged(dataset):
     chosen = dataset.match(F("bob.detections").length() > 1).first()
     assert tag_agreement_labels(dataset, on="samples", selected={"bob": [chosen.bob.detections[1].id]}) == 1
@@ -324,6 +341,9 @@ def test_the_videos_of_frames_are_tagged(make_videos):
         ({"on": "everything"}, "`on` must be one of labels, samples, got 'everything'"),
         ({"remove": "yes"}, "`remove` must be True or False, got 'yes'"),
         ({"annotators": "eve"}, "`annotators` must name annotators of the run"),
+        ({"annotators": 5}, "`annotators` must be a name, or a list of names, got 5"),
+        ({"annotators": ["alice", None]}, "`annotators` must be a name, or a list of names"),
+        ({"selected": [None]}, "`selected` must be ids of labels"),
         ({"selected": ["no id"]}, "`selected` must be ids of labels"),
         ({"run_key": "nobody"}, "`run_key` must be an agreement run"),
     ],

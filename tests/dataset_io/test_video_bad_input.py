@@ -34,6 +34,15 @@ def test_fields_that_cannot_be_compared_are_refused(make_videos, fields, message
         compute_agreement(dataset, fields)
 
 
+def test_names_that_belong_to_a_run_must_be_free_on_frames_too(make_videos):
+    dataset = make_videos([{"alice": frames_of([CAT]), "bob": frames_of([CAT])}])
+    dataset.add_frame_field("agreement_units", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"`frames\.agreement_units` is a field of the dataset"):
+        compute_agreement(dataset, FIELDS[:2], units=True)
+    assert stored(dataset) == before
+
+
 def test_frames_of_a_dataset_of_images_do_not_exist(make_dataset):
     with pytest.raises(AgreementInputError, match=r"got 'frames\.alice', which does not exist"):
         compute_agreement(make_dataset(), FIELDS)

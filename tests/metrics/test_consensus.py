@@ -196,6 +196,18 @@ def test_the_pixels_of_a_polygon_are_those_with_the_centre_inside(seed: int) -> 
         assert_array_equal(_image(masks, row), inside)
 
 
+@pytest.mark.parametrize("shift", [0.0, 0.25, 0.5])
+def test_a_rectangle_has_the_pixels_of_the_box_also_where_edges_meet_centres(shift: float) -> None:
+    boxes = np.array([[0, 0, 3, 2], [2, 1, 9, 6.5], [-2, -1, 4, 3], [5, 5, 40, 40]]) + shift
+    polygons = Polygons.from_geometry(shapely.box(*boxes.T))
+    sizes = np.tile(SIZE, (4, 1))
+    found = region_pixels(Regions.of_polygons(polygons), sizes)
+    expected = region_pixels(Regions.of_boxes(boxes), sizes)
+    for row in range(4):
+        assert expected.area[row] > 0
+        assert_array_equal(_image(found, row), _image(expected, row))
+
+
 def test_masks_keep_their_pixels_on_the_image() -> None:
     rng = np.random.default_rng(3)
     crop = rng.random((6, 9)) < 0.5

@@ -263,6 +263,19 @@ def test_the_samples_of_selected_labels_are_tagged(operator, dataset, run):
     assert dataset.match_tags("needs_review").values("id") == [sample.id]
 
 
+def test_of_a_sample_that_was_added_twice_the_selected_labels_are_tagged(operator, make_dataset, run):
+    dataset = make_dataset({name: [[("cat", (0.1, 0.1, 0.4, 0.3))]] for name in ANNOTATORS})
+    sample = dataset.first()
+    dataset.add_samples([fo.Sample("again.jpg", **{name: sample[name] for name in ANNOTATORS})])
+    operator("compute_agreement")(dataset, ANNOTATORS)
+    label_id = sample.bob.detections[0].id
+    assert dataset.values("bob.detections.id") == [[label_id], [label_id]]
+    selected = [{"label_id": label_id, "sample_id": sample.id, "field": "bob"}]
+    result, _ = run(operator("tag_agreement_labels"), dataset, None, (), selected, run_key="agreement")
+    assert result == {"n": 1}
+    assert dataset.values("bob.detections.tags") == [[["needs_review"]], [[]]]
+
+
 def test_of_a_group_the_selected_sample_is_tagged_and_no_other(operator, make_dataset, run):
     dataset = make_dataset({})
     dataset.add_group_field("group", default="left")
