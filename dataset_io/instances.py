@@ -17,6 +17,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from ..agreement.errors import AgreementInputError
+from .batches import MAX_ATTEMPTS
 from .paths import Place, all_fields, places
 from .stored import StoredSample, as_read, label_ids
 
@@ -30,7 +31,6 @@ _LISTS = {fo.Detections: "detections", fo.Polylines: "polylines", fo.Keypoints: 
 _SINGLE = (fo.Detection, fo.Polyline, fo.Keypoint)
 
 _BATCH = 1_000
-_MAX_ATTEMPTS = 3
 _PREFIX_BYTES = 8
 
 
@@ -68,7 +68,7 @@ def link_units(labels: RunLabels) -> int:
     dataset = labels.samples._dataset
     (place,) = places(dataset, labels.label_paths)
     number, refused = 0, None
-    for _ in range(_MAX_ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         wanted = refused
         refused = []
         for batch in _batches(labels, place, wanted):

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import logging
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
-import fiftyone.core.utils as fou
 from bson import ObjectId
 from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from .. import names
 from ..agreement.errors import AgreementInputError, shown
 from . import run_config, runs
+from .batches import Progress, work_through
 from .garbage import rare_collections
 from .paths import declare, delete_fields, places
 from .read import Reader
-from .read_ahead import read_ahead
 from .run_labels import RunLabels
 from .source import refuse_read_only
 from .unit_members import UnitFamily, UnitMembers, unit_path
@@ -34,12 +32,6 @@ RECORD = "made_labels"
 
 #: MongoDB's codes for documents of more than 16 MB
 _TOO_LARGE = {10334, 17419}
-
-_MAX_ATTEMPTS = 3
-_WRITERS = 2
-_BATCHES_IN_FLIGHT = 3
-
-Progress = bool | Callable[[Any], None] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,25 +210,12 @@ class _Pass:
         self._writer = Writer(family.source, labels.field_key)
         self._field = unit_path(labels, made.suffix).removeprefix(names.FRAMES_PREFIX)
         self._totals = [0, 0, 0]
-        self._n_changed = 0
 
     def execute(self, progress: Progress) -> MadeLabels:
         """Read and write everything."""
-        with fou.ProgressBar(total=self._family.source.count(), progress=progress) as bar:
-            for n_done in self._batches():
-                bar.update(n_done)
+        n_changed = work_through(self._reader, self._send, self._count, progress)
         n_labels, n_below, n_left_out = self._totals
-        return MadeLabels(unit_path(self._labels, self._made.suffix), n_labels, n_below, n_left_out, self._n_changed)
-
-    def _batches(self) -> Iterator[int]:
-        in_flight: deque[tuple[int, _Sent | None]] = deque()
-        with ThreadPoolExecutor(_WRITERS, "agreement-write") as writers:
-            for rows in read_ahead(self._reader.batches()):
-                in_flight.append((len(rows), self._send(rows, writers)))
-                if len(in_flight) > _BATCHES_IN_FLIGHT:
-                    yield self._finish(*in_flight.popleft(), writers)
-            while in_flight:
-                yield self._finish(*in_flight.popleft(), writers)
+        return MadeLabels(unit_path(self._labels, self._made.suffix), n_labels, n_below, n_left_out, n_changed)
 
     def _send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent | None:
         """Make the labels of some samples, and have them written; nothing on those that the run did not compare."""
@@ -263,19 +242,6 @@ class _Pass:
         stored = self._made.stored
         updates = [{self._field: {"_cls": stored.__name__, stored._LABEL_LIST_FIELD: docs}} for docs in of_samples]
         return updates, _Counts(list(map(len, of_samples)), below, left_out)
-
-    def _finish(self, n_rows: int, sent: _Sent | None, writers: ThreadPoolExecutor) -> int:
-        """Count a batch; samples that somebody edited meanwhile are read and written again."""
-        refused = self._count(sent)
-        for _ in range(_MAX_ATTEMPTS):
-            if not refused:
-                break
-            rows = self._reader.again(refused)
-            found = {row["_id"] for row in rows}
-            self._n_changed += sum(sample_id not in found for sample_id in refused)
-            refused = self._count(self._send(rows, writers))
-        self._n_changed += len(refused)
-        return n_rows
 
     def _count(self, sent: _Sent | None) -> list[ObjectId]:
         if sent is None:

@@ -10,8 +10,9 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.errors import AgreementInputError
 from ..metrics.consensus import consensus_score, quorum_votes
+from .batches import Progress
 from .consensus_geometry import Shapes
-from .made_labels import MadeField, MadeLabels, Progress, check_can_make, make_labels
+from .made_labels import MadeField, MadeLabels, check_can_make, make_labels
 from .run_labels import open_run_labels
 from .runs import dataset_of
 from .unit_members import UnitMembers

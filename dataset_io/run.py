@@ -5,13 +5,11 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-import fiftyone.core.utils as fou
 import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
@@ -36,6 +34,7 @@ from ..metrics.matching import ClassHandling, Method
 from ..metrics.overlaps import Similarity
 from . import run_config, runs
 from .auto_threshold import with_iou_from_data
+from .batches import Progress, work_through
 from .checks import check_annotators
 from .families import FAMILIES
 from .family import Family
@@ -43,7 +42,6 @@ from .frames import VideoScores
 from .map_files import delete_map_files
 from .objects import ObjectFamily
 from .read import ReadBatch, Reader
-from .read_ahead import read_ahead
 from .run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
 from .sample_index import SampleIndex
 from .sample_table import with_samples
@@ -54,14 +52,6 @@ from .worst import worst_samples
 from .write import Writer, Written
 
 logger = logging.getLogger(__name__)
-
-#: how often a sample that somebody edits is read again
-MAX_ATTEMPTS = 3
-
-_WRITERS = 2
-_BATCHES_IN_FLIGHT = 3
-
-Progress = bool | Callable[[Any], None] | None
 
 
 def compute_agreement(
@@ -309,22 +299,19 @@ class _Run:
         self._records: Records | None = None
         self._index = SampleIndex()
         self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
-        self._n_changed = 0
         self._n_invalid = 0
         self._n_unknown = 0
         self._n_added = 0
 
     def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, StoredRecords]:
         """Read, compute and write everything; returns the report, and the records as text."""
-        with fou.ProgressBar(total=self._source.count(), progress=progress) as bar:
-            for n_done in self._batches():
-                bar.update(n_done)
+        n_changed = work_through(self._reader, self._compute, self._count, progress)
         if self._videos is not None:
             self._write_videos(self._videos)
         if self._records is None:
             raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
         facts = RunFacts(
-            n_changed=self._n_changed,
+            n_changed=n_changed,
             n_invalid=self._n_invalid,
             n_unknown=self._n_unknown,
             n_repeated=self._reader.n_repeated,
@@ -355,17 +342,6 @@ class _Run:
             return "videos" if self._source.on_frames and self._source.kinds[0].list_name is not None else "fields"
         return "assumed" if config.assigned_field is None else "given"
 
-    def _batches(self) -> Iterator[int]:
-        """Work through all batches; yields how many samples of the dataset are done."""
-        in_flight: deque[_Computed] = deque()
-        with ThreadPoolExecutor(_WRITERS, "agreement-write") as writers:
-            for rows in read_ahead(self._reader.batches()):
-                in_flight.append(self._compute(rows, writers))
-                if len(in_flight) > _BATCHES_IN_FLIGHT:
-                    yield self._finish(in_flight.popleft(), writers)
-            while in_flight:
-                yield self._finish(in_flight.popleft(), writers)
-
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self._reader.columns(rows)
         result = self._family.compute(read.labels)
@@ -376,20 +352,6 @@ class _Run:
         updates = self._family.values(read.labels, result)
         written = self._writer.write(read, updates)
         return written if self._videos is None else replace(written, of_videos=self._videos.values_of(updates))
-
-    def _finish(self, computed: _Computed, writers: ThreadPoolExecutor) -> int:
-        """Count a batch; samples that somebody edited meanwhile are read, computed and written again."""
-        n_samples = len(computed.read.samples) + len(computed.read.changed)
-        refused = self._count(computed)
-        for _ in range(MAX_ATTEMPTS):
-            if not refused:
-                break
-            rows = self._reader.again(refused)
-            found = {row["_id"] for row in rows}
-            self._n_changed += sum(sample_id not in found for sample_id in refused)
-            refused = self._count(self._compute(rows, writers)) if rows else []
-        self._n_changed += len(refused)
-        return n_samples
 
     def _count(self, computed: _Computed) -> list[ObjectId]:
         """Add the statistics of the samples that were written; returns the ids of the others."""

@@ -12,9 +12,10 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.objects.verdicts import VERDICTS
 from ..metrics.consensus import NO_CLASS, vote_classes
+from .batches import Progress
 from .checks import check_sizes
 from .consensus_geometry import ConsensusMaker, PixelVote, Shapes, consensus_maker
-from .made_labels import MadeField, MadeLabels, Progress, check_can_make, make_labels
+from .made_labels import MadeField, MadeLabels, check_can_make, make_labels
 from .run_labels import RunLabels, open_run_labels
 from .runs import dataset_of
 from .unit_members import UnitFamily, UnitMembers, source_of
@@ -35,9 +36,10 @@ def add_units(
     least half of the members labelled is their median, and so are first and last frames (halves rounded down). Where
     boxes are compared with polylines it is the median of the boxes around them.
 
-    The class is the one that most members gave. Where several lead, the label has none, and ``tie`` is true. Its
-    attributes are ``unit`` (the match id), ``verdict`` (where some members have one of their own, ``split``, that),
-    ``votes``, ``of``, ``mean_iou``, and ``annotators`` with what each called it in ``classes``.
+    The class is the one that most members gave, a label without a class counting as one of its own. Where several
+    classes lead, the label has none, and ``tie`` is true. Its attributes are ``unit`` (the match id), ``verdict``
+    (where some members have one of their own, ``split``, that), ``votes``, ``of``, ``mean_iou``, and ``annotators``
+    with what each called it in ``classes``.
 
     Verdict, votes and IoU are what the run found; class and extent are those of the labels now. A unit of which a label
     was deleted, added or made unusable since the run is left out and counted.

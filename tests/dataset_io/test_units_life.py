@@ -26,7 +26,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import made_labels, read, write
+from annotator_agreement.dataset_io import batches, made_labels, read, write
 
 
 def _set(dataset, update, **options):
@@ -273,7 +273,7 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
     assert (made.n_changed, made.n_labels) == (1, 4)
     assert "1 samples were edited" in caplog.text
     assert dataset.values("agreement_units.detections.votes") == [None, [3, 2], [], [1], [1]]
-    assert len(restless.tags) == 1 + made_labels._MAX_ATTEMPTS
+    assert len(restless.tags) == 1 + batches.MAX_ATTEMPTS
 
 
 def test_an_edit_in_the_millisecond_of_our_own_write_is_seen(make_dataset, before_each_write, monkeypatch):
