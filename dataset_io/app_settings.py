@@ -75,7 +75,6 @@ def configure_agreement_app(
     settings = AppSettings(sidebar, indexes, color_by, link_instances)
     labels = open_run_labels(dataset, run_key)
     check_settings(labels, settings)
-    dataset._reload(hard=True)
     clear_app_settings(dataset, run_key)
     attribute = f"{labels.field_key}{_SUFFIXES[color_by]}" if color_by is not None else None
     fields = _fields_in_order(dataset, labels)
