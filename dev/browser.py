@@ -13,11 +13,12 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from .private_fiftyone import ROOT, free_port
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Locator, Page
 
 _START_SECONDS = 240
 #: for anything that a page does: thirty seconds are short on a busy machine, and what works does not wait
@@ -97,9 +98,31 @@ def new_page(browser: Browser, *, width: int = 1700, height: int = 1100) -> Iter
 
 
 def show_dataset(page: Page, address: str) -> None:
-    """Go to a dataset in the App, and wait until its grid shows samples."""
+    """Go to a dataset in the App, and wait until its grid shows samples.
+
+    Raises:
+        RuntimeError: if the App shows another dataset
+    """
     page.goto(address, wait_until="domcontentloaded")
     page.wait_for_selector("[data-cy='fo-grid'] [data-cy='looker']")
+    if urlsplit(page.url).path != urlsplit(address).path:
+        raise RuntimeError(f"The App must show {address}, but it shows {page.url}")
+
+
+def still_picture(page: Page, part: Page | Locator) -> bytes:
+    """The picture of a page, or of a part of it, once it does not change any more.
+
+    Raises:
+        RuntimeError: if it goes on changing
+    """
+    before, picture = b"", part.screenshot()
+    deadline = time.monotonic() + _PAGE_SECONDS
+    while picture != before:
+        if time.monotonic() > deadline:
+            raise RuntimeError("The page does not come to rest")
+        page.wait_for_timeout(500)
+        before, picture = picture, part.screenshot()
+    return picture
 
 
 @contextlib.contextmanager

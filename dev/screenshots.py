@@ -5,16 +5,15 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PIL import Image
 
-from .browser import find_chromium, open_page, running_app
+from .browser import find_chromium, open_page, running_app, still_picture
 from .private_fiftyone import ROOT, PrivateFiftyOne
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page
+    from playwright.sync_api import Page
 
 FOLDER = ROOT / ".dev" / "screenshots"
 DOCS = ROOT / "docs"
@@ -27,18 +26,9 @@ _PANEL_WIDTH = 1000
 _PANEL = "[data-cy='panel-content-agreement_panel']"
 
 
-def _settled(page: Page | Locator, wait: Callable[[float], None]) -> bytes:
-    """The picture, once it does not change any more."""
-    before, picture = b"", page.screenshot()
-    while picture != before:
-        wait(1000)
-        before, picture = picture, page.screenshot()
-    return picture
-
-
 def _save(page: Page, name: str) -> None:
     page.mouse.move(2, 2)
-    picture = Image.open(io.BytesIO(_settled(page, page.wait_for_timeout))).convert("RGB")
+    picture = Image.open(io.BytesIO(still_picture(page, page))).convert("RGB")
     path = DOCS / f"{name}.jpg"
     picture.save(path, quality=QUALITY, optimize=True)
     sys.stdout.write(

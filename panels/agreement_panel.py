@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
+import fiftyone as fo
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
@@ -16,7 +17,7 @@ from ..dataset_io.views import shows_any
 from .board import board_of, fingerprint, view_print
 from .doors import opened, sample_of
 from .layout import message_schema, panel_schema
-from .situation import Situation, situation_of
+from .situation import WITHOUT_DATASET, Situation, situation_of
 
 logger = logging.getLogger(__name__)
 
@@ -133,7 +134,7 @@ class AgreementPanel(foo.Panel):
         """Send the schema, if the App has not got it."""
         try:
             situation = self._situation(ctx)
-            samples = _samples(ctx)
+            samples = _samples(ctx) if situation.problem is None else None
             shown = fingerprint(
                 [situation.keys, situation.run_key, situation.problem, situation.notes, situation.results_id],
                 [view_print(samples) if samples is not None else None, _state(ctx, "door"), _state(ctx, "refreshed")],
@@ -152,7 +153,11 @@ class AgreementPanel(foo.Panel):
         ctx.ops.show_panel_output(schema)
 
     def _situation(self, ctx: foo.ExecutionContext) -> Situation:
-        return situation_of(ctx.dataset, _state(ctx, "run_key"))
+        try:
+            dataset = ctx.dataset
+        except fo.DatasetNotFoundError:
+            return WITHOUT_DATASET
+        return situation_of(dataset, _state(ctx, "run_key"))
 
     def _require_run(self, ctx: foo.ExecutionContext) -> Situation:
         """The situation, if there is a run to open doors of, and it is still the one that the user sees."""

@@ -52,6 +52,10 @@ class Situation:
         return self.config.get("options", {}).get("run_key", self.run_key)
 
 
+#: somebody deleted the dataset meanwhile
+WITHOUT_DATASET = Situation(problem="The dataset was deleted", advice="Open another dataset.", has_dataset=False)
+
+
 def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
     """Look at the runs of a dataset.
 
@@ -63,7 +67,7 @@ def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
         advice = "Open a dataset with labels of several annotators."
         return Situation(problem="No dataset is open", advice=advice, has_dataset=False)
     if dataset.deleted:
-        return Situation(problem="The dataset was deleted", advice="Open another dataset.", has_dataset=False)
+        return WITHOUT_DATASET
     refresh(dataset)
     keys = list_agreements(dataset)
     if not keys:

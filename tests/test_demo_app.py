@@ -1,4 +1,4 @@
-"""The demo opens in the App with its views, its panel and its sidebar in place, and gives all of them back."""
+"""The demo opens in the App with its views, its panel and its sidebar in place; those of a run go with it."""
 
 from __future__ import annotations
 

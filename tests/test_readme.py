@@ -18,4 +18,6 @@ def test_the_snippets_of_the_readme_run_one_after_the_other(private_fiftyone, ca
     assert "Krippendorff's alpha" in printed
     assert scope["lone"].count("alice.detections") == 1
     assert len(scope["conflicts"]) == 1
+    assert scope["same"].count("bob.detections") == 1
+    assert scope["worst"].values("agreement_score") == sorted(scope["dataset"].values("agreement_score"))
     scope["dataset"].delete()

@@ -161,6 +161,7 @@ def test_the_distribution_of_overlap_is_told_for_every_size_and_class() -> None:
         assert np.array(by_size).sum(axis=0).tolist() == getattr(localisation, name)
         by_class = np.array([getattr(entry, name) for entry in report.classes if getattr(entry, name)]).sum(axis=0)
         assert (by_class <= getattr(localisation, name)).all()  # pairs of two classes are of none
+        assert 0 < by_class.sum() < localisation.n_pairs
     assert sum(entry.mean_dice * entry.n_pairs for entry in report.sizes if entry.n_pairs) == pytest.approx(
         localisation.mean_dice * localisation.n_pairs
     )

@@ -51,6 +51,7 @@ def chart(panel: Locator, name: str) -> Locator:
 def matrix(panel: Locator, of: str) -> Locator:
     """A matrix of the panel: of annotators, or of classes, which comes after it."""
     matrices = panel.locator(".js-plotly-plot").filter(has=panel.page.locator("g.hm"))
+    expect(matrices).to_have_count(len(MATRICES))
     return matrices.nth(MATRICES.index(of))
 
 

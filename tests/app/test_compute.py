@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
+from dev.browser import still_picture
 from tests.app.app_page import AppPage
 from tests.app.counted import ANNOTATORS, scores
 
@@ -20,10 +23,13 @@ pytestmark = pytest.mark.browser
 def _remove_fields(form: Locator, n_left: int) -> None:
     """Remove the fields that are chosen, the last one first; a form that is just drawn anew loses a key."""
     chosen = form.locator(".MuiChip-root")
-    while (count := chosen.count()) > n_left:
+    for _ in range(10):
+        count = chosen.count()
+        if count <= n_left:
+            return
         form.get_by_role("combobox").first.press("Backspace")
         with contextlib.suppress(AssertionError):
-            expect(chosen).to_have_count(count - 1, timeout=5_000)
+            expect(chosen).to_have_count(count - 1, timeout=20_000)
 
 
 def _choose(app: AppPage, form: Locator, label_type: str) -> None:
@@ -39,12 +45,15 @@ def _choose(app: AppPage, form: Locator, label_type: str) -> None:
 
 def _still_picture(app: AppPage) -> bytes:
     """The first sample of the grid, once it does not change any more."""
-    sample = app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first
-    before, picture = b"", sample.screenshot()
-    while picture != before:
-        app.page.wait_for_timeout(250)
-        before, picture = picture, sample.screenshot()
-    return picture
+    return still_picture(app.page, app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first)
+
+
+def _picture(app: AppPage, is_right: Callable[[bytes], bool]) -> bool:
+    """Whether the first sample of the grid looks so, now or soon."""
+    deadline = time.monotonic() + 60
+    while not (right := is_right(_still_picture(app))) and time.monotonic() < deadline:
+        pass
+    return right
 
 
 def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_panel(app: AppPage, dataset: Any) -> None:
@@ -138,11 +147,11 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
     for name in ANNOTATORS:
         app.page.locator(f"[data-cy='checkbox-{name}']").click()
     without = _still_picture(app)
-    app.page.locator("[data-cy='checkbox-agreement_map']").click()
-    for _ in range(20):
-        if _still_picture(app) != without:
-            return
-    pytest.fail("the map of disagreement does not show")
+    checkbox = app.page.locator("[data-cy='checkbox-agreement_map']")
+    checkbox.click()
+    assert _picture(app, lambda picture: picture != without), "the map of disagreement does not show"
+    checkbox.click()
+    assert _picture(app, lambda picture: picture == without), "the map of disagreement does not go"
 
 
 def test_a_report_is_shown_again_from_the_operator_browser(report: Any, app: AppPage) -> None:

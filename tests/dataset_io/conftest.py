@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+from pathlib import Path
+
 import pytest
 
 from annotator_agreement.dataset_io import write as write_module
@@ -21,3 +26,32 @@ def before_each_write(monkeypatch):
         monkeypatch.setattr(write_module.Writer, "write", write)
 
     return install
+
+
+@pytest.fixture(scope="module")
+def killable(private_fiftyone):
+    """Call a function of the plugin in a process that is killed before its n-th write."""
+    process = subprocess.Popen(
+        [sys.executable, str(Path(__file__).with_name("killable.py"))],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+
+    def call(dataset, function, *arguments, kill_before, **options):
+        request = {
+            "dataset": dataset.name,
+            "call": function,
+            "arguments": arguments,
+            "options": options,
+            "kill_before": kill_before,
+        }
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        answer = process.stdout.readline().split()
+        assert answer[0] in ("killed", "done"), answer
+        return answer[0] == "killed"
+
+    yield call
+    process.stdin.close()
+    process.wait(20)

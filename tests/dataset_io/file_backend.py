@@ -1,5 +1,4 @@
-"""An annotation backend for FiftyOne's own API that puts what is sent into a file: for teams without a server, and
-for tests, which have none either."""
+"""An annotation backend for FiftyOne's own API that puts what is sent into a file: tests have no server."""
 
 from __future__ import annotations
 

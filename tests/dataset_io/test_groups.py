@@ -151,14 +151,17 @@ def test_beside_slices_of_other_media_everything_works_on_the_slices_that_were_c
     for samples in (images, grouped):
         assert add_units(samples, overwrite=True).n_labels == n_units
         assert resolve_units(samples, quorum=0.1, overwrite=True).n_labels == n_units
-        assert tag_agreement_labels(samples) == sum(images.count(f"{name}.detections") for name in ANNOTATORS)
+        n_labels = sum(images.count(f"{name}.detections") for name in ANNOTATORS)
+        assert tag_agreement_labels(samples) == n_labels > 0
+        assert images.count_label_tags(ANNOTATORS) == {"needs_review": n_labels}
         assert tag_agreement_labels(samples, on="samples") == 6
+        assert images.count_sample_tags() == {"needs_review": 6}
+        assert grouped.select_group_slices("cloud").values("tags") == [[]]
+        tag_agreement_labels(samples, remove=True)
+        tag_agreement_labels(samples, on="samples", remove=True)
         patches = agreement_patches(samples)
         assert len(patches) == sum(images.values("agreement_n_disputed"))
         assert set(patches.values("sample_id")) <= set(images.values("id"))
         assert configure_agreement_app(samples, sidebar=True).sidebar
-    assert grouped.select_group_slices("cloud").values("tags") == [[]]
-    tag_agreement_labels(images, remove=True)
-    tag_agreement_labels(images, on="samples", remove=True)
     delete_agreement(grouped)
     assert stored(grouped) == before

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
-import sys
-from pathlib import Path
 
 import fiftyone as fo
 import pytest
@@ -17,35 +13,6 @@ from annotator_agreement import compute_agreement, delete_agreement, list_agreem
 from annotator_agreement.dataset_io import run_config, runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
-
-
-@pytest.fixture(scope="module")
-def killable(private_fiftyone):
-    """Call a function of the plugin in a process that is killed before its n-th write."""
-    process = subprocess.Popen(
-        [sys.executable, str(Path(__file__).with_name("killable.py"))],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-
-    def call(dataset, function, *arguments, kill_before, **options):
-        request = {
-            "dataset": dataset.name,
-            "call": function,
-            "arguments": arguments,
-            "options": options,
-            "kill_before": kill_before,
-        }
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        answer = process.stdout.readline().split()
-        assert answer[0] in ("killed", "done"), answer
-        return answer[0] == "killed"
-
-    yield call
-    process.stdin.close()
-    process.wait(20)
 
 
 def _check_and_delete(dataset, values, before, keys):

@@ -7,7 +7,6 @@ import itertools
 import fiftyone as fo
 from fiftyone.core.odm import get_db_conn
 
-from tests.dataset_io.test_killed import killable  # noqa: F401 - a fixture
 from tests.datasets import random_annotators, stored
 
 from annotator_agreement import (
@@ -60,27 +59,27 @@ def _everything(dataset):
     save_agreement_views(dataset)
 
 
-def test_setting_up_the_app_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+def test_setting_up_the_app_killed_before_any_of_its_writes(killable, make_dataset):
     n = _kill_everywhere(killable, make_dataset, _nothing, "configure_agreement_app", **EVERYTHING)
     assert n > 10  # the record, the groups, seven indexes, the colours, the links
 
 
-def test_taking_settings_back_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+def test_taking_settings_back_killed_before_any_of_its_writes(killable, make_dataset):
     n = _kill_everywhere(killable, make_dataset, _everything, "configure_agreement_app")
     assert n > 10
 
 
-def test_saving_views_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+def test_saving_views_killed_before_any_of_its_writes(killable, make_dataset):
     n = _kill_everywhere(killable, make_dataset, _nothing, "save_agreement_views")
     assert n > 8  # four views, and the dataset for each
 
 
-def test_deleting_a_run_with_settings_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+def test_deleting_a_run_with_settings_killed_before_every_second_of_its_writes(killable, make_dataset):
     n = _kill_everywhere(killable, make_dataset, _everything, "delete_agreement", step=2)
     assert n > 15
 
 
-def test_renaming_a_run_with_settings_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+def test_renaming_a_run_with_settings_killed_before_every_seventh_of_its_writes(killable, make_dataset):
     keys = ("agreement", "renamed")
     n = _kill_everywhere(
         killable, make_dataset, _everything, "rename_agreement", "agreement", "renamed", keys=keys, step=7

@@ -13,7 +13,6 @@ from bson import ObjectId
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.shaped import polygon, rectangle, shapes_dataset
-from tests.dataset_io.test_killed import killable  # noqa: F401 - a fixture
 from tests.dataset_io.unit_oracle import documents_of, units_in, units_of
 from tests.datasets import detections, random_annotators, stored, user_values
 
@@ -331,7 +330,7 @@ def test_a_run_replaced_meanwhile_keeps_nothing_of_the_old_units(make_dataset, m
     assert not [document for document in documents_of(dataset) if "agreement_units" in document]
 
 
-def test_units_that_were_not_finished_are_made_again_without_being_asked(make_dataset, before_each_write):
+def test_units_that_were_not_finished_are_made_again_without_being_asked(make_dataset):
     dataset = make_dataset()
     compute_quickly(dataset)
 
@@ -347,7 +346,7 @@ def test_units_that_were_not_finished_are_made_again_without_being_asked(make_da
     assert made_labels.made_record(dataset, "agreement", "_units")["status"] == "completed"
 
 
-def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):  # noqa: F811
+def test_making_units_killed_before_any_of_its_writes(killable, make_dataset):
     dataset = make_dataset(random_annotators(9, seed=5))
     before, values = stored(dataset), user_values(dataset, [])
     for n in itertools.count(1):

@@ -158,7 +158,7 @@ def test_units_of_frames_are_written_on_frames(make_videos):
     labels = random_annotators(6, seed=5)
     dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
     before = stored(dataset)
-    made = compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
     made = add_units(dataset)
     assert made.field == "frames.agreement_units"
     n_units = 0

@@ -40,11 +40,12 @@ def facts_of(members: Mapping[str, dict[str, Any]], n_assigned: int, key: str = 
     leading = [name for name, n in most if n == most[0][1]]
     verdicts = {label[key] for label in members.values()}
     own = [verdict for verdict in _OWN if verdict in verdicts]
+    assert own or len(verdicts) == 1
     known = [label[f"{key}_iou"] for label in members.values() if label[f"{key}_iou"] is not None]
     return {
         "label": leading[0] if len(leading) == 1 else None,
         "tie": len(leading) > 1,
-        "verdict": own[-1] if own else next(iter(verdicts)),
+        "verdict": own[-1] if own else verdicts.pop(),
         "votes": len(members),
         "of": n_assigned,
         "mean_iou": statistics.fmean(known) if known else None,

@@ -35,7 +35,7 @@ class Sent:
 
         def add(properties: dict[str, Any]) -> None:
             for name, entry in properties.items():
-                found[name if name in properties and name in _PLAIN else name.rsplit("_", 1)[0]] = entry
+                found[name if name in _PLAIN else name.rsplit("_", 1)[0]] = entry
                 add(entry["type"].get("properties") or {})
 
         add(output["output"]["type"]["properties"])

@@ -66,6 +66,7 @@ def test_every_other_bar_of_an_annotator_leads_to_these_labels(event, dataset, s
             n = int(count.split(" ")[0].replace(",", ""))
             click = {"path": "charts.annotators_1", "y": name, "x": 0.1, "trace": trace["name"]}
             sent = event("open_door", dataset, state, **click)
+            assert n or not sent.of("set_view")
             found = _labels(sent.view(dataset)) if n else []
             assert {name} >= {of for _, of, _ in found}
             assert len(found) == n
@@ -98,10 +99,14 @@ def test_a_cell_of_confusion_leads_to_the_labels_with_this_conflict(event, datas
 
 def test_a_row_of_classes_leads_to_its_objects(event, dataset, state):
     rows = event("on_load", dataset).parts["class_table"]["default"]
+    assert len(rows) > 1
     for number, row in enumerate(rows):
         view = event("open_door", dataset, state, path="class_table_1", row=number).view(dataset)
-        units = {(sample_id, label["agreement_id"]) for sample_id, _, label in _labels(view)}
-        assert len(units) == int(row["objects"].replace(",", ""))
+        classes = {}
+        for sample_id, _, label in _labels(view):
+            classes.setdefault((sample_id, label["agreement_id"]), set()).add(label.label)
+        assert len(classes) == int(row["objects"].replace(",", ""))
+        assert all(row["name"] in of_unit for of_unit in classes.values())
 
 
 def test_a_row_of_the_worst_samples_opens_that_sample(event, dataset, state):

@@ -33,7 +33,7 @@ def test_without_a_dataset_it_says_so(event):
 
 def test_a_dataset_that_is_gone_is_no_traceback(event):
     sent = event("on_load", "no-such-dataset")
-    assert "no-such-dataset" in sent.text
+    assert "The dataset was deleted" in sent.text
     assert "Traceback" not in sent.text
     assert "refresh" in sent.parts
 
