@@ -140,7 +140,7 @@ def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress
     except BaseException:
         _after_failure(labels, path, run_id, lambda: record(run_config.FAILED))
         raise
-    runs.refresh(dataset)
+    runs.refresh_samples(dataset)
     if result.n_changed:
         logger.warning("%d samples were edited while their units were made, and are left out", result.n_changed)
     return result

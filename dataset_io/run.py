@@ -229,7 +229,7 @@ def run_agreement(
     except BaseException as error:
         _after_failure(source, list(fields), error)
         raise
-    runs.refresh(dataset)
+    runs.refresh_samples(dataset)
     if units:
         add_units(dataset, run_key, progress=progress)
     return with_samples(report, source.samples)

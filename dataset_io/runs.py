@@ -48,11 +48,17 @@ _FIELD_TYPES: dict[str, Callable[..., fo.Field]] = {
 
 def refresh(dataset: fo.Dataset) -> None:
     """Read the dataset again, samples in memory included, so that what the database has is known."""
+    dataset._reload(hard=True)
+    refresh_samples(dataset)
+
+
+def refresh_samples(dataset: fo.Dataset) -> None:
+    """Read the samples in memory again."""
     with contextlib.suppress(RuntimeError):
-        dataset.reload()
+        dataset._reload_docs(hard=True)
         return
     # FiftyOne walks through the samples in memory, and another thread made one meanwhile
-    dataset.reload()
+    dataset._reload_docs(hard=True)
 
 
 def dataset_of(samples: object) -> fo.Dataset:

@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from playwright.sync_api import Locator, Page
 
 COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 _SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
 _PANEL = "agreement_panel"
+_CLICKS = 3
 
 
 class AppPage:
@@ -76,6 +80,15 @@ class AppPage:
         self.page.locator(f"[data-cy='new-panel-option-{_PANEL}']").click()
         expect(self.panel).to_contain_text(re.compile(r"\w"))
         return self.panel
+
+    def open_door(self, click: Callable[[], object], title: str) -> None:
+        """Click until the panel says what is shown: a click on a chart that is just drawn anew is lost."""
+        for _ in range(_CLICKS):
+            click()
+            with contextlib.suppress(AssertionError):
+                expect(self.panel).to_contain_text(title, timeout=30_000)
+                return
+        raise AssertionError(f"Nothing happens: {title}")
 
     def back(self) -> None:
         """Press Back in the panel, and wait until there is no way back any more."""

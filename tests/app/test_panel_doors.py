@@ -2,36 +2,51 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Browser, expect
 
-from dev.browser import show_dataset
+from dev.browser import new_page, show_dataset
 from tests.app.app_page import AppPage
-from tests.app.counted import Unit, n_samples_with, rated_units, scores
+from tests.app.counted import n_samples_with, rated_units, scores
+from tests.app.demo_copies import address_of, computed, copy_of_the_demo
 from tests.app.expected_charts import histogram
 from tests.app.plots import chart, click_cell, click_point, drawn, matrix
 
 pytestmark = pytest.mark.browser
 
 
-def _open(app: AppPage, click: Callable[[], object], title: str) -> None:
-    """Click until the door is open: a click on a chart that is just drawn anew is lost."""
-    for _ in range(3):
-        click()
-        with contextlib.suppress(AssertionError):
-            expect(app.panel).to_contain_text(title, timeout=30_000)
-            return
-    raise AssertionError(f"Nothing happens: {title}")
+# one page for all tests here, as each of them goes back to where it came from
+
+
+@pytest.fixture(scope="module")
+def dataset(demo_address: str) -> Iterator[Any]:
+    """A copy of the demo dataset."""
+    yield from copy_of_the_demo(demo_address)
+
+
+@pytest.fixture(scope="module")
+def report(dataset: Any) -> Any:
+    """The report of a run on its boxes."""
+    return computed(dataset)
+
+
+@pytest.fixture(scope="module")
+def app(browser: Browser, demo_address: str, dataset: Any, report: Any) -> Iterator[AppPage]:
+    """The App with the dataset and the panel."""
+    with new_page(browser) as page:
+        show_dataset(page, address_of(dataset, demo_address))
+        app = AppPage(page)
+        app.open_panel()
+        yield app
 
 
 def _through_and_back(app: AppPage, click: Callable[[], object], n: int, title: str, n_all: int) -> None:
     """Whether a click shows so many samples, and Back shows all again."""
-    _open(app, click, title)
+    app.open_door(click, title)
     app.expect_shown(n)
     assert 0 < n < n_all
     app.back()
@@ -39,7 +54,7 @@ def _through_and_back(app: AppPage, click: Callable[[], object], n: int, title: 
 
 
 def test_cells_of_the_matrices_are_doors(report: Any, app: AppPage, dataset: Any) -> None:
-    panel = app.open_panel()
+    panel = app.panel
     n_all = len(dataset)
     said: list[str] = []
     n = n_samples_with(dataset, lambda unit: unit.disputed_between("bob", "carol"))
@@ -60,7 +75,7 @@ def test_cells_of_the_matrices_are_doors(report: Any, app: AppPage, dataset: Any
 
 
 def test_bars_of_scores_verdicts_and_votes_are_doors(report: Any, app: AppPage, dataset: Any) -> None:
-    panel = app.open_panel()
+    panel = app.panel
     n_all = len(dataset)
     plot = chart(panel, "scores")
     (bars,) = drawn(plot)
@@ -84,7 +99,7 @@ def test_bars_of_scores_verdicts_and_votes_are_doors(report: Any, app: AppPage, 
 
 
 def test_bars_of_annotators_and_points_of_classes_are_doors(report: Any, app: AppPage, dataset: Any) -> None:
-    panel = app.open_panel()
+    panel = app.panel
     n_all = len(dataset)
     plot = chart(panel, "annotators")
     bars = {trace["name"]: (number, trace) for number, trace in enumerate(drawn(plot))}
@@ -108,7 +123,7 @@ def test_bars_of_annotators_and_points_of_classes_are_doors(report: Any, app: Ap
 
 
 def test_rows_of_the_tables_are_doors(report: Any, app: AppPage, dataset: Any) -> None:
-    panel = app.open_panel()
+    panel = app.panel
     name = report.classes[1].name
     button = panel.get_by_role("row").filter(has_text=name).get_by_role("button", name="Show")
     n = n_samples_with(dataset, lambda unit: name in unit.classes)
@@ -120,28 +135,3 @@ def test_rows_of_the_tables_are_doors(report: Any, app: AppPage, dataset: Any) -
     expect(app.modal).to_contain_text(worst["id"])
     app.close_modal()
     app.expect_shown(len(dataset))
-
-
-def test_back_returns_to_the_view_that_the_user_had(report: Any, page: Page, demo_address: str, dataset: Any) -> None:
-    """Also after several doors, one from behind the other."""
-    mine = dataset.match({"agreement_n_units": {"$lt": 12}}).sort_by("filepath")
-    dataset.save_view("mine", mine)
-    ids = set(mine.values("id"))
-    show_dataset(page, f"{demo_address.rsplit('/', 1)[0]}/{dataset.name}?view=mine")
-    app = AppPage(page)
-    app.expect_shown(len(ids))
-    panel = app.open_panel()
-    plot = chart(panel, "verdicts")
-    (bars,) = drawn(plot)
-    for verdict in ("missed", "lone"):
-
-        def of_verdict(unit: Unit, verdict: str = verdict) -> bool:
-            return verdict in unit.verdicts
-
-        click = functools.partial(click_point, page, plot, 0, bars["x"].index(verdict))
-        _open(app, click, f"Labels with the verdict {verdict}")
-        n = n_samples_with(dataset, of_verdict)
-        assert n != len(ids)
-        app.expect_shown(n)
-    app.back()
-    app.expect_shown(len(ids))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from typing import Any
 
@@ -11,7 +12,7 @@ from playwright.sync_api import Page, expect
 from dev.browser import show_dataset
 from tests.app import expected_charts as expected
 from tests.app.app_page import AppPage
-from tests.app.counted import ANNOTATORS, rated_units
+from tests.app.counted import ANNOTATORS, Unit, n_samples_with, rated_units
 from tests.app.plots import chart, click_point, drawn
 
 from annotator_agreement import compute_agreement, delete_agreement, load_agreement
@@ -73,7 +74,8 @@ def test_the_numbers_follow_the_view_if_asked_to(report: Any, page: Page, demo_a
     assert dict(zip(bars["x"], bars["y"], strict=True)) == {name: labels.count(name) for name in set(labels)}
     # a door leads to samples of the view, and the numbers stay those of the view
     number, verdict = next((k, name) for k, name in enumerate(bars["x"]) if name != "agreed")
-    click_point(page, chart(panel, "verdicts"), 0, number)
+    click = functools.partial(click_point, page, chart(panel, "verdicts"), 0, number)
+    app.open_door(click, f"Labels with the verdict {verdict}")
     app.expect_shown(len({unit.sample_id for unit in of_view if verdict in unit.verdicts}))
     expect(panel).to_contain_text(f"part of the run: {len(ids)} of its {len(dataset)} samples")
     app.back()
@@ -101,3 +103,28 @@ def test_a_field_that_somebody_deletes_leaves_numbers_and_a_warning(report: Any,
     expect(panel).to_contain_text("Fields of this run were deleted: agreement_score.")
     expect(panel).to_contain_text(f"Score {report.score.mean:.3f}")
     expect(app.errors).to_have_count(0)
+
+
+def test_back_returns_to_the_view_that_the_user_had(report: Any, page: Page, demo_address: str, dataset: Any) -> None:
+    """Also after several doors, one from behind the other."""
+    mine = dataset.match({"agreement_n_units": {"$lt": 12}}).sort_by("filepath")
+    dataset.save_view("mine", mine)
+    ids = set(mine.values("id"))
+    show_dataset(page, f"{demo_address.rsplit('/', 1)[0]}/{dataset.name}?view=mine")
+    app = AppPage(page)
+    app.expect_shown(len(ids))
+    panel = app.open_panel()
+    plot = chart(panel, "verdicts")
+    (bars,) = drawn(plot)
+    for verdict in ("missed", "lone"):
+
+        def of_verdict(unit: Unit, verdict: str = verdict) -> bool:
+            return verdict in unit.verdicts
+
+        click = functools.partial(click_point, page, plot, 0, bars["x"].index(verdict))
+        app.open_door(click, f"Labels with the verdict {verdict}")
+        n = n_samples_with(dataset, of_verdict)
+        assert n != len(ids)
+        app.expect_shown(n)
+    app.back()
+    app.expect_shown(len(ids))

@@ -59,4 +59,4 @@ def test_deleting_a_run_leaves_nothing_in_sidebar_and_database(report: Any, app:
     dataset.reload()
     assert dataset.list_runs() == []
     assert "agreement" not in str(dataset.get_field_schema(flat=True))
-    assert "agreement" not in str([document[name] for document in documents(dataset) for name in ANNOTATORS])
+    assert "agreement" not in str([document.get(name) for document in documents(dataset) for name in ANNOTATORS])

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import fiftyone as fo
 import pytest
 
-from dev.private_fiftyone import ROOT
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.datasets import random_annotators, stored
 
@@ -24,25 +20,17 @@ from annotator_agreement.dataset_io.app_settings import AppSettings, app_setting
 from annotator_agreement.dataset_io.made_labels import made_record
 
 
-def _in_another_process(dataset, code):
-    """Run a line of Python with the dataset where this process does not see it."""
-    names = "add_units, configure_agreement_app, resolve_units"
-    lines = [
-        f"import sys; sys.path.insert(0, {str(ROOT)!r})",
-        "from dev.plugin import load_plugin; load_plugin()",
-        f"import fiftyone as fo; from annotator_agreement import {names}",
-        f"dataset = fo.load_dataset({dataset.name!r})",
-        code,
-    ]
-    subprocess.run([sys.executable, "-c", "\n".join(lines)], check=True)
+def _elsewhere(killable, dataset, function, **options):
+    """Call a function of the plugin in another process, so that this one does not see it."""
+    assert not killable(dataset, function, kill_before=None, **options)
 
 
 @pytest.mark.parametrize("forget", ["rename", "delete"])
-def test_units_that_somebody_else_made_go_with_their_run(make_dataset, forget):
+def test_units_that_somebody_else_made_go_with_their_run(killable, make_dataset, forget):
     dataset = make_dataset()
     before = stored(dataset)
     compute_quickly(dataset)
-    _in_another_process(dataset, "add_units(dataset)")
+    _elsewhere(killable, dataset, "add_units")
     assert not dataset.has_sample_field("agreement_units")
     if forget == "rename":
         rename_agreement(dataset, "agreement", "renamed")
@@ -51,15 +39,15 @@ def test_units_that_somebody_else_made_go_with_their_run(make_dataset, forget):
     assert stored(dataset) == before
 
 
-def test_a_consensus_that_somebody_else_made_is_not_replaced_unasked(make_dataset):
+def test_a_consensus_that_somebody_else_made_is_not_replaced_unasked(killable, make_dataset):
     dataset = make_dataset()
     compute_quickly(dataset)
-    _in_another_process(dataset, "resolve_units(dataset, quorum=1.0)")
+    _elsewhere(killable, dataset, "resolve_units", quorum=1.0)
     with pytest.raises(AgreementInputError, match="must be new, but it was made before"):
         resolve_units(dataset)
 
 
-def test_what_somebody_else_records_meanwhile_is_kept(make_dataset, monkeypatch):
+def test_what_somebody_else_records_meanwhile_is_kept(killable, make_dataset, monkeypatch):
     dataset = make_dataset()
     before = stored(dataset)
     compute_quickly(dataset)
@@ -67,7 +55,8 @@ def test_what_somebody_else_records_meanwhile_is_kept(make_dataset, monkeypatch)
 
     def open_late(*arguments):
         opened = original(*arguments)
-        _in_another_process(dataset, "add_units(dataset); configure_agreement_app(dataset, sidebar=True)")
+        _elsewhere(killable, dataset, "add_units")
+        _elsewhere(killable, dataset, "configure_agreement_app", sidebar=True)
         return opened
 
     monkeypatch.setattr(resolve, "open_units", open_late)

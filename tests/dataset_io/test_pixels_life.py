@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.dataset_io.masked import masked_dataset, random_masks
-from tests.dataset_io.test_killed import _kill_everywhere, killable  # noqa: F401
+from tests.dataset_io.test_killed import kill_everywhere
 from tests.datasets import stored
 
 from annotator_agreement import (
@@ -134,22 +134,22 @@ def test_a_folder_that_is_gone_does_not_hinder_deleting(dataset, tmp_path):
 
 
 @pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
-def test_a_run_killed_before_any_of_its_writes(killable, dataset, folder, in_files):  # noqa: F811
+def test_a_run_killed_before_any_of_its_writes(killable, dataset, folder, in_files):
     files = _files(folder)
     options = {"map_folder": str(folder)} if in_files else {"disagreement_map": True}
-    n = _kill_everywhere(killable, dataset, lambda: None, "compute_agreement", ANNOTATORS, **options)
+    n = kill_everywhere(killable, dataset, lambda: None, "compute_agreement", ANNOTATORS, **options)
     assert n > 10
     assert _files(folder) == files
 
 
-def test_a_deletion_killed_before_any_of_its_writes(killable, dataset, folder):  # noqa: F811
+def test_a_deletion_killed_before_any_of_its_writes(killable, dataset, folder):
     files = _files(folder)
 
     def prepare():
         dataset.reload()
         compute_agreement(dataset, ANNOTATORS, map_folder=folder)
 
-    assert _kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
+    assert kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
     assert _files(folder) == files
 
 
