@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+#: every setting of the App
+EVERYTHING = {"sidebar": True, "indexes": True, "color_by": "verdict", "link_instances": True}
+
 
 def sidebar_groups(dataset: Any) -> dict[str, list[str]]:
     """The groups of the sidebar with their fields."""

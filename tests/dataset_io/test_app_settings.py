@@ -5,8 +5,9 @@ from __future__ import annotations
 import fiftyone as fo
 import pytest
 
-from tests.dataset_io.app_state import instances, sidebar_groups
+from tests.dataset_io.app_state import EVERYTHING, instances, sidebar_groups
 from tests.dataset_io.masked import masked_dataset, random_masks
+from tests.dataset_io.quick_runs import ANNOTATORS
 from tests.datasets import random_annotators, stored
 
 from annotator_agreement import (
@@ -20,8 +21,6 @@ from annotator_agreement import (
 from annotator_agreement.dataset_io import app_settings, run_config
 from annotator_agreement.dataset_io.app_settings import AppSettings, app_settings_of
 
-NAMES = ["alice", "bob", "carol"]
-EVERYTHING = {"sidebar": True, "indexes": True, "color_by": "verdict", "link_instances": True}
 FIELDS = [f"agreement{suffix}" for suffix in names.OBJECT_FIELDS.sample]
 
 
@@ -42,7 +41,7 @@ def _without_run(dataset):
 @pytest.mark.parametrize("setting", [{name: value} for name, value in EVERYTHING.items()] + [EVERYTHING], ids=str)
 def test_every_setting_is_undone_with_the_run(dataset, setting):
     before = stored(dataset)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     computed = _without_run(dataset)
     configure_agreement_app(dataset, **setting)
     assert _without_run(dataset) != computed
@@ -52,7 +51,7 @@ def test_every_setting_is_undone_with_the_run(dataset, setting):
 
 
 def test_settings_that_are_not_asked_for_any_more_are_undone(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     before = _without_run(dataset)
     configure_agreement_app(dataset, **EVERYTHING)
     configure_agreement_app(dataset, sidebar=True)
@@ -67,7 +66,7 @@ def test_settings_that_are_not_asked_for_any_more_are_undone(dataset):
 
 def test_making_a_setting_twice_is_making_it_once(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, **EVERYTHING)
     once = _without_run(dataset)
     configure_agreement_app(dataset, **EVERYTHING)
@@ -80,9 +79,9 @@ def test_making_a_setting_twice_is_making_it_once(dataset):
 
 def test_computing_the_run_again_undoes_its_settings(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, **EVERYTHING)
-    compute_agreement(dataset, NAMES, overwrite=True)
+    compute_agreement(dataset, ANNOTATORS, overwrite=True)
     assert (dataset.app_config.sidebar_groups, dataset.app_config.color_scheme) == (None, None)
     delete_agreement(dataset)
     assert stored(dataset) == before
@@ -91,7 +90,7 @@ def test_computing_the_run_again_undoes_its_settings(dataset):
 @pytest.mark.parametrize("step", ["add_sidebar_group", "create_indexes", "color_labels", "link_units"])
 def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(dataset, monkeypatch, step):
     before = stored(dataset)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
 
     class Died(BaseException):
         pass
@@ -109,7 +108,7 @@ def test_a_process_that_dies_between_two_settings_leaves_nothing_that_stays(data
 
 def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, **{**EVERYTHING, "color_by": "id"})
     rename_agreement(dataset, "agreement", "renamed")
     assert "agreement" not in sidebar_groups(dataset)
@@ -123,16 +122,16 @@ def test_a_renamed_run_keeps_its_settings_under_its_new_name(dataset):
 
 
 def test_a_run_that_fiftyone_deleted_leaves_no_links(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, link_instances=True)
     dataset.delete_run("agreement")
     delete_agreement(dataset)
-    assert not any(any(instances(dataset, name)) for name in NAMES)
+    assert not any(any(instances(dataset, name)) for name in ANNOTATORS)
 
 
 def test_a_run_that_fiftyone_deleted_leaves_no_settings(dataset):
     before = stored(dataset)
-    compute_agreement(dataset, NAMES, units=True)
+    compute_agreement(dataset, ANNOTATORS, units=True)
     configure_agreement_app(dataset, **EVERYTHING)
     dataset.delete_run("agreement")
     delete_agreement(dataset)
@@ -140,7 +139,7 @@ def test_a_run_that_fiftyone_deleted_leaves_no_settings(dataset):
 
 
 def test_settings_of_the_user_stay_where_a_run_that_fiftyone_deleted_left_its_own(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     dataset.add_sample_field("weather", fo.StringField)
     groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
     mine = fo.SidebarGroupDocument(name="agreement", paths=["weather"])
@@ -168,7 +167,7 @@ def two_runs(dataset):
     dataset.save()
     before = stored(dataset)
     for key in ("first", "second"):
-        compute_agreement(dataset, NAMES, run_key=key)
+        compute_agreement(dataset, ANNOTATORS, run_key=key)
     configure_agreement_app(dataset, "first", sidebar=True, color_by="verdict")
     configure_agreement_app(dataset, "second", sidebar=True, color_by="id")
     return before
@@ -216,7 +215,7 @@ def test_a_run_without_settings_that_fiftyone_deleted_changes_nothing_of_another
     dataset.save()
     before = stored(dataset)
     for key in ("first", "second"):
-        compute_agreement(dataset, NAMES, run_key=key)
+        compute_agreement(dataset, ANNOTATORS, run_key=key)
     configure_agreement_app(dataset, "first", sidebar=True, color_by="id")
     dataset.delete_run("second")
     delete_agreement(dataset, "second")
@@ -229,12 +228,12 @@ def test_a_run_without_settings_that_fiftyone_deleted_changes_nothing_of_another
 
 def test_the_fields_of_a_run_have_a_group_of_their_own(dataset):
     dataset.add_sample_field("weather", fo.StringField)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     groups = sidebar_groups(dataset)
     assert list(groups) == ["tags", "metadata", "labels", "agreement", "primitives"]
     assert groups["agreement"] == FIELDS
-    assert groups["labels"] == NAMES
+    assert groups["labels"] == ANNOTATORS
     assert groups["primitives"] == ["id", "filepath", "created_at", "last_modified_at", "weather"]
 
 
@@ -246,7 +245,7 @@ def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
     dataset.app_config.sidebar_groups = groups
     dataset.save()
     before = stored(dataset)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     assert sidebar_groups(dataset)["agreement (2)"] == FIELDS
     assert sidebar_groups(dataset)["agreement"] == ["weather"]
@@ -256,7 +255,7 @@ def test_groups_of_the_user_stay_as_the_user_left_them(dataset):
 
 def test_what_the_user_changes_meanwhile_stays(dataset):
     dataset.add_sample_field("weather", fo.StringField)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     ours = next(group for group in dataset.app_config.sidebar_groups if group.name == "agreement")
     primitives = next(group for group in dataset.app_config.sidebar_groups if group.name == "primitives")
@@ -273,7 +272,7 @@ def test_what_the_user_changes_meanwhile_stays(dataset):
 
 
 def test_fields_go_back_to_where_they_stood(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     groups = fo.DatasetAppConfig.default_sidebar_groups(dataset)
     primitives = next(group for group in groups if group.name == "primitives")
     primitives.paths.remove("agreement_alpha")
@@ -288,7 +287,7 @@ def test_fields_go_back_to_where_they_stood(dataset):
 
 
 def test_fields_that_come_later_do_not_make_the_default_groups_the_users(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, sidebar=True)
     dataset.add_sample_field("weather", fo.StringField)
     delete_agreement(dataset)
@@ -299,7 +298,7 @@ def test_fields_that_come_later_do_not_make_the_default_groups_the_users(dataset
 
 
 def test_fields_of_samples_get_indexes_but_for_those_that_have_one(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     dataset.create_index("agreement_alpha")
     before = _without_run(dataset)
     configure_agreement_app(dataset, indexes=True)
@@ -341,15 +340,17 @@ def _seen(color, matrix):
 
 
 def test_labels_are_coloured_by_verdict_or_unit(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="verdict")
     scheme = dataset.app_config.color_scheme
     assert scheme.color_by == "value"
     colors = [{"value": verdict, "color": color} for verdict, color in names.VERDICT_COLORS.items()]
-    assert scheme.fields == [{"path": name, "colorByAttribute": "agreement", "valueColors": colors} for name in NAMES]
+    assert scheme.fields == [
+        {"path": name, "colorByAttribute": "agreement", "valueColors": colors} for name in ANNOTATORS
+    ]
     configure_agreement_app(dataset, color_by="id")
     assert dataset.app_config.color_scheme.fields == [
-        {"path": name, "colorByAttribute": "agreement_id"} for name in NAMES
+        {"path": name, "colorByAttribute": "agreement_id"} for name in ANNOTATORS
     ]
 
 
@@ -363,7 +364,7 @@ def test_the_scheme_of_the_user_is_given_back(dataset):
     dataset.app_config.color_scheme = fo.ColorScheme(color_by="field", opacity=0.5, fields=[mine])
     dataset.save()
     before = stored(dataset)
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="verdict")
     scheme = dataset.app_config.color_scheme
     assert (scheme.color_by, scheme.opacity) == ("value", 0.5)
@@ -374,7 +375,7 @@ def test_the_scheme_of_the_user_is_given_back(dataset):
 
 
 def test_colours_that_the_user_changes_meanwhile_stay(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, color_by="verdict")
     scheme = dataset.app_config.color_scheme
     scheme.fields[0]["fieldColor"] = "#123456"
@@ -395,7 +396,7 @@ def test_colours_that_the_user_changes_meanwhile_stay(dataset):
 
 
 def test_what_is_not_usable_is_named(dataset, make_dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     before = stored(dataset)
     for options, message in (
         ({"sidebar": "yes"}, "`sidebar` must be True or False, got 'yes'"),

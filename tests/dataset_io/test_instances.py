@@ -6,7 +6,8 @@ import fiftyone as fo
 import pytest
 from bson import ObjectId
 
-from tests.dataset_io.app_state import instances, sidebar_groups
+from tests.dataset_io.app_state import EVERYTHING, instances, sidebar_groups
+from tests.dataset_io.quick_runs import ANNOTATORS
 from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import (
@@ -14,12 +15,7 @@ from annotator_agreement import (
     compute_agreement,
     configure_agreement_app,
     delete_agreement,
-    names,
 )
-
-NAMES = ["alice", "bob", "carol"]
-EVERYTHING = {"sidebar": True, "indexes": True, "color_by": "verdict", "link_instances": True}
-FIELDS = [f"agreement{suffix}" for suffix in names.OBJECT_FIELDS.sample]
 
 
 @pytest.fixture
@@ -28,11 +24,11 @@ def dataset(make_dataset):
 
 
 def test_the_labels_of_a_unit_are_linked_and_no_others(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, link_instances=True)
     units, instances = {}, {}
     for sample in dataset.iter_samples():
-        for name in NAMES:
+        for name in ANNOTATORS:
             for label in sample[name].detections if sample[name] is not None else []:
                 units.setdefault((sample.id, label.agreement_id), []).append(label.instance_id)
                 if label.instance_id is not None:
@@ -46,13 +42,13 @@ def test_the_labels_of_a_unit_are_linked_and_no_others(dataset):
 
 def test_labels_on_frames_are_linked_frame_by_frame(make_videos):
     labels = random_annotators(8, seed=3)
-    dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in NAMES}])
+    dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}])
     before = stored(dataset)
-    compute_agreement(dataset, [f"frames.{name}" for name in NAMES])
+    compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS])
     configure_agreement_app(dataset, **EVERYTHING)
     units = {}
     for number, frame in dataset.first().frames.items():
-        for name in NAMES:
+        for name in ANNOTATORS:
             held = frame[name] if frame.has_field(name) else None
             for label in held.detections if held is not None else []:
                 units.setdefault((number, label.agreement_id), []).append(label.instance_id)
@@ -66,7 +62,7 @@ def test_labels_on_frames_are_linked_frame_by_frame(make_videos):
 
 
 def test_labels_that_are_linked_already_are_left_alone(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     sample = dataset.match({"bob.detections.0": {"$exists": True}}).first()
     sample.bob.detections[0].instance = fo.Instance()
     sample.save()
@@ -77,8 +73,8 @@ def test_labels_that_are_linked_already_are_left_alone(dataset):
 
 
 def test_links_of_another_run_are_not_taken_for_ones_own(dataset):
-    compute_agreement(dataset, NAMES)
-    compute_agreement(dataset, NAMES, run_key="other")
+    compute_agreement(dataset, ANNOTATORS)
+    compute_agreement(dataset, ANNOTATORS, run_key="other")
     configure_agreement_app(dataset, "other", link_instances=True)
     with pytest.raises(AgreementInputError, match="that are linked already"):
         configure_agreement_app(dataset, link_instances=True)
@@ -89,7 +85,7 @@ def test_links_of_another_run_are_not_taken_for_ones_own(dataset):
 
 
 def test_links_go_with_a_label_field_that_was_renamed(dataset):
-    compute_agreement(dataset, NAMES)
+    compute_agreement(dataset, ANNOTATORS)
     configure_agreement_app(dataset, link_instances=True)
     dataset.rename_sample_field("alice", "alicia")
     delete_agreement(dataset)
@@ -99,8 +95,8 @@ def test_links_go_with_a_label_field_that_was_renamed(dataset):
 def test_a_label_that_is_deleted_meanwhile_shifts_no_link(dataset, monkeypatch):
     from annotator_agreement.dataset_io import instances
 
-    compute_agreement(dataset, NAMES)
-    full = {f"{name}.detections.2": {"$exists": True} for name in NAMES}
+    compute_agreement(dataset, ANNOTATORS)
+    full = {f"{name}.detections.2": {"$exists": True} for name in ANNOTATORS}
     sample_id = dataset.match({**full, "agreement_iou": {"$gt": 0}}).first().id
     original = instances._values
     edited = []
@@ -118,7 +114,7 @@ def test_a_label_that_is_deleted_meanwhile_shifts_no_link(dataset, monkeypatch):
     dataset.reload()
     sample = dataset[sample_id]
     units = {}
-    for name in NAMES:
+    for name in ANNOTATORS:
         for label in sample[name].detections if sample[name] is not None else []:
             units.setdefault(label.agreement_id, set()).add(label.instance_id if label.agreement_votes >= 2 else "lone")
     assert len(units) > 1

@@ -7,6 +7,7 @@ import itertools
 import fiftyone as fo
 from fiftyone.core.odm import get_db_conn
 
+from tests.dataset_io.app_state import EVERYTHING
 from tests.datasets import random_annotators, stored
 
 from annotator_agreement import (
@@ -19,7 +20,6 @@ from annotator_agreement import (
 from annotator_agreement.dataset_io import runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
-EVERYTHING = {"sidebar": True, "indexes": True, "color_by": "verdict", "link_instances": True}
 
 
 def _views(dataset):
