@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, Protocol, get_args
@@ -235,11 +236,11 @@ class PixelVote:
 
 def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[tuple[int, int]]:
     """First unit, and the one after the last, of parts whose pixels are not too many to be in memory at once."""
-    low, high = (np.clip(edges, 0.0, size_px) for edges in (regions.bounds[:, :2], regions.bounds[:, 2:]))
+    low, high = (np.clip(corner, 0.0, size_px) for corner in (regions.bounds[:, :2], regions.bounds[:, 2:]))
     area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
     part = np.cumsum(area) // _PIXELS_AT_ONCE
-    starts = np.flatnonzero(np.diff(part, prepend=-1.0)).tolist()
-    return list(zip(starts, [*starts[1:], members.n_units], strict=True))
+    edges = [*np.flatnonzero(np.diff(part, prepend=-1.0)).tolist(), members.n_units]
+    return list(itertools.pairwise(edges))
 
 
 def _rows_of_fields(members: UnitMembers, kinds: Sequence[LabelKind]) -> list[tuple[IntArray, LabelKind]]:

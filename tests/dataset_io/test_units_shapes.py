@@ -154,6 +154,16 @@ def test_units_of_temporal_detections_are_medians_of_their_ends(make_videos):
     assert dataset.first().two_units.detections[0].support == [3, 21]  # 3.5 and 21.5
 
 
+def test_samples_without_units_have_no_pixels_to_vote_on(make_dataset):
+    labels = {name: [polygon(rectangle(3, 2, 12, 9))] for name in ("alice", "bob")}
+    dataset = shapes_dataset(make_dataset, labels)
+    compute_quickly(dataset, ["alice", "bob"], empty="agree")
+    update = {f"{name}.polylines": [] for name in labels}
+    dataset._sample_collection.update_many({}, {"$set": update})
+    assert add_units(dataset, shapes="vote").n_labels == 0
+    assert dataset.values("agreement_units.detections") == [[]]
+
+
 def test_units_of_frames_are_written_on_frames(make_videos):
     labels = random_annotators(6, seed=5)
     dataset = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
