@@ -16,7 +16,7 @@ from ..agreement.errors import AgreementInputError
 from ..dataset_io.views import shows_any
 from .board import board_of, fingerprint, view_print
 from .doors import opened, sample_of
-from .layout import message_schema, panel_schema
+from .layout import DOOR_TITLE, door_title, message_schema, panel_schema
 from .situation import WITHOUT_DATASET, Situation, situation_of
 
 logger = logging.getLogger(__name__)
@@ -61,10 +61,12 @@ class AgreementPanel(foo.Panel):
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show what there is."""
+        ctx.panel.set_data(DOOR_TITLE, door_title(_state(ctx, "door")))
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Forget what concerned another dataset."""
-        ctx.panel.set_state({"run_key": None, "of_view": False, "door": None, "before": None, "door_print": None})
+        ctx.panel.set_state({"run_key": None, "of_view": False})
+        _set_door(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
         """Follow the view, where the numbers are those of the view."""
@@ -104,7 +106,7 @@ class AgreementPanel(foo.Panel):
             ctx.ops.notify(f"{title}: there are none any more", variant="warning")
             return
         before = _before(ctx) if _in_door(ctx) else ctx.view._serialize()
-        ctx.panel.set_state({"before": before, "door": title, "door_print": view_print(view)})
+        _set_door(ctx, title, before, view_print(view))
         ctx.ops.set_view(view)
 
     def open_sample(self, ctx: foo.ExecutionContext) -> None:
@@ -118,7 +120,7 @@ class AgreementPanel(foo.Panel):
     def back(self, ctx: foo.ExecutionContext) -> None:
         """Return to the view that the user had before the first door."""
         before = _before(ctx)
-        ctx.panel.set_state({"before": None, "door": None, "door_print": None})
+        _set_door(ctx, None)
         if before:
             ctx.ops.set_view(DatasetView._build(ctx.dataset, before))
         else:
@@ -137,7 +139,7 @@ class AgreementPanel(foo.Panel):
             samples = _samples(ctx) if situation.problem is None else None
             shown = fingerprint(
                 [situation.keys, situation.run_key, situation.problem, situation.notes, situation.results_id],
-                [view_print(samples) if samples is not None else None, _state(ctx, "door"), _state(ctx, "refreshed")],
+                [view_print(samples) if samples is not None else None, _state(ctx, "refreshed")],
                 bool(_state(ctx, "of_view")),
             )
             if shown == _state(ctx, "shown") and not always:
@@ -170,9 +172,7 @@ class AgreementPanel(foo.Panel):
 
     def _schema(self, ctx: foo.ExecutionContext, situation: Situation) -> types.Property:
         board = self._board(ctx, situation) if situation.problem is None else None
-        return panel_schema(
-            situation, board, _state(ctx, "door"), self.method_to_uri, of_view=bool(_state(ctx, "of_view"))
-        )
+        return panel_schema(situation, board, self.method_to_uri, of_view=bool(_state(ctx, "of_view")))
 
     def _board(self, ctx: foo.ExecutionContext, situation: Situation) -> dict[str, Any]:
         refreshed = _state(ctx, "refreshed") or 0
@@ -181,6 +181,13 @@ class AgreementPanel(foo.Panel):
 
 def _state(ctx: foo.ExecutionContext, name: str) -> Any:
     return (ctx.panel_state or {}).get(name)
+
+
+def _set_door(
+    ctx: foo.ExecutionContext, door: str | None, before: list[dict[str, Any]] | None = None, shown: str | None = None
+) -> None:
+    ctx.panel.set_state({"door": door, "before": before, "door_print": shown})
+    ctx.panel.set_data(DOOR_TITLE, door_title(door))
 
 
 def _in_door(ctx: foo.ExecutionContext) -> bool:

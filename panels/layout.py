@@ -34,18 +34,19 @@ _ITEM = {"item": {"sx": _SX}}
 #: matrices of more names a side have a row of their own
 _MOST_NAMES = 6
 _WIDE_ITEM = {"item": {"sx": {**_SX, "columnSpan": "all"}}}
+#: the title of a door comes with the panel's data, not with its schema: every new schema draws all charts anew
+DOOR_TITLE = "door.title"
+_WITHOUT_DOOR = "&:not(:has(strong))"
+_DOOR = {"container": {"sx": {_WITHOUT_DOOR: {"display": "none"}}}}
 _ROOT = {"container": {"sx": {"padding": "8px 16px 32px", "width": "100%", "boxSizing": "border-box"}}}
 
 
-def panel_schema(
-    situation: Situation, board: Board | None, door: str | None, handlers: Handlers, *, of_view: bool
-) -> types.Property:
+def panel_schema(situation: Situation, board: Board | None, handlers: Handlers, *, of_view: bool) -> types.Property:
     """The panel as it is to be drawn.
 
     Args:
         situation: the runs of the dataset
         board: what there is to show of the run; None where nothing is
-        door: what the grid shows since the user clicked something; None if nothing
         handlers: gives the URI of a handler
         of_view: whether the numbers are those of the current view
     """
@@ -55,8 +56,7 @@ def panel_schema(
         _controls(root, situation, handlers, of_view=of_view)
     for k, note in enumerate(situation.notes):
         root.view(f"note_{k}_{fingerprint(note)}", types.Warning(label=note))
-    if door is not None:
-        _back(root, door, handlers)
+    _door(root, handlers)
     if situation.problem is not None:
         _problem(root, situation, handlers, version)
     if board is not None:
@@ -107,10 +107,17 @@ def _refresh(parent: types.Object, handlers: Handlers) -> None:
     parent.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
 
 
-def _back(root: types.Object, door: str, handlers: Handlers) -> None:
-    row = root.h_stack("door", gap=2, align_y="center")
+def door_title(door: str | None) -> str:
+    """What the panel says of a door, as Markdown; empty without one, which hides the way back."""
+    return "" if door is None else f"**{door}**"
+
+
+def _door(root: types.Object, handlers: Handlers) -> None:
+    """What the grid shows since the user clicked something, and the way back."""
+    group, name = DOOR_TITLE.split(".")
+    row = root.h_stack(group, gap=2, align_y="center", componentsProps=_DOOR)
     row.btn("back", label="Back", icon="arrow_back", variant="contained", on_click=handlers("back"))
-    row.md(f"**{door}**", name=f"door_{fingerprint(door)}")
+    row.md("", name=name)
 
 
 def _problem(root: types.Object, situation: Situation, handlers: Handlers, version: str) -> None:

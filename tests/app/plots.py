@@ -56,9 +56,13 @@ def matrix(panel: Locator, of: str) -> Locator:
 
 
 def drawn(plot: Locator) -> list[dict[str, Any]]:
-    """The traces that a chart has drawn."""
-    expect(plot.locator(".main-svg").first).to_be_attached()
-    return plot.evaluate(_DATA)
+    """The traces that a chart has drawn; one that takes the place of another has none for a moment."""
+    for _ in range(_TRIES):
+        expect(plot.locator(".main-svg").first).to_be_attached()
+        if traces := plot.evaluate(_DATA):
+            return traces
+        plot.page.wait_for_timeout(_SECOND / 10)
+    raise AssertionError("The chart has drawn nothing")
 
 
 def click_point(page: Page, plot: Locator, trace: int, point: int) -> str:

@@ -47,6 +47,12 @@ class Sent:
         (output,) = self.of("show_panel_output")
         return repr(output)
 
+    @property
+    def door(self) -> str | None:
+        """What the panel says of the door that is open, which is empty without one; None if nothing new is said."""
+        said = [params["data"]["door.title"] for params in self.of("patch_panel_data")]
+        return said[-1] if said else None
+
     def view(self, dataset: Any) -> Any:
         """The view that the App was told to show."""
         from fiftyone.core.view import DatasetView
