@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
@@ -20,8 +21,11 @@ def main() -> None:
 
     from demo.dataset import build_demo_dataset
 
-    build_demo_dataset(folder, name)
-    server = ServerService(port, address="127.0.0.1", do_not_track=True)
+    # the server takes as long to start as the dataset to build
+    with ThreadPoolExecutor() as pool:
+        started = pool.submit(ServerService, port, address="127.0.0.1", do_not_track=True)
+        build_demo_dataset(folder, name)
+        server = started.result()
     address = f"http://127.0.0.1:{server.port}/fiftyone"
     while not _answers(address):
         time.sleep(0.2)

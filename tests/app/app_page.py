@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from dev.browser import new_page, show_dataset
 
-    from playwright.sync_api import Locator, Page
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from playwright.sync_api import Browser, Locator, Page
 
 COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 _SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
@@ -103,3 +105,13 @@ class AppPage:
     def refresh_panel(self) -> None:
         """Press Refresh in the panel."""
         self.panel.get_by_role("button", name="Refresh").click()
+
+
+@contextlib.contextmanager
+def page_with_panel(browser: Browser, address: str) -> Iterator[AppPage]:
+    """A page of its own with a dataset and the panel."""
+    with new_page(browser) as page:
+        show_dataset(page, address)
+        app = AppPage(page)
+        app.open_panel()
+        yield app

@@ -1,7 +1,8 @@
-"""One App for all tests here; a test has a dataset, and a page, of its own.
+"""One App and one Chromium for all tests here.
 
-The App forgets its view, its panels and what was selected when another dataset is opened, so that no test sees what an
-earlier one did.
+A test has a dataset, and a page, of its own, so that none sees what an earlier one did. To load a page and to open the
+panel takes as long as all else that a test does: the tests of the files ``test_panel_*`` share a page with the panel,
+and leave it, or take it, in a state that is known.
 """
 
 from __future__ import annotations
@@ -51,11 +52,23 @@ def demo_address(private_fiftyone: Any, tmp_path_factory: pytest.TempPathFactory
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def browser(demo_address: str) -> Iterator[Browser]:
-    """The Chromium of the tests of a file: Playwright wants to be alone, and other tests have one too."""
+    """The Chromium of the tests here: Playwright wants to be alone, and other tests have one too."""
     with chromium() as browser:
         yield browser
+
+
+@pytest.fixture(scope="module")
+def shared_dataset(demo_address: str) -> Iterator[Any]:
+    """A copy of the demo dataset for all tests of a file."""
+    yield from copy_of_the_demo(demo_address)
+
+
+@pytest.fixture(scope="module")
+def shared_report(shared_dataset: Any) -> Any:
+    """The report of a run on the boxes of the shared dataset."""
+    return computed(shared_dataset)
 
 
 @pytest.fixture

@@ -13,6 +13,9 @@ from tests.app.counted import ANNOTATORS, documents, rated_units, units
 
 pytestmark = pytest.mark.browser
 
+#: sample fields of a run
+WRITTEN = ("score", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed")
+
 
 def _show_disputed(app: AppPage) -> list[dict[str, Any]]:
     """Open the disputed objects; returns the first patches as the App gets them, in its order."""
@@ -95,7 +98,7 @@ def test_tags_of_a_disputed_object_arrive_at_the_annotators_labels(report: Any, 
     assert sorted(tagged) == sorted(members)
 
 
-def test_the_consensus_is_written_beside_the_labels_and_deleted_with_the_run(
+def test_the_consensus_is_written_beside_the_labels_and_all_that_a_run_wrote_goes_with_it(
     report: Any, app: AppPage, dataset: Any
 ) -> None:
     before = _labels(dataset)
@@ -109,11 +112,18 @@ def test_the_consensus_is_written_beside_the_labels_and_deleted_with_the_run(
     assert len(found) == len(enough)
     assert _labels(dataset) == before
 
-    app.find_operator("Delete annotator agreement")
+    for name in WRITTEN:
+        expect(app.sidebar_field(f"agreement_{name}")).to_be_visible()
+    form = app.find_operator("Delete annotator agreement")
+    expect(form).to_contain_text("Your own labels and fields are not touched")
     app.submit("Delete")
     expect(app.messages.last).to_contain_text("Deleted the run 'agreement'")
     expect(app.page.locator("[data-cy^='sidebar-field-agreement']")).to_have_count(0)
+    dataset.reload()
+    assert dataset.list_runs() == []
+    assert "agreement" not in str(dataset.get_field_schema(flat=True))
     assert not any(_consensus(document) for document in documents(dataset))
+    assert "agreement" not in str([document.get(name) for document in documents(dataset) for name in ANNOTATORS])
 
 
 def _consensus(document: dict[str, Any]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a run writes, in the sidebar of the App: fields to filter by, gone when the run is deleted."""
+"""What a run writes, in the sidebar of the App: fields to filter by."""
 
 from __future__ import annotations
 
@@ -8,11 +8,9 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.app.app_page import AppPage
-from tests.app.counted import ANNOTATORS, documents, scores
+from tests.app.counted import scores
 
 pytestmark = pytest.mark.browser
-
-WRITTEN = ("score", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disputed")
 
 
 def test_the_slider_of_the_score_leaves_the_samples_with_such_scores(report: Any, app: AppPage, dataset: Any) -> None:
@@ -46,17 +44,3 @@ def test_the_slider_of_the_score_leaves_the_samples_with_such_scores(report: Any
     n = sum(score <= limit for score in scores(dataset))
     assert 0 < n < len(scores(dataset))
     app.expect_shown(n)
-
-
-def test_deleting_a_run_leaves_nothing_in_sidebar_and_database(report: Any, app: AppPage, dataset: Any) -> None:
-    for name in WRITTEN:
-        expect(app.sidebar_field(f"agreement_{name}")).to_be_visible()
-    form = app.find_operator("Delete annotator agreement")
-    expect(form).to_contain_text("Your own labels and fields are not touched")
-    app.submit("Delete")
-    expect(app.messages.last).to_contain_text("Deleted the run 'agreement'")
-    expect(app.page.locator("[data-cy^='sidebar-field-agreement']")).to_have_count(0)
-    dataset.reload()
-    assert dataset.list_runs() == []
-    assert "agreement" not in str(dataset.get_field_schema(flat=True))
-    assert "agreement" not in str([document.get(name) for document in documents(dataset) for name in ANNOTATORS])

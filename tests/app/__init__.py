@@ -1,0 +1,1 @@
+"""The plugin in the real App, in a real browser."""
