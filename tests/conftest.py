@@ -30,11 +30,11 @@ _numbers = itertools.count()
 
 
 class _ByFile(LoadScopeScheduling):
-    """Runs tests of a file, which share what is prepared for them, in one process; and all tests of the App."""
+    """Runs tests of a file, which share what is prepared for them, in one process; also those of some folders."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.split("::")[0])
-        return (path.parent if path.parent.name == "app" else path).as_posix()
+        return (path.parent if path.parent.name in ("app", "demo") else path).as_posix()
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:

@@ -59,8 +59,8 @@ def boxes_dataset(name: str, annotators: Mapping[str, Sequence[Sequence[Label] |
     """A dataset with one label field an annotator (the example by default)."""
     annotators = EXAMPLE if annotators is None else annotators
     dataset = fo.Dataset(name, persistent=True)
-    for field in annotators:
-        dataset.add_sample_field(field, fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    # all at once: add_sample_field() saves and reads the dataset for every field
+    dataset._merge_sample_field_schema({field: fo.EmbeddedDocumentField(fo.Detections) for field in annotators})
     n_samples = max(map(len, annotators.values()), default=0)
     dataset.add_samples(
         [

@@ -97,9 +97,7 @@ def test_fiftyone_downloads_a_working_plugin(private_fiftyone, checkout, tmp_pat
         run(fiftyone, "plugins", "download", f"http://127.0.0.1:{server.server_address[1]}/main.zip")
     finally:
         server.shutdown()
-    assert "@annotator/agreement" in run(fiftyone, "plugins", "list")
     run(fiftyone, "plugins", "requirements", "@annotator/agreement", "--install")
     listed = run(fiftyone, "operators", "list")
     assert "@annotator/agreement/compute_agreement" in listed
-    script = "import fiftyone.operators as foo; print(foo.get_operator('@annotator/agreement/delete_agreement').name)"
-    assert "delete_agreement" in run(sys.executable, "-c", script)
+    assert "@annotator/agreement/delete_agreement" in listed

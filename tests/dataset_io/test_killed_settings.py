@@ -59,13 +59,13 @@ def _everything(dataset):
     save_agreement_views(dataset)
 
 
-def test_setting_up_the_app_killed_before_any_of_its_writes(killable, make_dataset):
-    n = _kill_everywhere(killable, make_dataset, _nothing, "configure_agreement_app", **EVERYTHING)
+def test_setting_up_the_app_killed_before_every_second_of_its_writes(killable, make_dataset):
+    n = _kill_everywhere(killable, make_dataset, _nothing, "configure_agreement_app", step=2, **EVERYTHING)
     assert n > 10  # the record, the groups, seven indexes, the colours, the links
 
 
-def test_taking_settings_back_killed_before_every_second_of_its_writes(killable, make_dataset):
-    n = _kill_everywhere(killable, make_dataset, _everything, "configure_agreement_app", step=2)
+def test_taking_settings_back_killed_before_every_third_of_its_writes(killable, make_dataset):
+    n = _kill_everywhere(killable, make_dataset, _everything, "configure_agreement_app", step=3)
     assert n > 10
 
 
@@ -74,8 +74,8 @@ def test_saving_views_killed_before_any_of_its_writes(killable, make_dataset):
     assert n > 8  # four views, and the dataset for each
 
 
-def test_deleting_a_run_with_settings_killed_before_every_second_of_its_writes(killable, make_dataset):
-    n = _kill_everywhere(killable, make_dataset, _everything, "delete_agreement", step=2)
+def test_deleting_a_run_with_settings_killed_before_every_third_of_its_writes(killable, make_dataset):
+    n = _kill_everywhere(killable, make_dataset, _everything, "delete_agreement", step=3)
     assert n > 15
 
 

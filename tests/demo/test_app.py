@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 
 @pytest.fixture(scope="module")
-def demo(private_fiftyone, tmp_path_factory):
-    from demo.dataset import build_demo_dataset
+def demo(demo_copy):
     from dev.demo_app import compute_run, set_up_app
 
-    dataset = build_demo_dataset(tmp_path_factory.mktemp("demo"), f"demo-app-{os.getpid()}")
-    reports = {label_type: compute_run(dataset, label_type) for label_type in ("boxes", "class")}
-    set_up_app(dataset)
-    yield dataset, reports["boxes"]
-    dataset.delete()
+    reports = {label_type: compute_run(demo_copy, label_type) for label_type in ("boxes", "class")}
+    set_up_app(demo_copy)
+    return demo_copy, reports["boxes"]
 
 
 def test_the_saved_views_hold_what_the_report_counts(demo):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 CAREFUL = ("alice", "bob")
@@ -11,13 +9,9 @@ LABEL_TYPES = ["boxes", "polygons", "masks", "segmentation", "keypoints", "class
 
 
 @pytest.fixture(scope="module")
-def demo(private_fiftyone, tmp_path_factory):
+def demo(demo_copy):
     # without its samples in memory, which FiftyOne would read again after every run
-    from demo.dataset import build_demo_dataset
-
-    dataset = build_demo_dataset(tmp_path_factory.mktemp("demo"), f"demo-agreement-{os.getpid()}")
-    yield dataset
-    dataset.delete()
+    return demo_copy
 
 
 @pytest.mark.parametrize("label_type", LABEL_TYPES)

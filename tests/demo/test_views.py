@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-import os
-
 import pytest
 
 OBJECTS = ["boxes", "polygons", "masks", "keypoints"]
 
 
 @pytest.fixture(scope="module")
-def demo(private_fiftyone, tmp_path_factory):
+def demo(demo_copy):
     from demo.annotators import ANNOTATORS
-    from demo.dataset import build_demo_dataset, field_name
+    from demo.dataset import field_name
 
     from annotator_agreement import compute_agreement
 
-    dataset = build_demo_dataset(tmp_path_factory.mktemp("demo"), f"demo-views-{os.getpid()}")
     reports = {}
     for label_type in (*OBJECTS, "class", "tags"):
         fields = {field_name(label_type, name): name for name in ANNOTATORS}
         key = f"of_{label_type}"
         options = {"annotators": fields, "run_key": key, "resamples": 0, "progress": False}
-        reports[label_type] = compute_agreement(dataset, list(fields), **options)
-    yield dataset, reports
-    dataset.delete()
+        reports[label_type] = compute_agreement(demo_copy, list(fields), **options)
+    return demo_copy, reports
 
 
 def _count(dataset, report, annotator, **asked):

@@ -15,14 +15,12 @@ OBJECT_LISTS = {"boxes": "detections", "polygons": "polylines", "masks": "detect
 
 
 @pytest.fixture(scope="module")
-def demo(private_fiftyone, tmp_path_factory):
-    from demo.dataset import ANNOTATORS, build_demo_dataset
+def demo(demo_copy):
+    from demo.dataset import ANNOTATORS
 
     from annotator_agreement import compute_agreement
 
-    dataset = build_demo_dataset(tmp_path_factory.mktemp("demo"), f"demo-{os.getpid()}")
-    yield dataset, compute_agreement(dataset, list(ANNOTATORS))
-    dataset.delete()
+    return demo_copy, compute_agreement(demo_copy, list(ANNOTATORS))
 
 
 @pytest.fixture(scope="module")
