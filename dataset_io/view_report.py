@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator
 
 import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
+from numpy.typing import NDArray
 
 from .. import names
 from ..agreement.errors import AgreementInputError
@@ -18,7 +18,7 @@ from ..agreement.records import Records
 from ..agreement.report import AgreementReport, ReportContext
 from ..agreement.reports import build_report
 from .runs import dataset_of, load_records
-from .sample_index import frame_key, sample_key
+from .sample_index import frame_keys, keys_in, sample_keys
 from .source import flattened
 from .stored_records import OpenRecords
 from .worst import worst_samples
@@ -82,29 +82,30 @@ def records_on(
     return records, context
 
 
-def keys_of(view: SampleCollection, *, on_frames: bool) -> Iterator[bytes]:
+def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, of a view."""
     if view._is_generated:
         return _keys_of_sources(view, on_frames=on_frames)
-    samples = flattened(view)
-    wanted = {"$project": {"_sample_id": True, "frame_number": True} if on_frames else {"_id": True}}
-    collection = view._dataset._sample_collection
+    samples, dataset = flattened(view), view._dataset
+    wanted = {"_sample_id": True, "frame_number": True} if on_frames else {"_id": True}
     if isinstance(samples, DatasetView):
-        found = collection.aggregate([*samples._pipeline(frames_only=on_frames), wanted], allowDiskUse=True)
+        collection, stages = dataset._sample_collection, samples._pipeline(frames_only=on_frames)
     else:
-        found = (view._dataset._frame_collection if on_frames else collection).aggregate([wanted])
+        collection, stages = (dataset._frame_collection if on_frames else dataset._sample_collection), []
+    pipeline = [*stages, {"$project": wanted}]
     if on_frames:
-        return (frame_key(row["_sample_id"], row["frame_number"]) for row in found)
-    return (sample_key(row["_id"]) for row in found)
+        found = collection.aggregate(pipeline, allowDiskUse=True)
+        return frame_keys((row["_sample_id"], row["frame_number"]) for row in found)
+    batches = collection.aggregate_raw_batches(pipeline, allowDiskUse=True)
+    return np.concatenate([sample_keys([]), *map(keys_in, batches)])
 
 
-def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> Iterator[bytes]:
+def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, that patches, frames or clips are of."""
     ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
     if not on_frames:
-        yield from map(sample_key, ids)
-    elif "frame_number" in view.get_field_schema():
-        yield from map(frame_key, ids, view.values("frame_number"))
-    else:
-        for video_id, (first, last) in zip(ids, view.values("support"), strict=True):
-            yield from (frame_key(video_id, number) for number in range(first, last + 1))
+        return sample_keys(ids)
+    if "frame_number" in view.get_field_schema():
+        return frame_keys(zip(ids, view.values("frame_number"), strict=True))
+    clips = zip(ids, view.values("support"), strict=True)
+    return frame_keys((video_id, number) for video_id, (first, last) in clips for number in range(first, last + 1))

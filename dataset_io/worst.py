@@ -35,7 +35,7 @@ def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset)
     if len(scored) > N_WORST:
         limit = np.partition(values.score[scored], N_WORST - 1)[N_WORST - 1]
         scored = scored[values.score[scored] <= limit]
-    order = np.lexsort((index.numbers()[rows[scored]], values.score[scored]))
+    order = np.lexsort((index.numbers(rows[scored]), values.score[scored]))
     lowest = scored[order[:N_WORST]]
     columns = (values.score, values.n_units, values.n_disputed)
     of_worst = zip(*(column[lowest].tolist() for column in columns), strict=True)

@@ -9,7 +9,7 @@ import fiftyone as fo
 
 from .. import names
 from ..dataset_io.run_config import COMPLETED, FAILED, read_config
-from ..dataset_io.runs import list_agreements, refresh
+from ..dataset_io.runs import list_agreements
 
 #: what a run that is not completed is doing
 _UNDER_WAY = {
@@ -60,7 +60,7 @@ def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
     """Look at the runs of a dataset.
 
     Args:
-        dataset: the dataset; None where the App shows none
+        dataset: the dataset, as an execution context has just read it; None where the App shows none
         wanted: the run that the user chose, which may be gone; None for the default one
     """
     if dataset is None:
@@ -68,7 +68,6 @@ def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
         return Situation(problem="No dataset is open", advice=advice, has_dataset=False)
     if dataset.deleted:
         return WITHOUT_DATASET
-    refresh(dataset)
     keys = list_agreements(dataset)
     if not keys:
         return Situation(

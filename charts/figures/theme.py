@@ -64,14 +64,15 @@ def figure(
     """
     lines = textwrap.wrap(finding, _TITLE_WIDTH, break_long_words=False)
     top = 30 + LINE_HEIGHT * len(lines) + above
-    drawn = go.Figure(list(traces))
-    drawn.update_layout(
-        template=TEMPLATE,
-        title={"text": "<br>".join(lines), "pad": {"t": 18, "l": 8}, "yanchor": "top"},
-        height=height + top,
-        margin={"t": top},
-        **layout,
-    )
+    # with a layout of its own a figure does not begin with Plotly's template
+    common = {
+        "template": TEMPLATE,
+        "title": {"text": "<br>".join(lines), "pad": {"t": 18, "l": 8}, "yanchor": "top"},
+        "height": height + top,
+        "margin": {"t": top},
+    }
+    drawn = go.Figure(list(traces), layout=common)
+    drawn.update_layout(**layout)
     return drawn
 
 
