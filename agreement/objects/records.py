@@ -142,12 +142,18 @@ def record(agreement: Agreement, config: AgreementConfig) -> ObjectRecords:
     return ObjectRecords(n_annotators, (columns,), totals_of(agreement, config))
 
 
+def units_of_objects(part: Columns) -> IntArray:
+    """The unit of every object, among those of all samples."""
+    n_units = part["n_units"].astype(np.int64)
+    return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
+
+
 def _findings(part: Columns, n_annotators: int, config: AgreementConfig) -> Findings:
     n_objects, n_units = part["n_objects"].astype(np.int64), part["n_units"].astype(np.int64)
     n_samples = len(n_objects)
     sample = np.repeat(np.arange(n_samples), n_objects)
     objects = Objects(sample, part["annotator"].astype(np.int64), part["category"].astype(np.int64))
-    unit = part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, n_objects)
+    unit = units_of_objects(part)
     assigned = unpacked(part["assigned"], n_annotators)
     n_assigned = assigned.sum(axis=1)
     of_unit = np.repeat(np.arange(n_samples), n_units)

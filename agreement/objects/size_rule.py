@@ -10,8 +10,9 @@ from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.boxes import box_area
 from ...metrics.group_medians import medians_by_group
 from ..config import AgreementConfig
+from ..records import Columns
 from .findings import Findings
-from .records import ObjectRecords
+from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
 from .verdicts import NO_VERDICT
 
 SIZES = ("small", "medium", "large")
@@ -50,7 +51,9 @@ class SizeRule:
         if in_pixels or _all_sizes_known(records):
             return cls(COCO_LIMITS, "px²", in_pixels)
         relative = cls(None, "share of the image", False)
-        areas = np.concatenate([_rated(relative.areas_of_units(part), part) for part in records.findings(config)])
+        areas = np.concatenate(
+            [_rated_areas(part, config) for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE)]
+        )
         areas = areas[~np.isnan(areas)]
         if not len(areas):
             return relative
@@ -63,12 +66,7 @@ class SizeRule:
 
     def _areas(self, findings: Findings) -> FloatArray:
         """Area of every object."""
-        area = findings.area
-        # keypoints and lines have no area of their own
-        if findings.boxes_xyxy is not None and (
-            findings.visibility is not None or findings.config.line_tolerance is not None
-        ):
-            area = box_area(findings.boxes_xyxy)
+        area = _own_areas(findings.area, findings.boxes_xyxy, findings.visibility, findings.config)
         if self.unit == "px²" and not self.in_pixels:
             area = area * findings.size_px.prod(axis=1)[findings.objects.sample]
         return area
@@ -82,9 +80,21 @@ class SizeRule:
         return np.where(np.isnan(areas), -1, size)
 
 
-def _rated(values: FloatArray, findings: Findings) -> FloatArray:
-    """Of values of units, those of units of rated samples."""
-    of_rated: FloatArray = values[findings.units.verdict != NO_VERDICT]
+def _own_areas(
+    area: FloatArray, boxes_xyxy: FloatArray | None, visibility: FloatArray | None, config: AgreementConfig
+) -> FloatArray:
+    """Areas of objects in the coordinates of their labels; keypoints and lines have none but that of their boxes."""
+    if boxes_xyxy is not None and (visibility is not None or config.line_tolerance is not None):
+        return box_area(boxes_xyxy)
+    return area
+
+
+def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
+    """Median areas of the units of rated samples, from columns of records, as findings take several times as long."""
+    boxes = part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None
+    area = _own_areas(part["area"].astype(np.float64), boxes, part.get("visibility"), config)
+    medians = medians_by_group(units_of_objects(part), area[:, None], len(part["unit_verdict"]))[:, 0]
+    of_rated: FloatArray = medians[part["unit_verdict"] != NO_VERDICT]
     return of_rated
 
 
