@@ -28,7 +28,7 @@ os.environ.update(_PRIVATE.environment, FIFTYONE_SHOW_PROGRESS_BARS="false")
 
 _numbers = itertools.count()
 #: how much a process of several gives way to others, once
-_NICE = [10] if "PYTEST_XDIST_WORKER" in os.environ else []
+_NICE = [19] if "PYTEST_XDIST_WORKER" in os.environ else []
 
 
 class _ByFile(LoadScopeScheduling):

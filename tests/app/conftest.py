@@ -72,9 +72,9 @@ def shared_report(shared_dataset: Any) -> Any:
 
 
 @pytest.fixture
-def dataset(demo_address: str) -> Iterator[Any]:
-    """A copy of the demo dataset, without a run."""
-    yield from copy_of_the_demo(demo_address)
+def dataset(request: pytest.FixtureRequest, demo_address: str) -> Iterator[Any]:
+    """A copy of the demo dataset, without a run; tests ask for the labels of a type beside the boxes by its name."""
+    yield from copy_of_the_demo(demo_address, *([request.param] if hasattr(request, "param") else []))
 
 
 @pytest.fixture

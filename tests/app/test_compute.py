@@ -110,6 +110,7 @@ def test_the_operator_browser_opens_the_same_form_which_shows_invalid_input(app:
     assert [pair.a + pair.b for pair in load_agreement(dataset, "second_look").pairs] == ["alicecarol"]
 
 
+@pytest.mark.parametrize("dataset", ["polygons"], indirect=True)
 def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, dataset: Any) -> None:
     form = app.press_compute()
     expect(form).to_contain_text("Matching method")
@@ -125,6 +126,7 @@ def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, datas
     assert not dataset.has_sample_field("carol.detections.agreement")
 
 
+@pytest.mark.parametrize("dataset", ["segmentation"], indirect=True)
 def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: AppPage, dataset: Any) -> None:
     form = app.press_compute()
     expect(form).to_contain_text("Matching method")
