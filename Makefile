@@ -2,6 +2,7 @@
 PYTHON ?= python3
 PORT ?= 5151
 RUN = .venv/bin/python
+PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 
 .PHONY: help setup demo app test lint format bench compare screenshots clean
 
@@ -24,8 +25,16 @@ demo: setup
 app: setup
 	@$(RUN) -m dev.show_demo app --port $(PORT)
 
+# the tests in the App need the whole machine: beside others they take half as long again
 test: setup
-	@$(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder $(ARGS)
+ifdef ARGS
+	@$(PYTEST_SIDE_BY_SIDE) $(ARGS)
+else
+	@echo "The tests in the App, which come first (4 minutes with Chromium):"
+	@$(RUN) -m pytest tests/app
+	@echo "All other tests (10 minutes on two cores):"
+	@$(PYTEST_SIDE_BY_SIDE) --ignore=tests/app
+endif
 
 lint: setup
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m dev.check_types

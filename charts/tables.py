@@ -105,5 +105,10 @@ def _markdown_cell(cell: object) -> str:
     return _one_line(cell).replace("|", "\\|").replace("<", "&lt;")
 
 
+def plain_markdown(text: object) -> str:
+    """Text in one line that Markdown shows as it is, names with markup in them included."""
+    return re.sub(r"([\\`*_\[\]<>&|~])", r"\\\1", _one_line(text))
+
+
 def _one_line(cell: object) -> str:
     return " ".join(str(cell).splitlines())

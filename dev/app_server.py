@@ -1,4 +1,4 @@
-"""The App with the demo dataset, in a process of its own: ``python -m dev.app_server PORT DATASET FOLDER``.
+"""The App in a process of its own: ``python -m dev.app_server PORT``.
 
 The environment must point to a running private FiftyOne. Prints READY when the App answers.
 
@@ -10,22 +10,13 @@ from __future__ import annotations
 import sys
 import time
 import urllib.request
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 
 def main() -> None:
-    """Build the dataset, start the App, wait until killed."""
-    port, name, folder = int(sys.argv[1]), sys.argv[2], Path(sys.argv[3])
+    """Start the App, wait until killed."""
     from fiftyone.core.service import ServerService
 
-    from demo.dataset import build_demo_dataset
-
-    # the server takes as long to start as the dataset to build
-    with ThreadPoolExecutor() as pool:
-        started = pool.submit(ServerService, port, address="127.0.0.1", do_not_track=True)
-        build_demo_dataset(folder, name)
-        server = started.result()
+    server = ServerService(int(sys.argv[1]), address="127.0.0.1", do_not_track=True)
     address = f"http://127.0.0.1:{server.port}/fiftyone"
     while not _answers(address):
         time.sleep(0.2)

@@ -6,7 +6,6 @@ import contextlib
 import os
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -44,19 +43,22 @@ def find_chromium() -> str | None:
 
 @contextlib.contextmanager
 def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
-    """The App with the demo dataset; gives the address of the dataset's page."""
+    """The App with the demo dataset, built meanwhile; gives the address of the dataset's page."""
+    from demo.dataset import build_demo_dataset
+
     port = free_port()
     folder.mkdir(parents=True, exist_ok=True)
     log_path = folder / "app.log"
     with log_path.open("w") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "dev.app_server", str(port), dataset_name, str(folder / "images")],
+            [sys.executable, "-m", "dev.app_server", str(port)],
             stdout=log,
             stderr=subprocess.STDOUT,
             cwd=ROOT,
             env=dict(os.environ, PYTHONUNBUFFERED="1", HOME=str(folder)),
         )
         try:
+            build_demo_dataset(folder / "images", dataset_name)
             deadline = time.monotonic() + _START_SECONDS
             while "READY" not in log_path.read_text():
                 if process.poll() is not None or time.monotonic() > deadline:
@@ -64,11 +66,18 @@ def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
                 time.sleep(0.2)
             yield f"http://127.0.0.1:{port}/datasets/{dataset_name}"
         finally:
-            process.send_signal(signal.SIGINT)
-            try:
-                process.wait(15)
-            except subprocess.TimeoutExpired:
-                process.kill()
+            _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its children; the App's server takes seconds to end by itself."""
+    import psutil  # comes with FiftyOne
+
+    children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+    for each in (process, *children):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    process.wait()
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ from typing import Any
 
 from fiftyone.operators import types
 
+from ..charts.tables import plain_markdown
 from .board import Board, fingerprint
 from .sections import Section
 from .situation import Situation
@@ -109,7 +110,7 @@ def _refresh(parent: types.Object, handlers: Handlers) -> None:
 
 def door_title(door: str | None) -> str:
     """What the panel says of a door, as Markdown; empty without one, which hides the way back."""
-    return "" if door is None else f"**{door}**"
+    return "" if door is None else f"**{plain_markdown(door)}**"
 
 
 def _door(root: types.Object, handlers: Handlers) -> None:

@@ -27,8 +27,6 @@ _PRIVATE = PrivateFiftyOne(_FOLDER)
 os.environ.update(_PRIVATE.environment, FIFTYONE_SHOW_PROGRESS_BARS="false")
 
 _numbers = itertools.count()
-#: how much a process of several gives way to others, once
-_NICE = [19] if "PYTEST_XDIST_WORKER" in os.environ else []
 
 
 class _ByFile(LoadScopeScheduling):
@@ -42,22 +40,6 @@ class _ByFile(LoadScopeScheduling):
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Share the tests out among processes."""
     return _ByFile(config, log)
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with the tests of the App, which take longest."""
-    items.sort(key=lambda item: not _is_of_the_app(item))
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_runtest_protocol(item: pytest.Item) -> None:
-    """Let the App and its browser go first where tests run side by side: a user would not share the machine either."""
-    if _NICE and not _is_of_the_app(item):
-        os.nice(_NICE.pop())
-
-
-def _is_of_the_app(item: pytest.Item) -> bool:
-    return item.path.parent.name == "app"
 
 
 @pytest.fixture(scope="session")

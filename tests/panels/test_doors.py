@@ -8,7 +8,7 @@ import pytest
 
 from tests.panels.conftest import ANNOTATORS
 
-from annotator_agreement import load_agreement
+from annotator_agreement import compute_agreement, load_agreement
 
 
 def _labels(view):
@@ -141,6 +141,15 @@ def test_a_door_and_the_way_back_leave_the_charts_as_they_are(event, dataset, st
     # the panel is built anew where its tab is opened again, and then the way back is there too
     assert event("on_load", dataset, seen.state, view=door.view(dataset)).door == door.door
     assert event("on_load", dataset, back.state).door == ""
+
+
+def test_names_with_markup_are_said_as_they_are(event, make_dataset):
+    one, other = ([("**<b>_x_", [0.1, 0.1, 0.4, 0.4])], [("[y](z)", [0.1, 0.1, 0.4, 0.4])])
+    dataset = make_dataset({"a": [one], "b": [other]})
+    compute_agreement(dataset, ["a", "b"], progress=False)
+    cell = {"y": "**&lt;b&gt;_x_", "x": "[y](z)"}
+    door = event("open_door", dataset, event("on_load", dataset).state, path="charts.confusion_1", **cell).door
+    assert door == r"**Labels on which '\*\*\<b\>\_x\_' met '\[y\](z)'**"
 
 
 def test_back_clears_the_view_where_there_was_none(event, dataset, state):
