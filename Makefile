@@ -17,13 +17,13 @@ help:
 	@echo "make clean   remove everything that these commands made"
 
 setup:
-	@PYTHON=$(PYTHON) sh dev/setup.sh
+	@PYTHON=$(PYTHON) sh tools/dev/setup.sh
 
 demo: setup
-	@$(RUN) -m dev.show_demo demo
+	@$(RUN) -m tools.dev.show_demo demo
 
 app: setup
-	@$(RUN) -m dev.show_demo app --port $(PORT)
+	@$(RUN) -m tools.dev.show_demo app --port $(PORT)
 
 # the tests in the App need the whole machine: beside others they take half as long again
 test: setup
@@ -37,19 +37,19 @@ else
 endif
 
 lint: setup
-	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m dev.check_types
+	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m tools.dev.check_types
 
 format: setup
 	@$(RUN) -m ruff check --fix . && $(RUN) -m ruff format .
 
 bench: setup
-	@$(RUN) -m bench.run $(ARGS)
+	@$(RUN) -m tools.bench.run $(ARGS)
 
 compare: setup
-	@$(RUN) -m compare.run
+	@$(RUN) -m tools.compare.run
 
 screenshots: setup
-	@$(RUN) -m dev.screenshots $(ARGS)
+	@$(RUN) -m tools.dev.screenshots $(ARGS)
 
 clean:
 	rm -rf .venv .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

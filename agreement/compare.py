@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray
-from ..metrics.draws import values_of
+from ..metrics.bootstrap.draws import values_of
 from .comparison import AgreementComparison, Change, PartChanges, SampleChanges
 from .intervals import Estimate, estimates
 from .records import Records

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .. import names
+from ..metrics.geometry.overlaps import Similarity
 from ..metrics.matching import ClassHandling, Method
-from ..metrics.overlaps import Similarity
 from .annotator_names import chosen_annotators, session_names
 from .errors import AgreementInputError, shown
 from .option_checks import ATTRIBUTE, OPTION_CHECKS

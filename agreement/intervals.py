@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..metrics.arrays import IntArray
-from ..metrics.confidence import FEW_SAMPLES, ConfidenceIntervals
-from ..metrics.draws import Part, values_of
-from ..metrics.resampling import Resampling, bootstrap_parts
+from ..metrics.bootstrap.confidence import FEW_SAMPLES, ConfidenceIntervals
+from ..metrics.bootstrap.draws import Part, values_of
+from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
 from .report import Interval, number
 from .sample_sums import Key, SampleSums
 

@@ -9,9 +9,9 @@ from typing import TypeAlias
 import numpy as np
 
 from ..metrics.arrays import BoolArray, FloatArray, IntArray
-from ..metrics.confidence import ROUNDING
-from ..metrics.draws import Statistic, values_of
-from ..metrics.sparse_columns import SparseColumns, beside, moved
+from ..metrics.bootstrap.confidence import ROUNDING
+from ..metrics.bootstrap.draws import Statistic, values_of
+from ..metrics.bootstrap.sparse import SparseColumns, beside, moved
 from .pairs import pair_names
 
 #: where a number stands in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``

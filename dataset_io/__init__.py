@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from .annotate import annotate_disputed
-from .app_settings import configure_agreement_app
-from .compare import compare_agreement
-from .export import export_agreement
-from .label_tags import tag_agreement_labels
-from .patches import agreement_patches
+from .app.settings import configure_agreement_app
+from .compute import compute_agreement, run_agreement
+from .record.runs import delete_agreement, list_agreements, load_agreement
 from .rename import rename_agreement
-from .resolve import resolve_units
-from .run import compute_agreement, run_agreement
-from .runs import delete_agreement, list_agreements, load_agreement
-from .sample_table import agreement_samples
-from .saved_views import save_agreement_views
-from .units_field import add_units
-from .view_report import agreement_on
+from .results.compare import compare_agreement
+from .results.export import export_agreement
+from .results.sample_table import agreement_samples
+from .results.view_report import agreement_on
+from .units.annotate import annotate_disputed
+from .units.label_tags import tag_agreement_labels
+from .units.patches import agreement_patches
+from .units.resolve import resolve_units
+from .units.units_field import add_units
 from .views import view_agreement
+from .views.saved_views import save_agreement_views
 
 __all__ = [
     "add_units",

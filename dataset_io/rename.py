@@ -11,13 +11,13 @@ from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement.errors import AgreementInputError
-from . import run_config, runs
-from .app_settings import AppSettings, app_settings_of, configure_agreement_app
-from .attachments import APP_RECORD, remove_attachments
-from .paths import Place, declare, delete_fields, places
-from .run_keys import check_key_is_free, check_not_in_database
-from .saved_views import check_view_names, save_views, saved_suffixes
-from .source import refuse_read_only
+from .app.settings import AppSettings, app_settings_of, configure_agreement_app
+from .labels.paths import Place, declare, delete_fields, places
+from .labels.source import refuse_read_only
+from .record import run_config, runs
+from .record.attachments import APP_RECORD, remove_attachments
+from .record.run_keys import check_key_is_free, check_not_in_database
+from .views.saved_views import check_view_names, save_views, saved_suffixes
 
 logger = logging.getLogger(__name__)
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from .alpha import NominalTally, alpha_by_group, krippendorff_alpha, nominal_alpha_of_sums, percent_agreement
-from .boundaries import BoundaryAgreement, boundary_agreement, boundary_iou, hd95, surface_dice
-from .boxes import box_dice, box_dice_rowwise, box_iom, box_iom_rowwise, box_iou, box_iou_rowwise
-from .category_weights import category_weights
-from .coefficients import (
+from .alpha.category_weights import category_weights
+from .alpha.kappas import (
     brennan_prediger,
     cohen_kappa,
     conger_kappa,
@@ -16,18 +13,28 @@ from .coefficients import (
     scott_pi,
     weighted_alpha,
 )
-from .confidence import FEW_SAMPLES, ConfidenceIntervals
+from .alpha.nominal import NominalTally, alpha_by_group, krippendorff_alpha, nominal_alpha_of_sums, percent_agreement
+from .alpha.sets import TagSets, mean_jaccard, set_alpha, tag_alpha
+from .bootstrap.confidence import FEW_SAMPLES, ConfidenceIntervals
+from .bootstrap.resampling import Resampling, bootstrap, paired_difference, resampled_sums, sums_of_clusters
 from .confusion import confusion_matrix
 from .detection import f1_score, mean_max_iou, panoptic_quality, segmentation_quality
-from .intervals import Intervals, interval_iou
-from .keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
-from .lines import Lines, line_overlap, lines_from_points
-from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
+from .geometry.boxes import box_dice, box_dice_rowwise, box_iom, box_iom_rowwise, box_iou, box_iou_rowwise
+from .geometry.keypoints import COCO_SIGMAS, Keypoints, oks, visibility_agreement
+from .geometry.lines import Lines, line_overlap, lines_from_points
+from .geometry.masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
+from .geometry.objects import Objects, Overlaps, box_overlaps
+from .geometry.overlaps import dice_from_iou
+from .geometry.polygons import Polygons, boxes_as_polygons, polygon_intersection, polygons_from_rings
+from .geometry.rasterize import pillow_mask
+from .geometry.regions import Regions
+from .geometry.temporal import Intervals, interval_iou
 from .matching import Matching, match_objects
-from .mutual_best import Alignment
-from .objects import Objects, Overlaps, box_overlaps
-from .overlaps import dice_from_iou
-from .pixel_classes import (
+from .matching.mutual_best import Alignment
+from .matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
+from .matching.threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
+from .pixels.boundaries import BoundaryAgreement, boundary_agreement, boundary_iou, hd95, surface_dice
+from .pixels.joint_counts import (
     JointCounts,
     PixelConfusion,
     PixelTally,
@@ -36,13 +43,6 @@ from .pixel_classes import (
     joint_counts,
     pair_confusion,
 )
-from .polygons import Polygons, boxes_as_polygons, polygon_intersection, polygons_from_rings
-from .rasterize import pillow_mask
-from .regions import Regions
-from .resampling import Resampling, bootstrap, paired_difference, resampled_sums, sums_of_clusters
-from .sets import TagSets, mean_jaccard, set_alpha, tag_alpha
-from .sweep import THRESHOLDS, Sweep, sweep_thresholds
-from .threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
 from .votes import Votes, unit_votes
 
 __all__ = [

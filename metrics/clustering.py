@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .arrays import FloatArray
-from .partition import TIE
+from .matching.partition import TIE
 
 
 def average_linkage(similarity: FloatArray) -> list[tuple[tuple[int, ...], float]]:

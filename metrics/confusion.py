@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from .alpha.ratings import check_ratings
 from .arrays import FloatArray, IntArray
-from .ratings import check_ratings
 
 
 def confusion_matrix(a: FloatArray | IntArray, b: FloatArray | IntArray, n_categories: int) -> IntArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from .arrays import BoolArray, FloatArray, IntArray
 from .group_medians import medians_by_group
-from .partition import TIE
+from .matching.partition import TIE
 
 #: a class that nobody leads with
 NO_CLASS = 0

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .alpha import unit_disagreement
+from .alpha.nominal import unit_disagreement
+from .alpha.ratings import check_ratings, count_ratings
 from .arrays import FloatArray, IntArray, sums_by
-from .ratings import check_ratings, count_ratings
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,8 +11,8 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import annotate_disputed
-from ..dataset_io.annotate import check_anno_key, check_backend, configured_backends, disputed_view
-from ..dataset_io.run_labels import open_run_labels
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
 from .made_form import chosen_run, show_problem
 from .run_choice import run_choice
 from .selection import add_annotators_input, chosen_labels, chosen_samples, describe_choice, is_chosen

@@ -11,9 +11,9 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import configure_agreement_app
-from ..dataset_io.app_settings import AppSettings, app_settings_of, check_settings
-from ..dataset_io.run_labels import open_run_labels
-from ..dataset_io.runs import list_agreements
+from ..dataset_io.app.settings import AppSettings, app_settings_of, check_settings
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.record.runs import list_agreements
 from .run_choice import run_choice
 
 _NOTHING = "nothing of the run"

@@ -12,8 +12,8 @@ from .. import names
 from ..agreement.comparison import AgreementComparison
 from ..charts.comparison_text import comparison_markdown
 from ..dataset_io import compare_agreement
-from ..dataset_io.run_config import COMPLETED, read_config
-from ..dataset_io.runs import list_agreements
+from ..dataset_io.record.run_config import COMPLETED, read_config
+from ..dataset_io.record.runs import list_agreements
 
 
 class CompareAgreement(foo.Operator):

@@ -11,11 +11,11 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError, make_config
-from ..dataset_io.kinds import LabelKind, titles
-from ..dataset_io.paths import all_fields, is_of_frames
-from ..dataset_io.run_keys import check_key_is_free
-from ..dataset_io.runs import list_agreements
-from ..dataset_io.source import check_samples, comparable_fields, unchecked_source
+from ..dataset_io.labels.kinds import LabelKind, titles
+from ..dataset_io.labels.paths import all_fields, is_of_frames
+from ..dataset_io.labels.source import check_samples, comparable_fields, unchecked_source
+from ..dataset_io.record.run_keys import check_key_is_free
+from ..dataset_io.record.runs import list_agreements
 from .option_inputs import add_option_inputs, given_options
 
 #: attributes that FiftyOne's labels have of their own

@@ -13,7 +13,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import export_agreement
-from ..dataset_io.export import checked_path
+from ..dataset_io.results.export import checked_path
 from .run_choice import run_choice
 
 #: choices of the form: what they are called, and what a path of theirs ends in

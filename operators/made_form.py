@@ -10,9 +10,9 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
-from ..dataset_io.made_labels import MadeLabels, check_can_make, made_record
-from ..dataset_io.run_labels import open_run_labels
-from ..dataset_io.runs import list_agreements
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.record.runs import list_agreements
+from ..dataset_io.units.made_labels import MadeLabels, check_can_make, made_record
 from .run_choice import run_choice
 
 #: the functions that the forms stand for, for messages

@@ -8,7 +8,7 @@ from typing import Any
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
-from ..dataset_io.kinds import LabelKind
+from ..dataset_io.labels.kinds import LabelKind
 from .option_kinds import Choice, Number, OptionInput, Renamings, Share, Switch, Text, Texts
 
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
-from ..dataset_io.kinds import LabelKind
+from ..dataset_io.labels.kinds import LabelKind
 
 Applies = Callable[[LabelKind, Mapping[str, Any]], bool]
 

@@ -12,8 +12,8 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import add_units, agreement_patches
-from ..dataset_io.patches import DISPUTED, check_units, check_verdicts
-from ..dataset_io.run_labels import open_run_labels
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts
 from .made_form import chosen_run, show_problem
 from .run_choice import run_choice
 

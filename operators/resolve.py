@@ -11,7 +11,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..dataset_io import resolve_units
-from ..dataset_io.made_labels import MadeLabels
+from ..dataset_io.units.made_labels import MadeLabels
 from .made_form import add_made_inputs, made_message, made_options
 
 _QUORUM = types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}})

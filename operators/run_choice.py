@@ -5,8 +5,8 @@ from __future__ import annotations
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
-from ..dataset_io.run_config import read_config
-from ..dataset_io.runs import list_agreements
+from ..dataset_io.record.run_config import read_config
+from ..dataset_io.record.runs import list_agreements
 
 
 def run_choice(inputs: types.Object, ctx: foo.ExecutionContext, *, description: str) -> bool:

@@ -7,7 +7,7 @@ import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
-from ..dataset_io.run_labels import RunLabels
+from ..dataset_io.record.run_labels import RunLabels
 
 
 def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:

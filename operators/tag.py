@@ -11,8 +11,8 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import tag_agreement_labels
-from ..dataset_io.label_tags import DEFAULT_TAG, TagTarget
-from ..dataset_io.run_labels import open_run_labels
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.units.label_tags import DEFAULT_TAG, TagTarget
 from .made_form import chosen_run, show_problem
 from .run_choice import run_choice
 from .selection import add_annotators_input, chosen_labels, chosen_samples, describe_choice

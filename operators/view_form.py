@@ -7,8 +7,8 @@ from typing import Any
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
-from ..dataset_io.run_labels import open_run_labels
-from ..dataset_io.view_request import VERDICTS, options_without
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.views.view_request import VERDICTS, options_without
 from .selection import add_annotators_input
 
 #: the choice of a dropdown that asks for nothing

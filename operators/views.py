@@ -13,9 +13,9 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import save_agreement_views, view_agreement
-from ..dataset_io.run_labels import open_run_labels
-from ..dataset_io.runs import list_agreements
-from ..dataset_io.view_request import check_request
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.record.runs import list_agreements
+from ..dataset_io.views.view_request import check_request
 from .run_choice import run_choice
 from .view_form import add_view_inputs, view_options
 

@@ -12,10 +12,10 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
 from ..agreement.reports import build_report
-from ..dataset_io.runs import load_records
-from ..dataset_io.stored_records import OpenRecords
-from ..dataset_io.stored_scores import load_scores, stored_bytes
-from ..dataset_io.view_report import records_on
+from ..dataset_io.record.runs import load_records
+from ..dataset_io.record.stored_records import OpenRecords
+from ..dataset_io.record.stored_scores import load_scores, stored_bytes
+from ..dataset_io.results.view_report import records_on
 from .headline import headline_markdown
 from .sections import sections_of
 

@@ -8,8 +8,8 @@ from typing import Any
 import fiftyone as fo
 
 from .. import names
-from ..dataset_io.run_config import COMPLETED, FAILED, read_config
-from ..dataset_io.runs import list_agreements
+from ..dataset_io.record.run_config import COMPLETED, FAILED, read_config
+from ..dataset_io.record.runs import list_agreements
 
 #: what a run that is not completed is doing
 _UNDER_WAY = {

@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-from dev.plugin import load_plugin
-from dev.private_fiftyone import ROOT, PrivateFiftyOne
+from tools.dev.plugin import load_plugin
+from tools.dev.private_fiftyone import ROOT, PrivateFiftyOne
 
 SHARED_DATA = ROOT.parent / "shared" / "data"
 

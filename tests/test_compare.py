@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compare.annotations import LVIS, Annotations, generated
-from compare.answer import our_alphas, reliability_tables, units_from_ids
-from compare.differences import differing_places, pairs_within_units
-from compare.explain import UNKNOWN, kind_of
-from compare.table import Row, Section, as_markdown, as_text
-from dev.other_programs import KALOS, KALPHACV, OtherProgram
-from dev.private_fiftyone import ROOT
+from tools.compare.annotations import LVIS, Annotations, generated
+from tools.compare.answer import our_alphas, reliability_tables, units_from_ids
+from tools.compare.differences import differing_places, pairs_within_units
+from tools.compare.explain import UNKNOWN, kind_of
+from tools.compare.table import Row, Section, as_markdown, as_text
+from tools.dev.other_programs import KALOS, KALPHACV, OtherProgram
+from tools.dev.private_fiftyone import ROOT
 
 DOCUMENT = ROOT / "docs" / "compare.md"
 #: what stands in a table where a check failed
@@ -131,16 +131,16 @@ def programs(private_fiftyone):
         folder = ROOT / ".dev" / requirements[0].split("==")[0]
         if not (folder / "installed").is_file():
             pytest.skip(f"needs {requirements[0]} in {folder}; `make compare` installs it")
-    kalos = OtherProgram(KALOS, "compare.kalos_side", environment={"PYTHONHASHSEED": "0"})
-    kalphacv = OtherProgram(KALPHACV, "compare.kalphacv_side")
+    kalos = OtherProgram(KALOS, "tools.compare.kalos_side", environment={"PYTHONHASHSEED": "0"})
+    kalphacv = OtherProgram(KALPHACV, "tools.compare.kalphacv_side")
     yield kalos, kalphacv
     kalos.close()
     kalphacv.close()
 
 
 def test_every_difference_on_generated_boxes_is_explained(programs, tmp_path):
-    from compare.matching import Comparison
-    from compare.ours import OurDataset
+    from tools.compare.matching import Comparison
+    from tools.compare.ours import OurDataset
 
     with OurDataset(generated(3, tmp_path, n_samples=60)) as ours:
         section = Comparison(ours, *programs).section()
@@ -159,7 +159,7 @@ def test_kalos_gives_its_published_numbers_of_lvis(programs):
 
 
 def test_a_program_that_ends_says_why(programs):
-    other = OtherProgram(KALOS, "compare.kalos_side")
+    other = OtherProgram(KALOS, "tools.compare.kalos_side")
     with pytest.raises(RuntimeError, match=r"(?s)kalos==0\.8\.0 ended without an answer to .*KeyError: 'nothing'"):
         other.ask("nothing")
     other.close()

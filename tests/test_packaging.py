@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from dev.private_fiftyone import ROOT
+from tools.dev.private_fiftyone import ROOT
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
     _run(*pip, "--target", str(target), str(checkout), cwd=tmp_path)
     installed = {path.name for path in (target / "annotator_agreement").iterdir()}
     assert {"metrics", "agreement", "charts", "dataset_io", "operators", "names.py"} <= installed
-    assert not {"tests", "demo", "dev", "bench", "compare"} & installed
+    assert not {"tests", "tools"} & installed
     script = (
         "import annotator_agreement as aa, fiftyone as fo\n"
         "box = fo.Detection(label='cat', bounding_box=[0, 0, .5, .5])\n"
@@ -67,7 +67,7 @@ def test_every_package_folder_is_installed(checkout):
     found = {"annotator_agreement"} | {
         ".".join(("annotator_agreement", *folder.parts))
         for folder in folders
-        if folder.parts[0] not in ("demo", "dev", "bench", "compare", "tests")
+        if folder.parts[0] not in ("tools", "tests")
     }
     assert listed == found
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from dev.private_fiftyone import ROOT
+from tools.dev.private_fiftyone import ROOT
 
 
 def test_the_snippets_of_the_readme_run_one_after_the_other(private_fiftyone, capsys, monkeypatch, tmp_path):

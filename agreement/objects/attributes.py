@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from ...metrics.alpha.rated import alpha_from_disagreement
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.rating_alpha import alpha_from_disagreement
 from ..attribute_values import NOT_GIVEN, is_number
 from ..config import AgreementConfig
 from ..ratings.compute import agreeing

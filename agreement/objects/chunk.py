@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...metrics.alpha.nominal_counts import NominalCounts
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.nominal_counts import NominalCounts
 from .compute import Ratings
 from .findings import Findings, pair_rows
 from .size_rule import SizeRule

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha import nominal_alpha_of_squares
+from ...metrics.alpha.nominal import nominal_alpha_of_squares
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ..classes import MISSING
 from ..config import AgreementConfig

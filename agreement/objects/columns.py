@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
-from ...metrics.geometry import Geometry
-from ...metrics.objects import Objects
+from ...metrics.geometry.extents import Geometry
+from ...metrics.geometry.objects import Objects
 from .tracks import Tracks
 
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...metrics.alpha.nominal_counts import NominalCounts
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.detection import f1_score
-from ...metrics.nominal_counts import NominalCounts
 from ..config import AgreementConfig
 from ..report import Describe, number
 from .additive import Additive, Worst

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.objects import Objects
+from ...metrics.geometry.objects import Objects
 from ..config import AgreementConfig
 from ..pairs import pair_names as pair_names
 from ..pairs import pair_rows as pair_rows

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...metrics.alpha import NominalTally
+from ...metrics.alpha.nominal import NominalTally
 from ..config import AgreementConfig
 from ..report import number
 from .additive import SparseCounts

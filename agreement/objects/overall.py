@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...metrics.alpha.nominal_counts import NominalCounts
 from ...metrics.arrays import IntArray
-from ...metrics.nominal_counts import NominalCounts
 from ..config import AgreementConfig
 from ..report import AlphaSummary, ScoreSummary, mean_defined, number
 from .additive import Additive, Gathered

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha import NominalTally
+from ...metrics.alpha.nominal import NominalTally
+from ...metrics.geometry.objects import Objects
 from ...metrics.matching import match_objects
-from ...metrics.objects import Objects
 from ..config import AgreementConfig
 from .coefficients import alpha_of
 from .compute import Agreement, Units, ratings_of

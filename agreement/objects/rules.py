@@ -12,10 +12,10 @@ from typing import get_args
 
 import numpy as np
 
-from ...metrics.alpha import NominalTally
+from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import IntArray
 from ...metrics.matching import ClassHandling, Method, match_objects
-from ...metrics.sweep import sweep_thresholds
+from ...metrics.matching.sweep import sweep_thresholds
 from ..config import AgreementConfig, Empty, Missing, Undefined
 from .compute import Agreement
 from .sweep import first_of_units

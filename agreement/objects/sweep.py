@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha import NominalTally
+from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.detection import f1_score
 from ...metrics.matching import match_objects
-from ...metrics.partition import TIE
-from ...metrics.sweep import THRESHOLDS, Sweep, sweep_thresholds
+from ...metrics.matching.partition import TIE
+from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ..config import AgreementConfig
 from .compute import Agreement, MatchedPairs, pair_scores, sample_scores
 from .unit_counts import UnitCounter

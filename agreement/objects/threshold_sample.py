@@ -7,13 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges
-from ...metrics.geometry import Boxes, Geometry
-from ...metrics.intervals import Intervals
-from ...metrics.masks import MaskCrops
-from ...metrics.objects import Objects, Overlaps
-from ...metrics.overlaps import Similarity
-from ...metrics.regions import LINE, MASK, POLYGON, Regions
-from ...metrics.threshold import (
+from ...metrics.geometry.extents import Boxes, Geometry
+from ...metrics.geometry.masks import MaskCrops
+from ...metrics.geometry.objects import Objects, Overlaps
+from ...metrics.geometry.overlaps import Similarity
+from ...metrics.geometry.regions import LINE, MASK, POLYGON, Regions
+from ...metrics.geometry.temporal import Intervals
+from ...metrics.matching.threshold import (
     MAX_PAIRS,
     ThresholdFromData,
     best_similarities,

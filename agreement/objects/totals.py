@@ -5,9 +5,9 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from ...metrics.geometry import Geometry
-from ...metrics.keypoints import Keypoints, object_scale
-from ...metrics.regions import Regions
+from ...metrics.geometry.extents import Geometry
+from ...metrics.geometry.keypoints import Keypoints, object_scale
+from ...metrics.geometry.regions import Regions
 from ..config import AgreementConfig
 from .compute import Agreement
 from .rematching import Rematched, rematched

@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha import NominalTally
+from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.objects import Objects, Overlaps
+from ...metrics.geometry.objects import Objects, Overlaps
 from ..classes import MISSING
 from ..config import Empty, Missing
 

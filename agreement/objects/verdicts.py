@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...metrics.arrays import IntArray
-from ...metrics.duplicates import find_duplicates
-from ...metrics.geometry import Geometry
-from ...metrics.objects import Objects, Overlaps
-from ...metrics.splits import find_splits
+from ...metrics.geometry.extents import Geometry
+from ...metrics.geometry.objects import Objects, Overlaps
+from ...metrics.matching.duplicates import find_duplicates
+from ...metrics.matching.splits import find_splits
 
 #: of objects
 VERDICTS = ("agreed", "class_conflict", "attribute_conflict", "missed", "lone", "split", "duplicate")

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha import nominal_alpha_of_sums
+from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..classes import MISSING
 from ..config import AgreementConfig

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.alpha import nominal_alpha_of_sums
+from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.boundaries import boundary_agreement
-from ...metrics.overlaps import dice_from_areas, iou_from_areas
-from ...metrics.pixel_classes import ClassMask, ignored_pixels, joint_counts
+from ...metrics.geometry.overlaps import dice_from_areas, iou_from_areas
+from ...metrics.pixels.boundaries import boundary_agreement
+from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..config import AgreementConfig
 from .counts import MaskCounts, MaskTable, SampleMasks, count_areas
 from .mask_values import MaskValues

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.pixel_classes import JointCounts
+from ...metrics.pixels.joint_counts import JointCounts
 
 #: entries of a table of samples, pairs of annotators and values
 _ENTRIES_AT_ONCE = 500_000

@@ -12,9 +12,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.alpha import NominalTally
+from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.overlaps import dice_from_areas, iou_from_areas
+from ...metrics.geometry.overlaps import dice_from_areas, iou_from_areas
 from ..config import AgreementConfig
 from ..report import (
     AgreementReport,

@@ -6,9 +6,9 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ...metrics.alpha import nominal_alpha_of_sums
+from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import FloatArray, IntArray
-from ...metrics.sparse_columns import SparseColumns, beside, sparse, stacked
+from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse, stacked
 from ..config import Undefined
 from ..pairs import pair_names, pair_rows
 from ..report import ReportContext

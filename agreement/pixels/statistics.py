@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.alpha import NominalTally
+from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ..pairs import pair_rows
 from .compute import ALPHA_REASONS, NUMBERS, PixelAgreement

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...metrics.alpha import Level, nominal_alpha_of_sums
+from ...metrics.alpha.nominal import Level, nominal_alpha_of_sums
+from ...metrics.alpha.ratings import RatingCounts, count_ratings
 from ...metrics.arrays import FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.draws import Statistic
-from ...metrics.ratings import RatingCounts, count_ratings
-from ...metrics.sparse_columns import SparseColumns, beside, sparse
+from ...metrics.bootstrap.draws import Statistic
+from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse
 from ..config import Undefined
 
 #: alpha has no interval where there are more different values; at the level interval there may be any number

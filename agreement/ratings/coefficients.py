@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from ...metrics.alpha import Level, krippendorff_alpha
+from ...metrics.alpha.category_weights import Weights
+from ...metrics.alpha.kappas import brennan_prediger, conger_kappa, fleiss_kappa, gwet_ac2, weighted_alpha
+from ...metrics.alpha.nominal import Level, krippendorff_alpha
 from ...metrics.arrays import FloatArray
-from ...metrics.category_weights import Weights
-from ...metrics.coefficients import brennan_prediger, conger_kappa, fleiss_kappa, gwet_ac2, weighted_alpha
 from ..config import AgreementConfig
 from ..report import number
 from .scale import ScaledRatings

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from ...metrics.alpha import Level
+from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
-from ...metrics.sparse_columns import beside
+from ...metrics.bootstrap.sparse import beside
 from ..config import AgreementConfig
 from ..content_order import Hashes, combined, content_ranks, hash_sums, mixed, name_hashes
 from ..intervals import Estimate, by_owner, estimates

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...metrics.alpha import Level
+from ...metrics.alpha.nominal import Level
 from ..config import AgreementConfig
 from ..errors import AgreementInputError, shown
 

@@ -10,10 +10,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.alpha import Level
+from ...metrics.alpha.category_weights import Weights
+from ...metrics.alpha.kappas import cohen_kappa, scott_pi
+from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
-from ...metrics.category_weights import Weights
-from ...metrics.coefficients import cohen_kappa, scott_pi
 from ..config import AgreementConfig
 from ..report import (
     AgreementReport,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha import Level
+from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
 from ..config import AgreementConfig
 from ..option_checks import value_name

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...metrics.alpha.sets import TagSets
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.sets import TagSets
 
 VERDICTS = ("agreed", "missed", "lone")
 AGREED, MISSED, LONE = range(len(VERDICTS))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ...metrics.alpha.sets import set_distance
 from ...metrics.arrays import FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.sets import set_distance
-from ...metrics.sparse_columns import SparseColumns, beside, sparse
+from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse
 from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, name_hashes
 from ..intervals import Estimate, by_owner, estimates
 from ..pairs import pair_names

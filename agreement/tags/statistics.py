@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.alpha import add_padded
+from ...metrics.alpha.nominal import add_padded
+from ...metrics.alpha.sets import SetDistance, SetTally, TagTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.sets import SetDistance, SetTally, TagTally
 from .compute import AGREED, NO_VERDICT, VERDICTS, TagAgreement
 
 #: the alpha of sets takes time for the pairs of different sets: about ten seconds for this many

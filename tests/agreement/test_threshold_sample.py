@@ -17,7 +17,7 @@ from annotator_agreement.agreement.objects.threshold_sample import (
     ThresholdSample,
 )
 from annotator_agreement.metrics import MaskCrops, Objects, Polygons, Regions, boxes_as_polygons
-from annotator_agreement.metrics.geometry import Boxes, Geometry
+from annotator_agreement.metrics.geometry.extents import Boxes, Geometry
 
 N_SAMPLES = MAX_SAMPLES + 700
 

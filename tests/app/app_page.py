@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from dev.browser import new_page, show_dataset
+from tools.dev.browser import new_page, show_dataset
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -16,10 +16,10 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dev.browser import chromium, find_chromium, new_page, running_app, show_dataset
-from dev.private_fiftyone import ROOT
 from tests.app.app_page import AppPage
 from tests.app.demo_copies import address_of, computed, copy_of_the_demo
+from tools.dev.browser import chromium, find_chromium, new_page, running_app, show_dataset
+from tools.dev.private_fiftyone import ROOT
 
 #: five seconds are short on a busy machine, and what passes does not wait
 expect.set_options(timeout=120_000)

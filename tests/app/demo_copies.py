@@ -18,7 +18,7 @@ def copy_of_the_demo(demo_address: str, *label_types: str) -> Iterator[Any]:
     """
     import fiftyone as fo
 
-    from demo.dataset import LABEL_TYPES
+    from tools.demo.dataset import LABEL_TYPES
 
     demo = fo.load_dataset(demo_address.rsplit("/", 1)[1])
     dataset = demo.clone(f"{demo.name}-{next(_numbers)}", persistent=True)

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Route, expect
 
-from dev.browser import still_picture
 from tests.app.app_page import AppPage
 from tests.app.counted import ANNOTATORS, scores
+from tools.dev.browser import still_picture
 
 from annotator_agreement import load_agreement
 

@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from dev.browser import find_chromium
 from tests.charts.filled import ANNOTATORS, CLASSES, IOU_HISTOGRAM, filled_report, filled_values, unfilled_report
 from tests.charts.other_families import OTHERS
+from tools.dev.browser import find_chromium
 
 from annotator_agreement.agreement.report import AgreementReport
 from annotator_agreement.charts.figures import __all__ as FIGURES

@@ -19,7 +19,7 @@ from annotator_agreement.charts.objects.sentences import (
     share_below,
 )
 from annotator_agreement.charts.objects.thresholds import threshold_sentences
-from annotator_agreement.metrics.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
+from annotator_agreement.metrics.matching.threshold import NO_CROSSING, NO_VARIATION, TOO_FEW
 
 
 def _votes(*counts: tuple[int, int, int]) -> dict[str, Any]:

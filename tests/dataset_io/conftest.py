@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from annotator_agreement.dataset_io import write as write_module
+from annotator_agreement.dataset_io.run import write as write_module
 
 
 @pytest.fixture

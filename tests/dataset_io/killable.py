@@ -47,10 +47,10 @@ pymongo.monitoring.register(KILLER)  # before FiftyOne makes its client
 def _serve(request: dict) -> None:
     import fiftyone as fo
 
-    from dev.plugin import load_plugin
+    from tools.dev.plugin import load_plugin
 
     plugin = load_plugin()
-    read = __import__("importlib").import_module("annotator_agreement.dataset_io.read")
+    read = __import__("importlib").import_module("annotator_agreement.dataset_io.run.read")
     read.BATCH_SAMPLES = 4
     dataset = fo.load_dataset(request["dataset"])
     KILLER.n_writes = 0
@@ -63,7 +63,7 @@ def _serve(request: dict) -> None:
 def main() -> None:
     import fiftyone  # noqa: F401
 
-    from dev.plugin import load_plugin
+    from tools.dev.plugin import load_plugin
 
     load_plugin().compute_agreement  # noqa: B018
     for line in sys.stdin:

@@ -13,8 +13,8 @@ from tests.dataset_io.unit_oracle import documents_of, facts_of, units_of
 from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import AgreementInputError, add_units, agreement_patches, compute_agreement
-from annotator_agreement.dataset_io import run_config
-from annotator_agreement.dataset_io.patches import DISPUTED
+from annotator_agreement.dataset_io.record import run_config
+from annotator_agreement.dataset_io.units.patches import DISPUTED
 
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
 

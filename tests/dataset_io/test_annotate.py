@@ -19,8 +19,8 @@ from annotator_agreement import (
     compute_agreement,
     view_agreement,
 )
-from annotator_agreement.dataset_io.annotate import check_backend, configured_backends, disputed_view
-from annotator_agreement.dataset_io.patches import DISPUTED
+from annotator_agreement.dataset_io.units.annotate import check_backend, configured_backends, disputed_view
+from annotator_agreement.dataset_io.units.patches import DISPUTED
 
 
 @pytest.fixture

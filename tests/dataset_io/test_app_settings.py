@@ -18,8 +18,9 @@ from annotator_agreement import (
     names,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import app_settings, run_config
-from annotator_agreement.dataset_io.app_settings import AppSettings, app_settings_of
+from annotator_agreement.dataset_io.app import settings as app_settings
+from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
+from annotator_agreement.dataset_io.record import run_config
 
 FIELDS = [f"agreement{suffix}" for suffix in names.OBJECT_FIELDS.sample]
 
@@ -312,7 +313,7 @@ def test_fields_of_samples_get_indexes_but_for_those_that_have_one(dataset):
 
 
 def test_every_verdict_has_a_colour_that_is_told_apart():
-    from annotator_agreement.dataset_io.view_request import VERDICTS
+    from annotator_agreement.dataset_io.views.view_request import VERDICTS
 
     verdicts = {verdict for family in VERDICTS.values() for verdict in family}
     assert set(names.VERDICT_COLORS) == verdicts

@@ -130,7 +130,7 @@ def test_values_that_cannot_be_compared_are_an_error_that_names_the_attribute(ma
 
 
 def test_an_attribute_that_becomes_a_list_meanwhile_is_the_same_error(make_dataset, monkeypatch):
-    from annotator_agreement.dataset_io import objects
+    from annotator_agreement.dataset_io.families import objects
 
     dataset = shapes_dataset(
         make_dataset, {"alice": [box(4, 3, 10, 10, state="a")], "bob": [box(4, 3, 10, 10, state=["a"])]}

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
-from annotator_agreement.dataset_io import read
-from annotator_agreement.dataset_io.point_readers import are_usable_keypoints, read_keypoints
+from annotator_agreement.dataset_io.labels.point_readers import are_usable_keypoints, read_keypoints
+from annotator_agreement.dataset_io.run import read
 
 WIDTH, HEIGHT = 400, 100
 NAN = math.nan

@@ -10,7 +10,7 @@ import pytest
 from tests.datasets import detections, random_annotators, stored, user_values
 
 from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
-from annotator_agreement.dataset_io import run_config, runs
+from annotator_agreement.dataset_io.record import run_config, runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

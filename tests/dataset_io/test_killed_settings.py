@@ -17,7 +17,7 @@ from annotator_agreement import (
     list_agreements,
     save_agreement_views,
 )
-from annotator_agreement.dataset_io import runs
+from annotator_agreement.dataset_io.record import runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

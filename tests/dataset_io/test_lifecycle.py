@@ -16,7 +16,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import run_config, runs
+from annotator_agreement.dataset_io.record import run_config, runs
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

@@ -15,9 +15,11 @@ from annotator_agreement import (
     rename_agreement,
     resolve_units,
 )
-from annotator_agreement.dataset_io import read, resolve, run_config
-from annotator_agreement.dataset_io.app_settings import AppSettings, app_settings_of
-from annotator_agreement.dataset_io.made_labels import made_record
+from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
+from annotator_agreement.dataset_io.record import run_config
+from annotator_agreement.dataset_io.run import read
+from annotator_agreement.dataset_io.units import resolve
+from annotator_agreement.dataset_io.units.made_labels import made_record
 
 
 def _elsewhere(killable, dataset, function, **options):

@@ -20,8 +20,9 @@ from tests.datasets import stored
 
 from annotator_agreement import compute_agreement, delete_agreement, load_agreement
 from annotator_agreement.charts.text import report_text
-from annotator_agreement.dataset_io import pixels, read
-from annotator_agreement.dataset_io.mask_reading import StoredMask, read_mask
+from annotator_agreement.dataset_io.families import pixels
+from annotator_agreement.dataset_io.labels.mask_reading import StoredMask, read_mask
+from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

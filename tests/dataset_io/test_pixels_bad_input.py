@@ -15,8 +15,8 @@ from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement
 from annotator_agreement.agreement.pixels import compute
-from annotator_agreement.dataset_io import mask_reading
-from annotator_agreement.metrics import boundaries
+from annotator_agreement.dataset_io.labels import mask_reading
+from annotator_agreement.metrics.pixels import boundaries
 
 FIELDS = ["alice", "bob"]
 GOOD = np.array([[0, 1, 1, 2], [0, 0, 2, 2], [3, 3, 0, 0]], np.uint8)

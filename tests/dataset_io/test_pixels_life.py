@@ -19,7 +19,8 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import pixels, run_config
+from annotator_agreement.dataset_io.families import pixels
+from annotator_agreement.dataset_io.record import run_config
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

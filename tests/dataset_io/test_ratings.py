@@ -20,9 +20,9 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.charts.markdown import report_markdown
-from annotator_agreement.dataset_io import read
-from annotator_agreement.dataset_io import write as write_module
-from annotator_agreement.dataset_io.source import comparable_fields
+from annotator_agreement.dataset_io.labels.source import comparable_fields
+from annotator_agreement.dataset_io.run import read
+from annotator_agreement.dataset_io.run import write as write_module
 
 NAMES = ["alice", "bob", "carol"]
 EXAMPLE = {

@@ -19,8 +19,8 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.charts.markdown import report_markdown
-from annotator_agreement.dataset_io import read
-from annotator_agreement.dataset_io import write as write_module
+from annotator_agreement.dataset_io.run import read
+from annotator_agreement.dataset_io.run import write as write_module
 
 NAMES = ["alice", "bob", "carol"]
 TAGS = ["night", "rain", "crowd", "snow"]

@@ -23,7 +23,7 @@ from annotator_agreement import (
     resolve_units,
     view_agreement,
 )
-from annotator_agreement.dataset_io import made_labels
+from annotator_agreement.dataset_io.units import made_labels
 
 ANNOTATORS = ["alice", "bob", "carol", "dave"]
 LISTS = dict.fromkeys(ANNOTATORS, "detections")

@@ -19,7 +19,7 @@ from annotator_agreement import (
     list_agreements,
     load_agreement,
 )
-from annotator_agreement.dataset_io import batches, read
+from annotator_agreement.dataset_io.run import batches, read
 
 ANNOTATORS = ["alice", "bob", "carol"]
 

@@ -20,8 +20,8 @@ from annotator_agreement import (
     delete_agreement,
 )
 from annotator_agreement.agreement.config import make_config
-from annotator_agreement.dataset_io.geometry_readers import BoxReader
-from annotator_agreement.dataset_io.shape_readers import PolylineReader
+from annotator_agreement.dataset_io.labels.geometry_readers import BoxReader
+from annotator_agreement.dataset_io.labels.shape_readers import PolylineReader
 
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]

@@ -18,9 +18,9 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.agreement.config import make_config
-from annotator_agreement.dataset_io import read
 from annotator_agreement.dataset_io.families import FAMILIES
-from annotator_agreement.dataset_io.source import open_source
+from annotator_agreement.dataset_io.labels.source import open_source
+from annotator_agreement.dataset_io.run import read
 
 WIDTH, HEIGHT = SIZE
 PAIR = ["alice", "bob"]

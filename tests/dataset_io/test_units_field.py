@@ -13,7 +13,8 @@ from annotator_agreement import (
     add_units,
     compute_agreement,
 )
-from annotator_agreement.dataset_io import made_labels, run_config
+from annotator_agreement.dataset_io.record import run_config
+from annotator_agreement.dataset_io.units import made_labels
 
 
 def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):

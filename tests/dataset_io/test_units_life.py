@@ -25,7 +25,8 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import batches, made_labels, read, write
+from annotator_agreement.dataset_io.run import batches, read, write
+from annotator_agreement.dataset_io.units import made_labels
 
 
 def _set(dataset, update, **options):

@@ -17,7 +17,7 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import read
+from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
 FIELDS = [f"frames.{name}" for name in ANNOTATORS]

@@ -13,8 +13,8 @@ from annotator_agreement import (
     AgreementInputError,
     compute_agreement,
 )
-from annotator_agreement.dataset_io import frames as frames_module
-from annotator_agreement.dataset_io import read
+from annotator_agreement.dataset_io.families import frames as frames_module
+from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
 FIELDS = [f"frames.{name}" for name in ANNOTATORS]

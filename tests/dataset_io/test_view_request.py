@@ -10,7 +10,7 @@ from tests.dataset_io.rated import rated_dataset
 from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError, compute_agreement, rename_agreement, view_agreement
-from annotator_agreement.dataset_io import run_config
+from annotator_agreement.dataset_io.record import run_config
 
 NAMES = ["alice", "bob", "carol"]
 

@@ -12,7 +12,7 @@ import pytest
 @pytest.fixture(scope="session")
 def demo_dataset(private_fiftyone: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """The demo dataset as it is built; not to be changed."""
-    from demo.dataset import build_demo_dataset
+    from tools.demo.dataset import build_demo_dataset
 
     dataset = build_demo_dataset(tmp_path_factory.mktemp("demo"), f"demo-{os.getpid()}")
     yield dataset

@@ -16,7 +16,7 @@ def demo(demo_copy):
 
 @pytest.mark.parametrize("label_type", LABEL_TYPES)
 def test_everybody_agrees_with_a_copy_of_themselves_exactly(demo, label_type):
-    from demo.dataset import field_name
+    from tools.demo.dataset import field_name
 
     from annotator_agreement import compute_agreement, delete_agreement
 
@@ -35,7 +35,7 @@ def test_everybody_agrees_with_a_copy_of_themselves_exactly(demo, label_type):
 
 @pytest.mark.parametrize("label_type", ["polygons", "masks", "segmentation", "keypoints"])
 def test_the_careful_annotators_agree_best_on_every_kind_of_shape(demo, label_type):
-    from demo.dataset import LABEL_TYPES
+    from tools.demo.dataset import LABEL_TYPES
 
     from annotator_agreement import compute_agreement, delete_agreement
 

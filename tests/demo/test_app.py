@@ -7,7 +7,7 @@ import pytest
 
 @pytest.fixture(scope="module")
 def demo(demo_copy):
-    from dev.demo_app import compute_run, set_up_app
+    from tools.dev.demo_app import compute_run, set_up_app
 
     reports = {label_type: compute_run(demo_copy, label_type) for label_type in ("boxes", "class")}
     set_up_app(demo_copy)
@@ -43,7 +43,7 @@ def test_the_workspace_has_the_panel_beside_the_grid(demo):
 
 
 def test_the_sidebar_shows_the_boxes_and_their_run_first_and_every_label_field_once(demo):
-    from demo.dataset import LABEL_TYPES
+    from tools.demo.dataset import LABEL_TYPES
 
     dataset, _ = demo
     groups = {group.name: group for group in dataset.app_config.sidebar_groups}

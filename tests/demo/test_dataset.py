@@ -16,7 +16,7 @@ OBJECT_LISTS = {"boxes": "detections", "polygons": "polylines", "masks": "detect
 
 @pytest.fixture(scope="module")
 def demo(demo_copy):
-    from demo.dataset import ANNOTATORS
+    from tools.demo.dataset import ANNOTATORS
 
     from annotator_agreement import compute_agreement
 
@@ -98,7 +98,7 @@ def test_the_boxes_do_not_change_when_other_label_types_are_added(samples):
 def test_every_annotator_has_a_field_of_every_label_type(demo, samples):
     import fiftyone as fo
 
-    from demo.dataset import LABEL_TYPES
+    from tools.demo.dataset import LABEL_TYPES
 
     dataset, _ = demo
     classes = {
@@ -121,7 +121,7 @@ def test_every_annotator_has_a_field_of_every_label_type(demo, samples):
 
 
 def test_an_annotator_who_was_not_assigned_has_none_in_every_field(samples):
-    from demo.dataset import LABEL_TYPES
+    from tools.demo.dataset import LABEL_TYPES
 
     not_assigned = {name: set() for name in NAMES}
     for sample in samples:
@@ -168,8 +168,8 @@ def test_wheels_and_the_cup_have_a_hole(samples, source, label, n):
 
 
 def test_outlines_traced_by_hand_belong_to_objects_boxed_by_hand():
-    from demo.hand_outlines import HAND_TRACED, HOLES
-    from demo.images import HAND_BOXED
+    from tools.demo.hand_outlines import HAND_TRACED, HOLES
+    from tools.demo.images import HAND_BOXED
 
     for (source, label, number), numbers in HAND_TRACED.items():
         box = HAND_BOXED[source][2][label][number]
@@ -382,7 +382,7 @@ def test_bob_has_fewer_tags(samples):
 
 
 def test_building_twice_gives_the_same_labels(samples, tmp_path):
-    from demo.dataset import LABEL_TYPES, build_demo_dataset
+    from tools.demo.dataset import LABEL_TYPES, build_demo_dataset
 
     again = build_demo_dataset(tmp_path, f"demo-again-{os.getpid()}")
     try:

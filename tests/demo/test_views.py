@@ -9,8 +9,8 @@ OBJECTS = ["boxes", "polygons", "masks", "keypoints"]
 
 @pytest.fixture(scope="module")
 def demo(demo_copy):
-    from demo.annotators import ANNOTATORS
-    from demo.dataset import field_name
+    from tools.demo.annotators import ANNOTATORS
+    from tools.demo.dataset import field_name
 
     from annotator_agreement import compute_agreement
 

@@ -16,7 +16,7 @@ from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, rando
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import cohen_kappa, krippendorff_alpha, scott_pi
-from annotator_agreement.metrics import ratings as ratings_module
+from annotator_agreement.metrics.alpha import ratings as ratings_module
 
 WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
 CODES = [1.0, 2.0, 3.0, 5.0]

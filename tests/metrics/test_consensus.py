@@ -21,11 +21,11 @@ from annotator_agreement.metrics.consensus import (
     quorum_votes,
     vote_classes,
 )
-from annotator_agreement.metrics.lines import lines_from_points
-from annotator_agreement.metrics.masks import MaskCrops
-from annotator_agreement.metrics.pixel_votes import majority_pixels, region_pixels
-from annotator_agreement.metrics.polygons import Polygons
-from annotator_agreement.metrics.regions import Regions
+from annotator_agreement.metrics.geometry.lines import lines_from_points
+from annotator_agreement.metrics.geometry.masks import MaskCrops
+from annotator_agreement.metrics.geometry.polygons import Polygons
+from annotator_agreement.metrics.geometry.regions import Regions
+from annotator_agreement.metrics.pixels.pixel_votes import majority_pixels, region_pixels
 
 SEEDS = pytest.mark.parametrize("seed", range(8))
 

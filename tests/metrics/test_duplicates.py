@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Regions, duplicates, lines_from_points
-from annotator_agreement.metrics.duplicates import find_duplicates
-from annotator_agreement.metrics.geometry import Boxes, Geometry
+from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Regions, lines_from_points
+from annotator_agreement.metrics.geometry.extents import Boxes, Geometry
+from annotator_agreement.metrics.matching import duplicates
+from annotator_agreement.metrics.matching.duplicates import find_duplicates
 
 SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
 

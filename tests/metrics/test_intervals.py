@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from annotator_agreement import metrics
-from annotator_agreement.metrics import Intervals, Objects, interval_iou, intervals
-from annotator_agreement.metrics import objects as objects_module
+from annotator_agreement.metrics import Intervals, Objects, interval_iou
+from annotator_agreement.metrics.geometry import objects as objects_module
+from annotator_agreement.metrics.geometry import temporal as intervals
 
 few = settings(max_examples=100, deadline=None, derandomize=True)
 

@@ -13,8 +13,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.metrics.matching_oracle import best_by_enumeration, partition_of, total_of
 
 from annotator_agreement import metrics
-from annotator_agreement.metrics import Keypoints, Objects, keypoints, oks, visibility_agreement
-from annotator_agreement.metrics import objects as objects_module
+from annotator_agreement.metrics import Keypoints, Objects, oks, visibility_agreement
+from annotator_agreement.metrics.geometry import keypoints
+from annotator_agreement.metrics.geometry import objects as objects_module
 
 NAN = float("nan")
 NO = (NAN, NAN)

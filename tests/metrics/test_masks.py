@@ -25,9 +25,9 @@ from annotator_agreement.metrics import (
     mask_polygon_intersection,
     match_objects,
 )
-from annotator_agreement.metrics import masks as masks_module
-from annotator_agreement.metrics.objects import Overlaps, find_overlaps
-from annotator_agreement.metrics.overlaps import iou_from_areas
+from annotator_agreement.metrics.geometry import masks as masks_module
+from annotator_agreement.metrics.geometry.objects import Overlaps, find_overlaps
+from annotator_agreement.metrics.geometry.overlaps import iou_from_areas
 
 Crop = tuple[np.ndarray, int, int]
 HEIGHT, WIDTH = 41, 67

@@ -9,7 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.metrics.matching_oracle import columns, similarity_of, sorted_rows
 
 from annotator_agreement.metrics import Objects, box_overlaps
-from annotator_agreement.metrics import objects as objects_module
+from annotator_agreement.metrics.geometry import objects as objects_module
 
 ZERO = np.zeros(2, np.int64)
 ERRORS = [

@@ -7,7 +7,7 @@ import pytest
 
 from tests.metrics.matching_oracle import best_by_subsets, partition_of, total_of
 
-from annotator_agreement.metrics.partition import MAX_NODES_EXACT, best_partitions
+from annotator_agreement.metrics.matching.partition import MAX_NODES_EXACT, best_partitions
 
 
 def _total(weights: np.ndarray, forbidden: np.ndarray, groups: np.ndarray) -> float:

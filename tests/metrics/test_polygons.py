@@ -24,9 +24,9 @@ from annotator_agreement.metrics import (
     polygon_intersection,
     polygons_from_rings,
 )
-from annotator_agreement.metrics import polygons as polygons_module
-from annotator_agreement.metrics.overlaps import iou_from_areas
-from annotator_agreement.metrics.overlay import intersection_measure, overlay
+from annotator_agreement.metrics.geometry import polygons as polygons_module
+from annotator_agreement.metrics.geometry.overlaps import iou_from_areas
+from annotator_agreement.metrics.geometry.overlay import intersection_measure, overlay
 
 Ring = Sequence[Sequence[float]]
 

@@ -15,14 +15,14 @@ from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
     bootstrap,
-    draws,
     krippendorff_alpha,
     nominal_alpha_of_sums,
     paired_difference,
     resampled_sums,
     sums_of_clusters,
 )
-from annotator_agreement.metrics.resampling import Part, bootstrap_parts
+from annotator_agreement.metrics.bootstrap import draws
+from annotator_agreement.metrics.bootstrap.resampling import Part, bootstrap_parts
 
 NORMAL = NormalDist()
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high", "jackknife_low", "jackknife_high")

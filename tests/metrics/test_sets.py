@@ -15,8 +15,9 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.metrics.rating_tables import NAN
 
-from annotator_agreement.metrics import TagSets, krippendorff_alpha, mean_jaccard, set_alpha, sets, tag_alpha
-from annotator_agreement.metrics.sets import SetTally, TagTally
+from annotator_agreement.metrics import TagSets, krippendorff_alpha, mean_jaccard, set_alpha, tag_alpha
+from annotator_agreement.metrics.alpha import sets
+from annotator_agreement.metrics.alpha.sets import SetTally, TagTally
 
 few = settings(max_examples=150, deadline=None, derandomize=True)
 

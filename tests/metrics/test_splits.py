@@ -7,19 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotator_agreement.metrics import (
-    Intervals,
-    Keypoints,
-    MaskCrops,
-    Objects,
-    Polygons,
-    Regions,
-    lines_from_points,
-    splits,
-)
-from annotator_agreement.metrics.geometry import Boxes, Geometry
-from annotator_agreement.metrics.polygons import boxes_as_polygons
-from annotator_agreement.metrics.splits import find_splits
+from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Polygons, Regions, lines_from_points
+from annotator_agreement.metrics.geometry.extents import Boxes, Geometry
+from annotator_agreement.metrics.geometry.polygons import boxes_as_polygons
+from annotator_agreement.metrics.matching import splits
+from annotator_agreement.metrics.matching.splits import find_splits
 
 SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
 WHOLE, LEFT, RIGHT, CENTRE = (2, 1, 22, 6), (2, 1, 11, 6), (12, 1, 22, 6), (8, 1, 16, 6)

@@ -18,8 +18,8 @@ from tests.metrics.matching_oracle import (
 )
 
 from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
-from annotator_agreement.metrics import sweep as sweep_module
-from annotator_agreement.metrics.objects import box_overlaps
+from annotator_agreement.metrics.geometry.objects import box_overlaps
+from annotator_agreement.metrics.matching import sweep as sweep_module
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
 each_classes = pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])

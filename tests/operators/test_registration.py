@@ -6,7 +6,7 @@ import re
 
 import yaml
 
-from dev.private_fiftyone import ROOT
+from tools.dev.private_fiftyone import ROOT
 
 
 def test_registered_operators_and_panels_are_those_of_the_yaml_and_the_readme(private_fiftyone):

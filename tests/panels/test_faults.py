@@ -6,9 +6,9 @@ import fiftyone as fo
 import pytest
 from fiftyone import ViewField as F
 
-from bench.database import make_dataset as generated_dataset
 from tests.datasets import detections, random_annotators
 from tests.panels.conftest import ANNOTATORS
+from tools.bench.database import make_dataset as generated_dataset
 
 from annotator_agreement import agreement_on, compute_agreement, delete_agreement, load_agreement, rename_agreement
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ....metrics.arrays import BoolArray, FloatArray, IntArray
-from ....metrics.sparse_columns import SparseColumns, sparse, stacked
+from ....metrics.bootstrap.sparse import SparseColumns, sparse, stacked
 from ...sample_sums import Key, SampleSums, ratio
 from ..bias import MEASURES, offsets
 from ..chunk import Chunk

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ....metrics.arrays import FloatArray, IntArray, sums_by
-from ....metrics.sparse_columns import SparseColumns, beside, stacked
+from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
 from ...attribute_values import NOT_GIVEN
 from ...config import Undefined
 from ...ratings.alpha_sums import MAX_VALUES, interval_alpha_of_sums

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ....metrics.alpha import nominal_alpha_of_squares
+from ....metrics.alpha.nominal import nominal_alpha_of_squares
 from ....metrics.arrays import FloatArray, sums_by
-from ....metrics.sparse_columns import SparseColumns, beside, sparse, stacked
+from ....metrics.bootstrap.sparse import SparseColumns, beside, sparse, stacked
 from ...classes import MISSING
 from ...config import Undefined
 from ...sample_sums import SampleSums, ratio

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....metrics.arrays import FloatArray, IntArray, sums_by
-from ....metrics.overlaps import dice_from_iou
-from ....metrics.sparse_columns import SparseColumns, beside, stacked
+from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
+from ....metrics.geometry.overlaps import dice_from_iou
 from ...classes import MISSING
 from ...config import Undefined
 from ...sample_sums import SampleSums, ratio

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from ....metrics.alpha import nominal_alpha_of_sums
+from ....metrics.alpha.nominal import nominal_alpha_of_sums
 from ....metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ....metrics.overlaps import dice_from_iou
-from ....metrics.sparse_columns import SparseColumns, sparse
+from ....metrics.bootstrap.sparse import SparseColumns, sparse
+from ....metrics.geometry.overlaps import dice_from_iou
 from ...classes import MISSING
 from ...config import AgreementConfig, Undefined
 from ...sample_sums import ratio

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ....metrics.arrays import FloatArray, IntArray
-from ....metrics.sparse_columns import SparseColumns, beside, stacked
+from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
 from ...config import AgreementConfig
 from ...pairs import pair_names
 from ...sample_sums import SampleSums

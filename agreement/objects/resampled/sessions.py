@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....metrics.arrays import BoolArray, FloatArray, IntArray
-from ....metrics.sparse_columns import SparseColumns, beside, moved
+from ....metrics.bootstrap.sparse import SparseColumns, beside, moved
 from ...config import Undefined
 from ...sample_sums import SampleSums, ratio
 from .pair_columns import PLAIN, alpha_of, numbers_of

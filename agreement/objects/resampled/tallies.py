@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....metrics.alpha import nominal_alpha_of_sums, unit_disagreement
+from ....metrics.alpha.nominal import nominal_alpha_of_sums, unit_disagreement
+from ....metrics.alpha.nominal_counts import nominal_coefficients_of_sums
 from ....metrics.arrays import FloatArray
-from ....metrics.nominal_counts import nominal_coefficients_of_sums
-from ....metrics.sparse_columns import SparseColumns, sparse
+from ....metrics.bootstrap.sparse import SparseColumns, sparse
 from ...config import Undefined
 from ..compute import Ratings
 

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ....metrics.alpha import nominal_alpha_of_sums
+from ....metrics.alpha.nominal import nominal_alpha_of_sums
 from ....metrics.arrays import BoolArray, FloatArray
-from ....metrics.objects import Objects
-from ....metrics.sparse_columns import SparseColumns, beside, moved, stacked
+from ....metrics.bootstrap.sparse import SparseColumns, beside, moved, stacked
+from ....metrics.geometry.objects import Objects
 from ...config import AgreementConfig
 from ...sample_sums import SampleSums
 from ..chunk import Chunk

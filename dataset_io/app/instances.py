@@ -1,0 +1,184 @@
+"""Links between the labels of one unit, through FiftyOne's ``instance``: hovering one highlights the others.
+
+The ids of our instances begin with a number made from the run key, so that they can be told from all others, and
+removed, even where nothing else is left of the run.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from collections.abc import Collection, Iterator
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+import fiftyone as fo
+from bson import ObjectId
+from pymongo import UpdateOne
+
+from ...agreement.errors import AgreementInputError
+from ..labels.paths import Place, all_fields, places
+from ..run.batches import MAX_ATTEMPTS
+from ..run.stored import StoredSample, as_read, label_ids
+
+if TYPE_CHECKING:
+    from ..record.run_labels import RunLabels
+
+logger = logging.getLogger(__name__)
+
+#: the label types that have instances, and where their labels stand in a field
+_LISTS = {fo.Detections: "detections", fo.Polylines: "polylines", fo.Keypoints: "keypoints"}
+_SINGLE = (fo.Detection, fo.Polyline, fo.Keypoint)
+
+_BATCH = 1_000
+_PREFIX_BYTES = 8
+
+
+def check_linkable(labels: RunLabels) -> None:
+    """Refuse to link labels that have no instances, or some already.
+
+    Raises:
+        AgreementInputError: saying which
+    """
+    for name, kind in zip(labels.config.fields, labels.kinds, strict=True):
+        if kind.stored not in _LISTS:
+            raise AgreementInputError(
+                f"`link_instances` must be False for labels without `instance`, got {name!r} ({kind.title})"
+            )
+    dataset = labels.samples._dataset
+    low, high = _range(labels.run_key)
+    others = {"instance._id": {"$type": "objectId", "$not": {"$gte": low, "$lte": high}}}
+    for place in _label_places(dataset):
+        for path, in_list in zip(place.paths, _are_lists(dataset, place), strict=True):
+            has_other = {path: {"$elemMatch": others}} if in_list else {f"{path}.{k}": v for k, v in others.items()}
+            if place.collection.find_one(has_other, {"_id": True}) is not None:
+                raise AgreementInputError(
+                    f"`link_instances` needs labels without an `instance`, got labels of `{place.prefix}{path}` that "
+                    "are linked already"
+                )
+
+
+def link_units(labels: RunLabels) -> int:
+    """Give the labels of every unit of two or more the same instance; labels edited meanwhile are read again.
+
+    Returns:
+        number of samples, or frames, that somebody kept on editing, and that are left out
+    """
+    prefix = _prefix(labels.run_key)
+    dataset = labels.samples._dataset
+    (place,) = places(dataset, labels.label_paths)
+    number, refused = 0, None
+    for _ in range(MAX_ATTEMPTS):
+        wanted = refused
+        refused = []
+        for batch in _batches(labels, place, wanted):
+            operations, ids = [], []
+            for row in batch:
+                values, number = _values(labels, place, row, prefix, number)
+                if values:
+                    stored = StoredSample(row["_id"], row.get("last_modified_at"), tuple(_ids(row, place)))
+                    values["last_modified_at"] = datetime.now(timezone.utc)
+                    operations.append(UpdateOne(as_read(stored, labels.kinds, place.paths), {"$set": values}))
+                    ids.append(row["_id"])
+            if operations and place.collection.bulk_write(operations, ordered=False).matched_count < len(operations):
+                refused += _unlinked(place, ids, labels.run_key)
+        if not refused:
+            return 0
+    logger.warning("%d samples were edited while their labels were linked, and are left out", len(refused))
+    return len(refused)
+
+
+def unlink_units(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
+    """Remove the instances that some runs gave to labels, in whatever fields these are now."""
+    for run_key in sorted(run_keys):
+        low, high = _range(run_key)
+        ours = {"$gte": low, "$lte": high}
+        for place in _label_places(dataset):
+            for path, in_list in zip(place.paths, _are_lists(dataset, place), strict=True):
+                if in_list:
+                    place.collection.update_many(
+                        {path: {"$elemMatch": {"instance._id": ours}}},
+                        {
+                            "$unset": {f"{path}.$[label].instance": ""},
+                            "$set": {"last_modified_at": datetime.now(timezone.utc)},
+                        },
+                        array_filters=[{"label.instance._id": ours}],
+                    )
+
+
+def _prefix(run_key: str) -> bytes:
+    return hashlib.sha256(f"annotator agreement, run {run_key}".encode()).digest()[:_PREFIX_BYTES]
+
+
+def _range(run_key: str) -> tuple[ObjectId, ObjectId]:
+    """The lowest and the highest id of the instances of a run."""
+    rest = 12 - _PREFIX_BYTES
+    return ObjectId(_prefix(run_key) + b"\x00" * rest), ObjectId(_prefix(run_key) + b"\xff" * rest)
+
+
+def _label_places(dataset: fo.Dataset) -> Iterator[Place]:
+    """Where labels that can have instances stand: lists of them, and single ones."""
+    found = []
+    for path, field in all_fields(dataset).items():
+        document = getattr(field, "document_type", None)
+        if document in _LISTS:
+            found.append(f"{path}.{_LISTS[document]}")
+        elif document in _SINGLE and isinstance(field, fo.EmbeddedDocumentField):
+            found.append(path)
+    return places(dataset, found)
+
+
+def _are_lists(dataset: fo.Dataset, place: Place) -> list[bool]:
+    return [isinstance(dataset.get_field(place.prefix + path), fo.ListField) for path in place.paths]
+
+
+def _batches(labels: RunLabels, place: Place, wanted: list[ObjectId] | None) -> Iterator[list[dict[str, Any]]]:
+    """Label ids and units of all documents, or of some."""
+    projection: dict[str, Any] = {"last_modified_at": True}
+    for k, (kind, path) in enumerate(zip(labels.kinds, place.paths, strict=True)):
+        projection[f"id{k}"] = label_ids(kind, path)
+        unit = {"$cond": [{"$gte": [f"$$this.{labels.field_key}_votes", 2]}, f"$$this.{labels.field_key}_id", None]}
+        projection[f"unit{k}"] = {"$map": {"input": f"${path}", "in": unit}}
+    stages: list[dict[str, Any]] = [{"$project": projection}]
+    if wanted is not None:
+        stages.insert(0, {"$match": {"_id": {"$in": wanted}}})
+    batch = []
+    for row in place.collection.aggregate(stages):
+        batch.append(row)
+        if len(batch) == _BATCH:
+            yield batch
+            batch = []
+    if batch:
+        yield batch
+
+
+def _ids(row: dict[str, Any], place: Place) -> list[list[Any] | None]:
+    return [row[f"id{k}"] for k in range(len(place.paths))]
+
+
+def _values(
+    labels: RunLabels, place: Place, row: dict[str, Any], prefix: bytes, number: int
+) -> tuple[dict[str, Any], int]:
+    """The instances of the labels of a document by path, and the next number for an instance."""
+    values: dict[str, Any] = {}
+    instances: dict[str, dict[str, Any]] = {}
+    for k, path in enumerate(place.paths):
+        for position, unit in enumerate(row[f"unit{k}"] or ()):
+            if unit is None:
+                continue
+            if unit not in instances:
+                instances[unit] = {
+                    "_cls": "Instance",
+                    "_id": ObjectId(prefix + number.to_bytes(12 - len(prefix), "big")),
+                }
+                number += 1
+            values[f"{path}.{position}.instance"] = instances[unit]
+    return values, number
+
+
+def _unlinked(place: Place, ids: list[ObjectId], run_key: str) -> list[ObjectId]:
+    """Those of some documents that were not written."""
+    low, high = _range(run_key)
+    linked = [{path: {"$elemMatch": {"instance._id": {"$gte": low, "$lte": high}}}} for path in place.paths]
+    found = place.collection.find({"_id": {"$in": ids}, "$or": linked}, {"_id": True})
+    return sorted(set(ids) - {row["_id"] for row in found})

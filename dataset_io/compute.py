@@ -1,0 +1,375 @@
+"""Run agreement on a dataset: read, compute, write and record."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from .. import names
+from ..agreement.config import (
+    AgreementConfig,
+    Empty,
+    GeometryChoice,
+    Invalid,
+    Level,
+    Missing,
+    SetDistance,
+    Undefined,
+    make_config,
+)
+from ..agreement.errors import AgreementInputError
+from ..agreement.records import Records
+from ..agreement.report import AgreementReport, RunFacts
+from ..agreement.reports import build_report
+from ..metrics.geometry.overlaps import Similarity
+from ..metrics.matching import ClassHandling, Method
+from .families import FAMILIES
+from .families.family import Family
+from .families.frames import VideoScores
+from .families.map_files import delete_map_files
+from .families.objects import ObjectFamily
+from .labels.checks import check_annotators
+from .labels.source import Source, open_source
+from .record import run_config, runs
+from .record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
+from .record.sample_index import SampleIndex
+from .record.stored_records import StoredRecords
+from .results.sample_table import with_samples
+from .run.auto_threshold import with_iou_from_data
+from .run.batches import Progress, work_through
+from .run.read import ReadBatch, Reader
+from .run.worst import worst_samples
+from .run.write import Writer, Written
+from .units.units_field import add_units
+
+logger = logging.getLogger(__name__)
+
+
+def compute_agreement(
+    samples: SampleCollection,
+    fields: str | Sequence[str],
+    *,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    annotator_attribute: str | None = None,
+    assigned_field: str | None = None,
+    annotators: Mapping[str, str] | Sequence[str] | None = None,
+    iou: float | Literal["auto"] = 0.5,
+    similarity: Similarity = "iou",
+    method: Method = "optimal",
+    classes: ClassHandling = "prefer",
+    missing: Missing = "category",
+    undefined: Undefined = "none",
+    empty: Empty = "skip",
+    invalid: Invalid = "error",
+    geometry: GeometryChoice = "auto",
+    rasterize: str | None = None,
+    line_tolerance: float | None = None,
+    crowd_attribute: str | None = "iscrowd",
+    attributes: str | Sequence[str] = (),
+    aliases: Mapping[str, str] | None = None,
+    sigmas: str | float | Sequence[float] | None = None,
+    level: Level = "auto",
+    categories: Sequence[Any] = (),
+    tolerance: float = 0.0,
+    set_distance: SetDistance = "masi",
+    background: int | str | None = "auto",
+    ignore_values: Sequence[int | str] = (),
+    boundaries: bool = False,
+    boundary_tolerance: float = 2.0,
+    boundary_width: float | None = None,
+    disagreement_map: bool = False,
+    map_folder: str | None = None,
+    rematch: bool = False,
+    sensitivity: bool = True,
+    resamples: int = 1000,
+    seed: int = 51,
+    units: bool = False,
+    overwrite: bool = False,
+    progress: Progress = None,
+) -> AgreementReport:
+    """Compare the labels of several annotators, and write scores, verdicts and match ids to the dataset.
+
+    Options that do not concern the type of the labels are not used.
+
+    Args:
+        samples: a dataset or view; agreement is about the labels that the view contains; of a grouped dataset the
+            samples of all slices
+        fields: two or more label fields, one an annotator; or one field, with ``annotator_attribute``; fields of the
+            frames of videos begin with ``frames.``
+        run_key: name of the run, and first part of the name of every field it writes
+        annotator_attribute: attribute of the labels that names their annotator
+        assigned_field: with ``annotator_attribute``: sample field that lists the annotators who were assigned;
+            without it everybody is taken to be assigned to every sample that has a label list
+        annotators: with ``annotator_attribute`` a list of the annotators to compare, or a mapping to their names; else
+            a mapping of fields to the names of their annotators. Those of one name are sessions of one person: they
+            stay apart, and the report on objects tells their agreement from that of different persons
+        iou: least similarity of a match, in (0, 1]; ``"auto"``: that at which a match is as likely chance as agreement,
+            which is found in at most 2,000 samples before anything else is read
+        similarity: ``"iou"`` or ``"dice"``
+        method: ``"optimal"``; ``"recursive"`` and ``"mutual_best"``, for comparison with published numbers, may
+            depend on the order of the annotators
+        classes: ``"prefer"`` matches objects of one class first; ``"ignore"`` matches by geometry alone;
+            ``"require"`` only objects of one class
+        missing: in alpha a missed object is a ``"category"`` of its own, or left out (``"ignore"``)
+        undefined: alpha where everybody used one category is None (``"none"``) or 1 (``"one"``)
+        empty: an image that all assigned annotators left empty is left out (``"skip"``) or counts 1 (``"agree"``)
+        invalid: labels with unusable geometry are an ``"error"``, or left out and counted (``"skip"``)
+        geometry: objects are compared by their shape where they have one (``"auto"``), always by their ``"box"``, or
+            by ``"shape"``, where a label without one is unusable
+        rasterize: ``"pillow"`` compares the pixels that Pillow fills for polygons, None their exact areas
+        line_tolerance: distance in pixels within which open polylines agree; without it they are refused
+        crowd_attribute: attribute of labels that marks crowd regions, which are not matched
+        attributes: attributes of labels that are compared among the labels of one object
+        aliases: names of classes that stand for others, and those others: ``{"Car ": "car"}``; labels stay as they are
+        sigmas: keypoints: a constant for every point, one for all, ``"coco"`` for the 17 of COCO, or None for 0.05
+        level: level of measurement of ratings: ``"nominal"``, ``"ordinal"``, ``"interval"``, ``"ratio"``, or
+            ``"auto"``: ordinal with ``categories``, interval for numbers, else nominal
+        categories: all classes in ascending order
+        tolerance: numbers (ratings, values of attributes) that differ by at most this agree
+        set_distance: distance of two sets of tags, ``"masi"`` or ``"jaccard"``
+        background: value of the background in semantic masks; ``"auto"`` is 0 unless the mask targets name that as a
+            class; None if there is no background
+        ignore_values: values of semantic masks; a pixel to which any annotator gives one is left out
+        boundaries: also compare the boundaries of semantic masks, which takes longer
+        boundary_tolerance: distance in pixels within which boundaries agree
+        boundary_width: width in pixels of the bands that boundary IoU compares, None for 2 % of the image diagonal
+        disagreement_map: write a heatmap on every sample that shows where annotators disagree
+        map_folder: folder for the files of the heatmaps; without it they are written into the database
+        rematch: also find vitality from the labels of the others matched again, without each annotator (objects); this
+            takes longer
+        sensitivity: also find the main numbers at other thresholds, alpha under other rules, and the threshold that
+            the data suggest (objects)
+        resamples: how often the samples (or videos, or groups) are resampled for the confidence intervals of the
+            report; 0 for no intervals
+        seed: of the random numbers of the intervals; the same data and seed give the same report
+        units: afterwards also write one label for every unit, as :func:`add_units` does (objects)
+        overwrite: replace a run of the same key
+        progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
+
+    Returns:
+        the report
+
+    Raises:
+        AgreementInputError: if something in the request or the dataset must be changed; nothing was written then
+    """
+    config = make_config(
+        fields,
+        run_key=run_key,
+        annotator_attribute=annotator_attribute,
+        assigned_field=assigned_field,
+        annotators=annotators,
+        iou=iou,
+        similarity=similarity,
+        method=method,
+        classes=classes,
+        missing=missing,
+        undefined=undefined,
+        empty=empty,
+        invalid=invalid,
+        geometry=geometry,
+        rasterize=rasterize,
+        line_tolerance=line_tolerance,
+        crowd_attribute=crowd_attribute,
+        attributes=attributes,
+        aliases=aliases or {},
+        sigmas=sigmas,
+        level=level,
+        categories=categories,
+        tolerance=tolerance,
+        set_distance=set_distance,
+        background=background,
+        ignore_values=ignore_values,
+        boundaries=boundaries,
+        boundary_tolerance=boundary_tolerance,
+        boundary_width=boundary_width,
+        disagreement_map=disagreement_map,
+        map_folder=map_folder,
+        rematch=rematch,
+        sensitivity=sensitivity,
+        resamples=resamples,
+        seed=seed,
+    )
+    return run_agreement(samples, config, units=units, overwrite=overwrite, progress=progress)
+
+
+def run_agreement(
+    samples: SampleCollection,
+    config: AgreementConfig,
+    *,
+    units: bool = False,
+    overwrite: bool = False,
+    progress: Progress = None,
+) -> AgreementReport:
+    """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
+    started = time.perf_counter()
+    family = _checked(samples, config, overwrite, units)
+    source, config = family.source, family.source.config
+    dataset, run_key = source.dataset, config.run_key
+    if overwrite:
+        _delete_if_there(source)
+    fields = source.fields_written(run_key)
+    run_id = source.run_id
+    runs.register(source.samples, config, source.family, source.annotators, list(fields), run_id)
+    try:
+        runs.declare_fields(dataset, run_key, fields)
+        report, records = _Run(family, run_id).execute(progress, started)
+        run_config.require_current(dataset, run_key, run_id)
+        dataset._reload(hard=True)
+        runs.declare_fields(dataset, run_key, fields)
+        runs.complete(dataset, run_key, report, records)
+    except BaseException as error:
+        _after_failure(source, list(fields), error)
+        raise
+    runs.refresh_samples(dataset)
+    if units:
+        add_units(dataset, run_key, progress=progress)
+    return with_samples(report, source.samples)
+
+
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> Family[Any, Any]:
+    for option, value in (("overwrite", overwrite), ("units", units)):
+        if not isinstance(value, bool):
+            raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
+    if isinstance(samples, SampleCollection) and not samples._is_generated:
+        samples._dataset._reload(hard=True)
+    source = open_source(samples, config)
+    family = FAMILIES[source.family](source)
+    if units and source.family != "objects":
+        raise AgreementInputError(f"`units` must be False for labels that are no objects, got {source.kinds[0].title}")
+    paths = source.fields_written(config.run_key)
+    check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)
+    check_not_in_database(source.dataset, config.run_key, paths)
+    if overwrite:
+        refuse_dependent_view(source.samples, [*paths, *names.reserved_paths(config.run_key)])
+    family.check()
+    check_annotators(source)
+    if config.iou_from_data and isinstance(family, ObjectFamily):
+        return with_iou_from_data(family)
+    return family
+
+
+def _delete_if_there(source: Source) -> None:
+    dataset, run_key = source.dataset, source.config.run_key
+    if run_key in runs.list_agreements(dataset) or runs.fields_of_run(dataset, run_key):
+        runs.delete_agreement(dataset, run_key)
+
+
+def _after_failure(source: Source, paths: Sequence[str], error: BaseException) -> None:
+    """Record why a run ended, or, where somebody deleted or replaced it meanwhile, remove what it still wrote."""
+    dataset, run_key = source.dataset, source.config.run_key
+    try:
+        runs.refresh(dataset)
+        if run_config.is_current(dataset, run_key, source.run_id):
+            run_config.update_config(
+                dataset, run_key, status=run_config.FAILED, error=f"{type(error).__name__}: {error}"
+            )
+        else:
+            runs.remove_remains(dataset, run_key, paths)
+            if source.config.map_folder is not None:
+                delete_map_files(source.config.map_folder, source.run_id)
+    except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
+        logger.exception("The failure of the run %r could not be recorded", run_key)
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    read: ReadBatch[Any]
+    result: Any
+    written: Future[Written]
+
+
+class _Run:
+    """One run: batches are read ahead, computed and written at the same time; their records are added up."""
+
+    def __init__(self, family: Family[Any, Any], run_id: str) -> None:
+        self._family = family
+        self._source = source = family.source
+        self._run_id = run_id
+        self._reader = Reader(family)
+        self._writer = Writer(source, source.config.run_key)
+        self._records: Records | None = None
+        self._index = SampleIndex()
+        self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
+        self._n_invalid = 0
+        self._n_unknown = 0
+        self._n_added = 0
+
+    def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, StoredRecords]:
+        """Read, compute and write everything; returns the report, and the records as text."""
+        n_changed = work_through(self._reader, self._compute, self._count, progress)
+        if self._videos is not None:
+            self._write_videos(self._videos)
+        if self._records is None:
+            raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
+        facts = RunFacts(
+            n_changed=n_changed,
+            n_invalid=self._n_invalid,
+            n_unknown=self._n_unknown,
+            n_repeated=self._reader.n_repeated,
+            coverage=self._coverage(),
+            n_added_assignments=self._n_added,
+            seconds=round(time.perf_counter() - started, 3),
+            n_videos=None if self._videos is None else self._videos.n_videos,
+            versions=runs.versions(),
+        )
+        dataset = self._source.dataset
+        context = replace(
+            self._family.context(facts),
+            worst_samples=worst_samples(self._records.sample_values(), self._index, dataset),
+            clusters=self._index.clusters(),
+            describe=functools.partial(self._index.described, dataset),
+        )
+        return build_report(self._records, context), StoredRecords.of(self._records, self._index, context)
+
+    def _write_videos(self, videos: VideoScores) -> None:
+        """Write the means over frames."""
+        run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        for _ in videos.write():
+            run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+
+    def _coverage(self) -> str:
+        config = self._source.config
+        if not config.attribute_mode:
+            return "videos" if self._source.on_frames and self._source.kinds[0].list_name is not None else "fields"
+        return "assumed" if config.assigned_field is None else "given"
+
+    def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
+        read = self._reader.columns(rows)
+        result = self._family.compute(read.labels)
+        run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        return _Computed(read, result, writers.submit(self._write, read, result))
+
+    def _write(self, read: ReadBatch[Any], result: Any) -> Written:
+        updates = self._family.values(read.labels, result)
+        written = self._writer.write(read, updates)
+        return written if self._videos is None else replace(written, of_videos=self._videos.values_of(updates))
+
+    def _count(self, computed: _Computed) -> list[ObjectId]:
+        """Add the statistics of the samples that were written; returns the ids of the others."""
+        read, result, written = computed.read, computed.result, computed.written.result()
+        refused = written.refused
+        of_videos = written.of_videos
+        if refused:
+            refused_ids = set(refused)
+            kept = np.array([sample.sample_id not in refused_ids for sample in read.samples], np.bool_)
+            read = self._reader.without(read, refused_ids)
+            result = self._family.compute(read.labels)
+            of_videos = None if of_videos is None else of_videos[kept]
+        records = self._family.record(result)
+        self._records = records if self._records is None else self._records + records
+        self._index.add(read.samples)
+        if self._videos is not None and of_videos is not None:
+            self._videos.add(read.samples, of_videos)
+        self._n_invalid += int(read.n_invalid.sum())
+        self._n_unknown += int(read.n_unknown.sum())
+        self._n_added += int(read.n_added.sum())
+        return refused

@@ -1,0 +1,168 @@
+"""Frames of videos: what a run must know of their videos, and what it writes on these."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timezone
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+from pymongo import UpdateOne
+
+from ... import names
+from ...metrics.arrays import BoolArray, FloatArray
+from ..labels.source import Source
+from ..run.stored import StoredSample, label_ids
+
+#: videos that are written at once
+_WRITE_BATCH = 1_000
+
+
+class Videos:
+    """The videos of a source, and what their frames do not say themselves; about 250 bytes a video.
+
+    Attributes:
+        number: position of every video, by sample id, in the order in which they were found
+    """
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self.number: dict[ObjectId, int] = {}
+        self._size: list[tuple[Any, Any]] = []
+        self._listed: list[Any] = []
+        self._same: dict[tuple[Any, Any], tuple[Any, Any]] = {}
+        self._gone: set[ObjectId] = set()
+        self._adding = threading.Lock()  # a thread reads ahead, another reads again what somebody edited
+        self._add([])
+        self._labelled = np.zeros((len(self.number), len(source.kinds)), np.bool_)
+        for video_id, labelled in self._labelled_fields([]):
+            if video_id in self.number:
+                self._labelled[self.number[video_id]] = labelled
+        self._labelled_later: dict[int, BoolArray] = {}
+
+    def complete(self, row: dict[str, Any]) -> bool:
+        """Add to a query result on a frame what its video says: ``video``, ``size``, ``assigned`` and ``labelled``.
+
+        Returns:
+            False if there is no such video (any more)
+        """
+        video_id = row["_sample_id"]
+        if video_id not in self.number:
+            with self._adding:
+                self._add_later(video_id)
+        number = self.number.get(video_id)
+        if number is None:
+            return False
+        row["video"] = number
+        row["size"] = self._size[number]
+        if self._source.config.assigned_field is not None:
+            row["assigned"] = self._listed[number]
+        known = number < len(self._labelled)
+        row["labelled"] = self._labelled[number] if known else self._labelled_later[number]
+        return True
+
+    def _add(self, stages: list[dict[str, Any]]) -> None:
+        """Read size and assigned annotators of the videos that some stages leave."""
+        wanted: dict[str, Any] = {"size": ["$metadata.frame_width", "$metadata.frame_height"]}
+        if self._source.config.assigned_field is not None:
+            wanted["listed"] = f"${self._source.config.assigned_field}"
+        for row in self._source.aggregate_samples([*stages, {"$project": wanted}]):
+            if row["_id"] not in self.number:
+                size = tuple(row["size"])
+                self._size.append(self._same.setdefault(size, size))
+                self._listed.append(row.get("listed"))
+                self.number[row["_id"]] = len(self.number)
+
+    def _add_later(self, video_id: ObjectId) -> None:
+        """Read what a video says that was added during the run."""
+        if video_id in self.number or video_id in self._gone:
+            return
+        of_video = list(self._labelled_fields([{"$match": {"_sample_id": video_id}}]))
+        n_fields = len(self._source.kinds)
+        self._labelled_later[len(self.number)] = of_video[0][1] if of_video else np.zeros(n_fields, np.bool_)
+        self._add([{"$match": {"_id": video_id}}])
+        if video_id not in self.number:
+            self._gone.add(video_id)
+
+    def _labelled_fields(self, stages: list[dict[str, Any]]) -> Iterator[tuple[ObjectId, BoolArray]]:
+        """Of the videos of the frames that some stages leave, which fields have a label list on any frame ``(F,)``."""
+        has_list = {
+            f"field{field}": {"$max": {"$ne": [label_ids(kind, path), None]}}
+            for field, (kind, path) in enumerate(zip(self._source.kinds, self._source.label_paths, strict=True))
+        }
+        # of the dataset, not of a view: a filter takes labels away, not assignments
+        by_video = {"$group": {"_id": "$_sample_id", **has_list}}
+        for row in self._source.collection.aggregate([*stages, by_video], allowDiskUse=True):
+            yield row["_id"], np.array([row[name] for name in has_list], np.bool_)
+
+
+class VideoScores:
+    """Means and sums over the frames of every video, about 150 bytes a video."""
+
+    def __init__(self, source: Source, number: dict[ObjectId, int]) -> None:
+        key = source.config.run_key
+        fields = {path: spec for path, spec in source.fields_written(key).items() if "." not in path}
+        self._source = source
+        self._number = number
+        self._paths = list(fields)
+        self._over = [names.over_frames(path.removeprefix(key), spec) for path, spec in fields.items()]
+        self._totals = np.zeros((len(number), len(self._paths)))
+        self._counts = np.zeros((len(number), len(self._paths)), np.int32)
+
+    @property
+    def n_videos(self) -> int:
+        """Number of videos."""
+        return len(self._number)
+
+    def values_of(self, updates: Sequence[dict[str, Any]]) -> FloatArray:
+        """What is kept of the values of frames until these are known to be written; nan where undefined."""
+        rows = [[update.get(path, np.nan) for path in self._paths] for update in updates]
+        return np.array(rows, np.float64).reshape(-1, len(self._paths))
+
+    def add(self, frames: Sequence[StoredSample], values: FloatArray) -> None:
+        """Add the values of frames that were written."""
+        self._extend()
+        video = np.array([self._number[frame.video_id] for frame in frames], np.int64)
+        defined = ~np.isnan(values)
+        for column, over in enumerate(self._over):
+            rows = np.flatnonzero(defined[:, column])
+            total = np.maximum if over == "max" else np.add
+            total.at(self._totals[:, column], video[rows], values[rows, column])
+            np.add.at(self._counts[:, column], video[rows], 1)
+
+    def _extend(self) -> None:
+        """Make room for videos that were added during the run."""
+        n = len(self._number) - len(self._totals)
+        if n:
+            self._totals = np.pad(self._totals, ((0, n), (0, 0)))
+            self._counts = np.pad(self._counts, ((0, n), (0, 0)))
+
+    def _column(self, column: int) -> FloatArray:
+        total, count = self._totals[:, column], self._counts[:, column]
+        divided = total / np.maximum(count, 1) if self._over[column] == "mean" else total
+        return np.where(count > 0, divided, np.nan)
+
+    def write(self) -> Iterator[int]:
+        """Write the values of all videos that still exist; yields how many were written, now and then."""
+        self._extend()
+        integers = [over != "mean" for over in self._over]
+        columns = [self._column(column).tolist() for column in range(len(self._paths))]
+        operations: list[UpdateOne] = []
+        stamp = datetime.now(timezone.utc)
+        for video_id, *row in zip(self._number, *columns, strict=True):
+            values = {
+                path: int(value) if is_integer else value
+                for path, value, is_integer in zip(self._paths, row, integers, strict=True)
+                if value == value  # nan is not equal to itself
+            }
+            operations.append(UpdateOne({"_id": video_id}, {"$set": {**values, "last_modified_at": stamp}}))
+            if len(operations) == _WRITE_BATCH:
+                yield self._send(operations)
+                operations = []
+        if operations:
+            yield self._send(operations)
+
+    def _send(self, operations: list[UpdateOne]) -> int:
+        return int(self._source.dataset._sample_collection.bulk_write(operations, ordered=False).matched_count)

@@ -1,0 +1,85 @@
+"""The files of heatmaps, in a folder that the user names.
+
+A file is named by its sample and its run, ``<sample id>-<run id>.png``, so that the files of a run, even of one that
+died, can be told from all others, and nothing else is ever deleted. The folder itself is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+from collections.abc import Iterable
+from typing import Any
+
+import cv2
+import numpy as np
+from numpy.typing import NDArray
+
+from ...agreement.errors import AgreementInputError
+
+_NAME = re.compile(r"[0-9a-f]{24}-([0-9a-f]{24})\.png")
+
+
+def map_path(folder: str, document_id: object, run_id: str) -> str:
+    """Path of the heatmap of a sample, or frame."""
+    return os.path.join(folder, f"{document_id}-{run_id}.png")
+
+
+def encoded_map(disagreement: NDArray[np.uint8]) -> bytes:
+    """A heatmap as a grayscale PNG file, whose values are the numbers of annotators."""
+    done, encoded = cv2.imencode(".png", disagreement)
+    if not done:
+        raise ValueError(f"`disagreement` must be an image, got the shape {disagreement.shape}")
+    return bytes(encoded)
+
+
+def write_map(path: str, content: bytes) -> None:
+    """Write a heatmap, and its folder if that is not there yet."""
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "wb") as file:
+        file.write(content)
+
+
+def check_map_folder(folder: str) -> None:
+    """Refuse a folder in which no files can be made.
+
+    Raises:
+        AgreementInputError: saying why
+    """
+    existing = folder
+    while not os.path.lexists(existing):
+        existing = os.path.dirname(existing)
+    if not os.path.isdir(existing):
+        raise AgreementInputError(f"`map_folder` must be a folder, got {folder!r}; {existing!r} is a file")
+    if not os.access(existing, os.W_OK | os.X_OK):
+        raise AgreementInputError(
+            f"`map_folder` must be a folder in which files can be made, got {folder!r}; {existing!r} is not writable"
+        )
+
+
+def delete_map_files(folder: str, run_id: str) -> None:
+    """Delete the heatmaps of a run."""
+    if not os.path.isdir(folder):
+        return
+    with os.scandir(folder) as entries:
+        ours = [entry.path for entry in entries if _run_of(entry.name) == run_id]
+    for path in ours:
+        with contextlib.suppress(FileNotFoundError):
+            os.remove(path)
+
+
+def runs_of_files(paths: Iterable[Any]) -> set[tuple[str, str]]:
+    """``(folder, run id)`` of the paths that are those of heatmaps of runs."""
+    found = set()
+    for path in paths:
+        folder, name = os.path.split(str(path))
+        run_id = _run_of(name)
+        if run_id is not None:
+            found.add((folder, run_id))
+    return found
+
+
+def _run_of(name: str) -> str | None:
+    match = _NAME.fullmatch(name)
+    return match.group(1) if match else None

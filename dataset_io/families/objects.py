@@ -1,0 +1,375 @@
+"""Labels that are objects: read as columns, matched across annotators, written label by label."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from ... import names
+from ...agreement.attribute_values import AttributeCodes
+from ...agreement.classes import ClassCodes
+from ...agreement.objects.columns import Batch
+from ...agreement.objects.compute import Agreement, compute_agreement_of
+from ...agreement.objects.records import ObjectRecords, record
+from ...agreement.objects.tracks import NO_TRACK, Tracks
+from ...agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
+from ...agreement.option_checks import value_name
+from ...agreement.report import ReportContext, RunFacts
+from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.geometry.objects import Objects
+from ..labels.assignment import assigned_annotators
+from ..labels.checks import check_files, check_labels, check_sizes, unknown_sizes_error, unusable_labels_error
+from ..labels.geometry_readers import is_usable_box
+from ..labels.kinds import titles
+from ..labels.label_facts import check_attributes, is_crowd, label_facts, value_of, with_masks
+from ..labels.object_columns import ObjectColumns
+from ..labels.positions import label_positions
+from ..labels.shape_readers import PolylineReader, sum_of_extents
+from ..labels.source import Source
+from ..run.sample_keys import sample_keys
+from ..run.stored import StoredSample
+from .family import LabelsRead
+
+#: pixels of masks that count as one more label when the size of a batch is limited
+PIXELS_OF_A_LABEL = 2_500
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectLabels:
+    """Objects of some samples, and where in the database every label stands.
+
+    Attributes:
+        batch: the ``N`` objects
+        field: shape ``(N,)``, index of the field of every object
+        position: shape ``(N,)``, index of every object in the label list in the database
+        label_ids: ids of the objects
+    """
+
+    batch: Batch
+    field: IntArray
+    position: IntArray
+    label_ids: list[ObjectId]
+
+
+class ObjectFamily:
+    """Detections and other labels that stand for physical objects."""
+
+    def __init__(self, source: Source) -> None:
+        facts = label_facts(source)
+        self.source = source = with_masks(source, facts)
+        self.codes = ClassCodes(source.config.aliases)
+        self._attributes = [AttributeCodes(name) for name in source.config.attributes]
+        self._number = source.annotator_numbers
+        self._sample_paths = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.sample]
+        self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
+        self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
+        self._extending = threading.Lock()
+        self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
+        self._in_pixels = any(kind.geometry.needs_size(source.config) for kind in source.kinds)
+
+    # ---- reading ----
+
+    def check(self) -> None:
+        """Refuse labels that cannot be compared."""
+        check_labels(self.source)
+        check_attributes(self.source)
+        if self._in_pixels:
+            check_sizes(self.source)
+        if self.source.config.invalid == "error":
+            check_files(self.source)
+
+    def projection(self) -> dict[str, Any]:
+        """Class, geometry and annotator of every label."""
+        config = self.source.config
+        projection: dict[str, Any] = {}
+        for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True)):
+            columns = {"label": "label", **kind.geometry.columns}
+            if config.annotator_attribute is not None:
+                columns["annotator"] = config.annotator_attribute
+            if self.source.on_frames:
+                columns["index"] = "index"
+            for name, attribute in columns.items():
+                # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+                value = {"$ifNull": [f"$$this.{attribute}", None]}
+                projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+            compared = {f"attribute{k}_": name for k, name in enumerate(config.attributes)}
+            if self._crowd_attribute is not None:
+                compared["crowd"] = self._crowd_attribute
+            for name, attribute in compared.items():
+                projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value_of(attribute)}}
+        projection["size"] = ["$metadata.width", "$metadata.height"]
+        if config.assigned_field is not None:
+            projection["assigned"] = f"${config.assigned_field}"
+        return projection
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of labels; large masks count as several."""
+        n = sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+        if self._in_pixels and n:
+            width, height = row["size"]
+            relative = sum(self._painted(row, field) for field in range(len(self.source.kinds)))
+            n += int(relative * (width or 0) * (height or 0) / PIXELS_OF_A_LABEL)
+        return n
+
+    def _painted(self, row: dict[str, Any], field: int) -> float:
+        """How many times the labels of a field would cover the image if each filled the box around it."""
+        boxes = row.get(f"box{field}") or ()
+        painted = float(sum(box[2] * box[3] for box in boxes if is_usable_box(box)))
+        if self.source.config.rasterize is not None and isinstance(self.source.kinds[field].geometry, PolylineReader):
+            painted += sum_of_extents(row.get(f"points{field}") or [])
+        return painted
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[ObjectLabels]:
+        """The objects of query results.
+
+        Raises:
+            AgreementInputError: if geometry cannot be compared and the config does not say to leave it out
+        """
+        parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
+        joined = ObjectColumns.concatenate(parts)
+        known = joined.annotator >= 0
+        n_unknown = np.zeros(len(rows), np.int64)
+        if not known.all():
+            if not self.source.config.annotators:
+                n_unknown = np.bincount(joined.sample[~known], minlength=len(rows))
+            joined = joined.rows(known)
+        n_invalid = np.bincount(joined.sample[~joined.usable], minlength=len(rows))
+        if n_invalid.any():
+            self._refuse_unless_skipped(joined, samples)
+        joined = joined.sorted()
+        of_labels = (joined.sample, joined.annotator)
+        assigned, n_added = assigned_annotators(self.source, rows, samples, of_labels)
+        tracks = None
+        if self.source.on_frames:
+            tracks = Tracks(np.array([row["video"] for row in rows], np.int64), joined.track)
+        labels = ObjectLabels(
+            batch=Batch(
+                Objects(joined.sample, joined.annotator, joined.category),
+                joined.geometry,
+                assigned,
+                joined.crowd,
+                tracks,
+                tuple(np.ascontiguousarray(joined.attributes.T)),
+                tuple(codes.numbers() for codes in self._attributes),
+                size_px=sizes_px(rows),
+                sample_keys=sample_keys(sample.sample_id for sample in samples),
+            ),
+            field=joined.field,
+            position=joined.position,
+            label_ids=[joined.label_ids[k] for k in joined.origin.tolist()],
+        )
+        return LabelsRead(labels, n_invalid, n_unknown, n_added)
+
+    def without(self, labels: ObjectLabels, kept: BoolArray) -> ObjectLabels:
+        """The objects of some of the samples."""
+        rows = kept[labels.batch.objects.sample]
+        return ObjectLabels(
+            batch=labels.batch.select(kept),
+            field=labels.field[rows],
+            position=labels.position[rows],
+            label_ids=[labels.label_ids[k] for k in np.flatnonzero(rows).tolist()],
+        )
+
+    def _field_columns(self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int) -> ObjectColumns:
+        reader = self.source.kinds[field].geometry
+        ids = [row[f"id{field}"] or () for row in rows]
+        counts = np.array([len(entry) for entry in ids], np.int64)
+        label_ids = list(chain.from_iterable(ids))
+        n = len(label_ids)
+
+        def values(name: str) -> list[Any]:
+            return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
+
+        sample = np.repeat(np.arange(len(rows)), counts)
+        size_px = self._sizes(rows, samples, counts)[sample] if self._in_pixels else None
+        columns = {name: values(name) for name in reader.columns}
+        geometry, usable = reader.read(columns, self.source.config, size_px)
+        if self.source.config.attribute_mode:
+            found = (self._number.get(value_name(name), -1) for name in values("annotator"))
+            annotator = np.fromiter(found, np.int64, n)
+        else:
+            annotator = np.full(n, self.source.field_annotator[field])
+        crowd = np.zeros(n, np.bool_)
+        if self._crowd_attribute is not None:
+            crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
+        attributes = np.empty((n, len(self._attributes)), np.int64)
+        for k, codes in enumerate(self._attributes):
+            attributes[:, k] = codes.of(values(f"attribute{k}_"))
+        track = np.full(n, NO_TRACK)
+        if self.source.on_frames:
+            indexes = (index if is_track(index) else NO_TRACK for index in values("index"))
+            track = np.fromiter(indexes, np.int64, n)
+        if self.source.is_view:
+            position = label_positions(ids, [stored.label_ids[field] for stored in samples])
+        else:
+            position = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+        return ObjectColumns(
+            sample=sample,
+            annotator=annotator,
+            category=np.fromiter(map(self.codes.__getitem__, values("label")), np.int64, n),
+            field=np.full(n, field),
+            position=position,
+            geometry=geometry,
+            usable=usable,
+            crowd=crowd,
+            track=track,
+            attributes=attributes,
+            label_ids=label_ids,
+            origin=np.arange(n),
+        )
+
+    def _sizes(self, rows: list[dict[str, Any]], samples: list[StoredSample], n_labels: IntArray) -> FloatArray:
+        """Width and height of every image in pixels, ``(S, 2)``; of images without a label any.
+
+        Raises:
+            AgreementInputError: if an image was labelled, or added, during the run, and its size is not known
+        """
+        sizes = sizes_px(rows)
+        unknown = np.isnan(sizes).any(axis=1)
+        without = {
+            samples[k].video_id or samples[k].sample_id for k in np.flatnonzero(unknown & (n_labels > 0)).tolist()
+        }
+        if without:
+            raise unknown_sizes_error(sorted(map(str, without)))
+        return np.where(unknown[:, None], 1.0, sizes)
+
+    def _refuse_unless_skipped(self, columns: ObjectColumns, samples: list[StoredSample]) -> None:
+        if self.source.config.invalid == "error":
+            unusable = ~columns.usable
+            fields = set(columns.field[unusable].tolist())
+            requirements = {self.source.kinds[field].geometry.requirement for field in fields}
+            affected = columns.sample[unusable].tolist()
+            sample_ids = sorted({samples[k].title for k in affected})
+            raise unusable_labels_error(requirements, len(affected), sample_ids)
+
+    # ---- comparing ----
+
+    def compute(self, labels: ObjectLabels) -> Agreement:
+        """Match the objects and score the samples."""
+        return compute_agreement_of(labels.batch, self.source.config)
+
+    def record(self, result: Agreement) -> ObjectRecords:
+        """What is kept of a batch."""
+        return record(result, self.source.config)
+
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        source = self.source
+        return ReportContext(
+            config=source.config,
+            annotators=source.annotators,
+            class_names=self.codes.names(),
+            label_types=titles(source.kinds),
+            run=run,
+            measure=source.kinds[0].measure,
+            attribute_values={codes.name: codes.values_of_codes() for codes in self._attributes},
+            details={"in_pixels": self._in_pixels},
+        )
+
+    # ---- writing ----
+
+    def values(self, labels: ObjectLabels, agreement: Agreement) -> list[dict[str, Any]]:
+        """The values of every sample by path; undefined ones are None on labels and left out on samples."""
+        updates = self._sample_values(agreement)
+        verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
+        columns = (
+            [verdict_names[code] for code in agreement.object_verdict.tolist()],
+            _ids_of_objects(labels, agreement, self.source.annotators),
+            agreement.object_iou.tolist(),
+            agreement.units.votes[agreement.matching.unit].tolist(),
+            agreement.units.assigned[agreement.matching.unit].tolist(),
+        )
+        if not agreement.counted.all():
+            columns = _with_crowd(columns, labels, agreement)
+        rows = zip(
+            labels.batch.objects.sample.tolist(), labels.field.tolist(), labels.position.tolist(), *columns, strict=True
+        )
+        self._extend_paths(labels)
+        paths = self._label_paths
+        for sample, field, position, verdict, unit_id, iou, votes, assigned in rows:
+            values = updates[sample]
+            of_verdict, of_id, of_iou, of_votes, of_assigned = paths[field][position]
+            values[of_verdict] = verdict
+            values[of_id] = unit_id
+            values[of_iou] = iou if iou == iou else None  # nan is not equal to itself
+            values[of_votes] = votes
+            values[of_assigned] = assigned
+        return updates
+
+    def _sample_values(self, agreement: Agreement) -> list[dict[str, Any]]:
+        disputed = np.where(agreement.rated, agreement.n_disputed, np.nan)
+        floats = (agreement.score, agreement.alpha, agreement.iou, agreement.dice)
+        integers = (agreement.n_assigned, agreement.n_units, disputed)
+        rows = zip(*(column.tolist() for column in (*floats, *integers)), strict=True)
+        updates = []
+        for row in rows:
+            values = {path: value for path, value in zip(self._sample_paths, row, strict=True) if value == value}
+            if self._sample_paths[-1] in values:
+                values[self._sample_paths[-1]] = int(values[self._sample_paths[-1]])
+            updates.append(values)
+        return updates
+
+    def _extend_paths(self, labels: ObjectLabels) -> None:
+        """Make the paths of labels up to the longest list; the same strings serve every sample."""
+        for field, (path, known) in enumerate(zip(self.source.label_paths, self._label_paths, strict=True)):
+            longest = int(labels.position[labels.field == field].max(initial=-1)) + 1
+            with self._extending:  # several batches are written at once
+                for position in range(len(known), longest):
+                    known.append(tuple(f"{path}.{position}.{suffix}" for suffix in self._label_suffixes))
+
+
+def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
+    """Width and height of every image, ``(S, 2)``; nan where not known."""
+    sizes = np.array([[width or 0, height or 0] for width, height in (row["size"] for row in rows)], np.float64)
+    sizes = sizes.reshape(-1, 2)
+    return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
+
+
+def is_track(index: object) -> bool:
+    """Whether a label's ``index`` is the number of a track."""
+    return isinstance(index, int) and not isinstance(index, bool)
+
+
+def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: Agreement) -> tuple[list[Any], ...]:
+    """Label columns of all objects, from those of the objects that count."""
+    assigned = agreement.n_assigned[labels.batch.objects.sample]
+    crowd = [CROWD if n >= 2 else None for n in assigned.tolist()]
+    nothing = [None] * len(crowd)
+    every = (crowd, nothing, nothing.copy(), nothing.copy(), assigned.tolist())
+    rows = np.flatnonzero(agreement.counted).tolist()
+    for column, counted in zip(every, columns, strict=True):
+        for row, value in zip(rows, counted, strict=True):
+            column[row] = value
+    return every
+
+
+def _ids_of_objects(labels: ObjectLabels, agreement: Agreement, annotators: Sequence[str]) -> list[str]:
+    """The unit id of every object: the label id of its unit's first member.
+
+    Where another unit of the sample already has it (cloned fields share label ids), the annotator of the first member
+    is appended.
+    """
+    unit = agreement.matching.unit
+    label_ids = [labels.label_ids[k] for k in np.flatnonzero(agreement.counted).tolist()]
+    n_units = agreement.matching.n_units
+    first = np.full(n_units, len(unit))
+    np.minimum.at(first, unit, np.arange(len(unit)))
+    firsts = first.tolist()
+    ids = [str(label_ids[k]) for k in firsts]
+    if len(set(ids)) < n_units:
+        taken: set[tuple[int, str]] = set()
+        of_sample, of_annotator = agreement.batch.objects.sample, agreement.batch.objects.annotator
+        for k, row in enumerate(firsts):
+            sample, suffixed, repeat = int(of_sample[row]), ids[k], 1
+            while (sample, suffixed) in taken:
+                suffixed = f"{ids[k]}-{annotators[of_annotator[row]]}" + (f"-{repeat}" if repeat > 1 else "")
+                repeat += 1
+            taken.add((sample, suffixed))
+            ids[k] = suffixed
+    return [ids[k] for k in unit.tolist()]

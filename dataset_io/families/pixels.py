@@ -1,0 +1,295 @@
+"""Semantic masks: decoded, counted and compared sample by sample, so that few of them are in memory at a time."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bson import Binary, ObjectId
+from fiftyone.core.utils import serialize_numpy_array
+
+from ... import names
+from ...agreement.config import AgreementConfig
+from ...agreement.errors import AgreementInputError
+from ...agreement.pixels.compute import (
+    NUMBERS,
+    PixelAgreement,
+    PixelBatch,
+    TooManyValuesError,
+    compare_masks,
+    measure,
+)
+from ...agreement.pixels.counts import MaskCounts, SampleMasks
+from ...agreement.pixels.mask_values import mask_values
+from ...agreement.pixels.records import PixelRecords, record_pixels
+from ...agreement.report import ReportContext, RunFacts
+from ...metrics.arrays import BoolArray
+from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
+from ..labels.kinds import titles
+from ..labels.mask_checks import check_masks, check_same_shape, masks_error
+from ..labels.mask_reading import (
+    MaskShape,
+    PhotographError,
+    ReadMask,
+    StoredMask,
+    UnusableMaskError,
+    mask_shape,
+    read_mask,
+)
+from ..labels.source import Source
+from ..run.stored import StoredSample
+from .family import LabelsRead
+from .map_files import check_map_folder, encoded_map, map_path, write_map
+
+#: what a mask counts for when the size of a batch is limited, in labels: at least this …
+LABELS_OF_A_MASK = 200
+#: … and one for so many bytes in the database
+BYTES_OF_A_LABEL = 500
+#: samples that are decoded at the same time; OpenCV and zlib let other threads work
+MAX_WORKERS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PixelLabels:
+    """What is kept of the masks of some samples.
+
+    Attributes:
+        batch: ``S`` samples
+        ids: ids of the samples
+        shown: shape ``(S, F)``, whether a field has a label
+        maps: heatmap of every sample, encoded; None where there is none
+    """
+
+    batch: PixelBatch
+    ids: list[ObjectId]
+    shown: BoolArray
+    maps: list[bytes | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Compared:
+    """What became of the masks of one sample: annotators who have one, the comparison, the heatmap, what was wrong."""
+
+    annotators: tuple[int, ...] = ()
+    masks: SampleMasks | None = None
+    map: bytes | None = None
+    n_invalid: int = 0
+    error: UnusableMaskError | None = None
+
+
+class PixelFamily:
+    """Segmentations; every annotator has a field of their own.
+
+    A label that a view filters away is no mask, and its annotator not assigned.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        targets = {name: source.dataset.get_mask_targets(name) for name in source.config.fields}
+        self.meaning = mask_values(source.config, {name: found for name, found in targets.items() if found})
+        self._is_rgb: bool | None = None
+        self._key = source.config.run_key
+
+    # ---- reading ----
+
+    def check(self) -> None:
+        """Refuse options and masks that cannot be used."""
+        _check_options(self.source.config)
+        self._is_rgb = check_masks(self._stored_masks(), self.source.config)
+
+    def _stored_masks(self) -> Iterator[tuple[str, dict[str, StoredMask]]]:
+        """Title and masks, by field, of every sample with any."""
+        naming = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
+        labelled = [{f"{path}._cls": {"$type": "string"}} for path in self.source.label_paths]
+        found = self.source.aggregate(
+            [{"$match": {"$or": labelled}}, {"$project": {**self._shown(), **self.projection(), **naming}}],
+            batchSize=100,
+        )
+        for row in found:
+            masks = {name: self._mask(row, field) for field, name in enumerate(self.source.config.fields)}
+            sample = StoredSample(row["_id"], None, (), row.get("_sample_id"), row.get("frame_number", 0))
+            yield sample.title, {name: mask for name, mask in masks.items() if mask is not None}
+
+    def _shown(self) -> dict[str, Any]:
+        return {
+            f"id{field}": {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
+            for field, path in enumerate(self.source.label_paths)
+        }
+
+    def projection(self) -> dict[str, Any]:
+        """The arrays and paths of the masks."""
+        return {
+            f"{name}{field}": {"$ifNull": [f"${path}.{name}", None]}
+            for field, path in enumerate(self.source.label_paths)
+            for name in ("mask", "mask_path")
+        }
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Masks count by their bytes in the database, and not little."""
+        sizes = [len(row[f"mask{field}"] or b"") for field in self._present(row)]
+        return sum(max(LABELS_OF_A_MASK, size // BYTES_OF_A_LABEL) for size in sizes)
+
+    def _present(self, row: dict[str, Any]) -> list[int]:
+        """The fields that have a label."""
+        return [field for field in range(len(self.source.kinds)) if row[f"id{field}"] is not None]
+
+    def _mask(self, row: dict[str, Any], field: int) -> StoredMask | None:
+        if row[f"id{field}"] is None:
+            return None
+        return StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[PixelLabels]:
+        """Decode and compare the masks of query results, several samples at a time.
+
+        Raises:
+            AgreementInputError: if masks cannot be compared and the config does not say to leave them out
+        """
+        n_workers = min(MAX_WORKERS, os.cpu_count() or 1)
+        with ThreadPoolExecutor(n_workers, "agreement-mask") as workers:
+            compared = list(workers.map(self._compare, rows))
+        problems = [(sample.title, entry.error) for sample, entry in zip(samples, compared, strict=True) if entry.error]
+        if problems and self.source.config.invalid == "error":
+            raise masks_error(problems)
+        assigned = np.zeros((len(rows), len(self.source.annotators)), np.bool_)
+        shown_fields = np.zeros((len(rows), len(self.source.kinds)), np.bool_)
+        for k, (row, entry) in enumerate(zip(rows, compared, strict=True)):
+            assigned[k, list(entry.annotators)] = True
+            shown_fields[k, self._present(row)] = True
+        labels = PixelLabels(
+            batch=PixelBatch(tuple(entry.masks for entry in compared), assigned),
+            ids=[sample.sample_id for sample in samples],
+            shown=shown_fields,
+            maps=[entry.map for entry in compared],
+        )
+        none = np.zeros(len(rows), np.int64)
+        return LabelsRead(labels, np.array([entry.n_invalid for entry in compared], np.int64), none, none.copy())
+
+    def _compare(self, row: dict[str, Any]) -> _Compared:
+        """Decode and compare the masks of one sample; of a single one only the kind is looked at."""
+        config = self.source.config
+        fields = self._present(row)
+        masks: dict[int, ReadMask | MaskShape] = {}
+        error: UnusableMaskError | None = None
+        for field in fields:
+            stored = StoredMask(row[f"mask{field}"], row[f"mask_path{field}"])
+            try:
+                masks[field] = read_mask(stored) if len(fields) >= 2 else mask_shape(stored)
+            except UnusableMaskError as problem:
+                error = problem
+        try:
+            check_same_shape({config.fields[field]: _shape(mask) for field, mask in masks.items()}, self._is_rgb)
+        except UnusableMaskError as problem:
+            return _Compared(n_invalid=len(fields), error=problem)
+        n_invalid = len(fields) - len(masks)
+        read = {self.source.field_annotator[field]: mask for field, mask in masks.items()}
+        annotators = tuple(sorted(read))
+        values = [mask.values for annotator in annotators if isinstance(mask := read[annotator], ReadMask)]
+        if len(values) < 2:
+            return _Compared(annotators, n_invalid=n_invalid, error=error)
+        try:
+            found = compare_masks(values, annotators, self.meaning, config)
+        except TooManyValuesError as problem:
+            return _Compared(n_invalid=len(fields), error=PhotographError(str(problem)))
+        heatmap = self._heatmap(values) if config.disagreement_map else None
+        return _Compared(annotators, found, heatmap, n_invalid, error)
+
+    def _heatmap(self, masks: Sequence[ClassMask]) -> bytes:
+        """Where annotators disagree, encoded as it is written."""
+        disagreement = disagreement_map(masks, self.meaning.ignored)
+        in_files = self.source.config.map_folder is not None
+        return encoded_map(disagreement) if in_files else serialize_numpy_array(disagreement)
+
+    def without(self, labels: PixelLabels, kept: BoolArray) -> PixelLabels:
+        """The masks of some of the samples."""
+        rows = np.flatnonzero(kept).tolist()
+        return PixelLabels(
+            labels.batch.select(kept),
+            [labels.ids[k] for k in rows],
+            labels.shown[kept],
+            [labels.maps[k] for k in rows],
+        )
+
+    # ---- comparing ----
+
+    def compute(self, labels: PixelLabels) -> PixelAgreement:
+        """The numbers of the samples as columns."""
+        counts = MaskCounts.of(labels.batch.samples, labels.batch.assigned)
+        return measure(counts, self.meaning.background, self.source.config)
+
+    def record(self, result: PixelAgreement) -> PixelRecords:
+        """What is kept of a batch."""
+        return record_pixels(result, self.source.config)
+
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        return ReportContext(
+            config=self.source.config,
+            annotators=self.source.annotators,
+            class_names=(),
+            label_types=titles(self.source.kinds),
+            run=run,
+            details={**self.meaning.to_dict(), "is_rgb": bool(self._is_rgb)},
+        )
+
+    # ---- writing ----
+
+    def values(self, labels: PixelLabels, agreement: PixelAgreement) -> list[dict[str, Any]]:
+        """The values of every sample by path, and the files of heatmaps; undefined values are None on labels and left
+        out on samples."""
+        updates = self._sample_values(agreement)
+        for k, content in enumerate(labels.maps):
+            if content is not None:
+                updates[k][f"{self._key}_map"] = self._map_document(labels.ids[k], content)
+        n_annotators, mask_iou = agreement.n_annotators.tolist(), agreement.mask_iou.tolist()
+        for field, (path, annotator) in enumerate(
+            zip(self.source.label_paths, self.source.field_annotator, strict=True)
+        ):
+            of_iou, of_assigned = (f"{path}.{self._key}{suffix}" for suffix in names.PIXEL_FIELDS.label)
+            for k in np.flatnonzero(labels.shown[:, field]).tolist():
+                iou = mask_iou[k][annotator]
+                updates[k][of_iou] = iou if iou == iou else None  # nan is not equal to itself
+                updates[k][of_assigned] = n_annotators[k]
+        return updates
+
+    def _sample_values(self, agreement: PixelAgreement) -> list[dict[str, Any]]:
+        written = names.chosen_fields(names.PIXEL_FIELDS, self.source.config).sample
+        columns = {name: agreement.numbers[:, k].tolist() for k, name in enumerate(NUMBERS) if f"_{name}" in written}
+        columns["alpha"], columns["ignored"] = agreement.alpha.tolist(), agreement.ignored.tolist()
+        integers = {"n_annotators": agreement.n_annotators.tolist()}
+        rated = {"n_units": agreement.n_units.tolist(), "n_disputed": agreement.n_disputed.tolist()}
+        updates: list[dict[str, Any]] = []
+        for k, is_rated in enumerate(agreement.rated.tolist()):
+            of_sample = {name: column[k] for name, column in columns.items()} if is_rated else {}
+            defined = {name: value for name, value in of_sample.items() if value == value}
+            counts = {**integers, **rated} if is_rated else integers
+            defined.update({name: column[k] for name, column in counts.items()})
+            updates.append({f"{self._key}_{name}": value for name, value in defined.items()})
+        return updates
+
+    def _map_document(self, document_id: ObjectId, content: bytes) -> dict[str, Any]:
+        """The heatmap as FiftyOne stores it; its range is that of all annotators, so that colours can be compared."""
+        document: dict[str, Any] = {"_id": ObjectId(), "_cls": "Heatmap", "tags": []}
+        folder = self.source.config.map_folder
+        if folder is None:
+            document["map"] = Binary(content)
+        else:
+            document["map_path"] = map_path(folder, document_id, self.source.run_id)
+            write_map(document["map_path"], content)
+        return {**document, "range": [0.0, float(len(self.source.annotators) - 1)]}
+
+
+def _shape(mask: ReadMask | MaskShape) -> MaskShape:
+    return mask.shape if isinstance(mask, ReadMask) else mask
+
+
+def _check_options(config: AgreementConfig) -> None:
+    """Refuse options that only masks tell to be unusable."""
+    width = config.boundary_width
+    if width is not None and (width < 1 or width % 1):
+        raise AgreementInputError(f"`boundary_width` must be a whole number of pixels, at least 1, got {width!r}")
+    if config.map_folder is not None:
+        check_map_folder(config.map_folder)

@@ -1,0 +1,253 @@
+"""Ratings: one class or number by every annotator on every sample, from label fields or plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ... import names
+from ...agreement.classes import ClassCodes
+from ...agreement.errors import AgreementInputError, shown
+from ...agreement.option_checks import value_name
+from ...agreement.ratings.compute import VERDICTS, RatingAgreement, compute_ratings, mean_and_spread
+from ...agreement.ratings.levels import NO_LABEL, check_categories, level_of
+from ...agreement.ratings.records import RatingRecords, record_ratings
+from ...agreement.report import ReportContext, RunFacts
+from ...metrics.arrays import BoolArray, FloatArray
+from ..labels.checks import NAMING, document_title, unusable_labels_error
+from ..labels.kinds import LabelKind, titles
+from ..labels.source import Source
+from ..run.stored import StoredSample
+from .family import LabelsRead
+
+#: integers beyond are not told apart by the numbers that are computed with; the squares of others must not overflow
+LARGEST_INTEGER, LARGEST = 2**53, 1e100
+_REQUIREMENT = "Ratings must be finite numbers (integers up to 2**53, others up to 1e100)"
+
+
+@dataclass(frozen=True, slots=True)
+class RatingLabels:
+    """The ratings of some samples.
+
+    Attributes:
+        ratings: shape ``(S, R)``, class codes or numbers, nan where one did not rate
+        class_names: name of every class code; empty for numbers
+    """
+
+    ratings: FloatArray
+    class_names: Sequence[str]
+
+
+class RatingFamily:
+    """Classes and numbers of whole samples; every annotator has a field of their own.
+
+    A label that a view filters away is no rating, and its annotator not assigned.
+    """
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._numbers = source.kinds[0].comparable == "numbers"
+        self._level = level_of(source.config, numbers=self._numbers)
+        self._codes = ClassCodes(source.config.aliases)
+        self._class_names: list[str] = []
+        run_key = source.config.run_key
+        self._label_suffixes = [run_key + suffix for suffix in names.FIELD_SETS[source.family].label]
+
+    # ---- reading ----
+
+    def check(self) -> None:
+        """Refuse numbers that cannot be compared, and classes that are not listed."""
+        if self._numbers:
+            self._check_numbers()
+        if self.source.config.categories:
+            check_categories(self._names_in_database(), self.source.config)
+
+    def _check_numbers(self) -> None:
+        unusable = []
+        negative = []
+        for sample, value in self._conspicuous_numbers():
+            if not _is_usable(value):
+                unusable.append(sample)
+            elif value < 0:
+                negative.append(sample)
+        if unusable and self.source.config.invalid == "error":
+            raise unusable_labels_error([_REQUIREMENT], len(unusable), sorted(set(unusable)))
+        if negative and self._level == "ratio":
+            raise _negative_error(len(negative), sorted(set(negative)))
+
+    def _conspicuous_numbers(self) -> Iterator[tuple[str, Any]]:
+        """Sample and value of all ratings on samples of which one may not be usable, or is negative."""
+        conditions: list[dict[str, Any]] = []
+        for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
+            value = _value_path(kind, path)
+            no_number = {value: {"$not": {"$type": ["double", "int", "long"]}}}
+            there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
+            conditions += [
+                {"$and": [there, no_number]},
+                {value: {"$type": "double", "$not": {"$gte": -LARGEST, "$lte": LARGEST}}},  # nan too
+                {value: {"$type": ["int", "long"], "$not": {"$gte": -LARGEST_INTEGER, "$lte": LARGEST_INTEGER}}},
+            ]
+            if self._level == "ratio":
+                conditions.append({value: {"$lt": 0}})
+        wanted = dict.fromkeys((*self.source.label_paths, *NAMING), True)
+        for document in self.source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}]):
+            for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
+                held = document.get(path)
+                if kind.is_label and isinstance(held, dict):
+                    yield document_title(document), held.get("value")
+                elif not kind.is_label and held is not None:
+                    yield document_title(document), held
+
+    def _names_in_database(self) -> set[str]:
+        """The names of all ratings, of which there may be fewer when the run comes to them."""
+        found: set[str] = set()
+        for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
+            there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
+            values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${_value_path(kind, path)}"}}])
+            given = [row["_id"] for row in values]
+            found.update(_name_of(value) for value in given if not self._numbers or _is_usable(value))
+        aliases = {} if self._numbers else self.source.config.aliases
+        return {aliases.get(name, name) for name in found}
+
+    def projection(self) -> dict[str, Any]:
+        """The value of every label; those of plain fields stand with the ids."""
+        return {
+            f"value{field}": {"$ifNull": [f"${_value_path(kind, path)}", None]}
+            for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
+            if kind.is_label
+        }
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of ratings."""
+        return len(self.source.kinds)
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[RatingLabels]:
+        """The ratings of query results.
+
+        Raises:
+            AgreementInputError: if numbers cannot be compared and the config does not say to leave them out
+        """
+        ratings = np.full((len(rows), len(self.source.annotators)), np.nan)
+        n_invalid = np.zeros(len(rows), np.int64)
+        for field, (kind, annotator) in enumerate(zip(self.source.kinds, self.source.field_annotator, strict=True)):
+            for k, row in enumerate(rows):
+                held = row[f"id{field}"]
+                if held is None:
+                    continue
+                value = row[f"value{field}"] if kind.is_label else held[0]
+                if not self._numbers:
+                    ratings[k, annotator] = self._codes[_name_of(value)]
+                elif _is_usable(value):
+                    ratings[k, annotator] = value
+                else:
+                    n_invalid[k] += 1
+        self._refuse(ratings, n_invalid, samples)
+        if len(self._class_names) != self._codes.n_codes:
+            self._class_names = self._codes.names()  # a new list: others are in use where batches are written
+        labels = RatingLabels(ratings, [] if self._numbers else self._class_names)
+        none_unknown = np.zeros(len(rows), np.int64)
+        return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
+
+    def _refuse(self, ratings: FloatArray, n_invalid: Any, samples: list[StoredSample]) -> None:
+        """Refuse what was not there yet, or not so, when the run was checked."""
+        if n_invalid.any() and self.source.config.invalid == "error":
+            affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
+            raise unusable_labels_error([_REQUIREMENT], int(n_invalid.sum()), affected)
+        negative = ratings < 0
+        if self._numbers and self._level == "ratio" and negative.any():
+            affected = sorted(samples[k].title for k in np.flatnonzero(negative.any(axis=1)).tolist())
+            raise _negative_error(int(negative.sum()), affected)
+
+    def without(self, labels: RatingLabels, kept: BoolArray) -> RatingLabels:
+        """The ratings of some of the samples."""
+        return RatingLabels(labels.ratings[kept], labels.class_names)
+
+    # ---- comparing ----
+
+    def compute(self, labels: RatingLabels) -> RatingAgreement:
+        """Score the samples."""
+        return compute_ratings(labels.ratings, self.source.config.tolerance if self._numbers else 0.0)
+
+    def record(self, result: RatingAgreement) -> RatingRecords:
+        """What is kept of a batch."""
+        return record_ratings(result, numbers=self._numbers)
+
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        return ReportContext(
+            config=self.source.config,
+            annotators=self.source.annotators,
+            class_names=self._codes.names(),
+            label_types=titles(self.source.kinds),
+            run=run,
+            details={"numbers": self._numbers},
+        )
+
+    # ---- writing ----
+
+    def values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
+        """The values of every sample by path; undefined ones are None on labels and left out on samples."""
+        updates = self._sample_values(labels, agreement)
+        verdicts = np.array([*VERDICTS, None], object)
+        verdict = verdicts[np.where(agreement.rated, agreement.disputed.astype(np.int64), -1)].tolist()
+        n_annotators = agreement.n_annotators.tolist()
+        given, votes = agreement.given, agreement.votes
+        for kind, path, annotator in zip(
+            self.source.kinds, self.source.label_paths, self.source.field_annotator, strict=True
+        ):
+            if not kind.is_label:
+                continue
+            of_verdict, of_votes, of_assigned = (f"{path}.{suffix}" for suffix in self._label_suffixes)
+            of_annotator = votes[:, annotator].tolist()
+            for k in np.flatnonzero(given[:, annotator]).tolist():
+                updates[k][of_verdict] = verdict[k]
+                updates[k][of_votes] = of_annotator[k]
+                updates[k][of_assigned] = n_annotators[k]
+        return updates
+
+    def _sample_values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
+        run_key = self.source.config.run_key
+        updates: list[dict[str, Any]] = [{f"{run_key}_n_annotators": n} for n in agreement.n_annotators.tolist()]
+        columns = {
+            "score": agreement.score.tolist(),
+            "entropy": agreement.entropy.tolist(),
+            "disputed": agreement.disputed.tolist(),
+        }
+        if self._numbers:
+            columns["mean"], columns["std"] = (column.tolist() for column in mean_and_spread(labels.ratings))
+        majority = agreement.majority.tolist()
+        for k in np.flatnonzero(agreement.rated).tolist():
+            for name, column in columns.items():
+                updates[k][f"{run_key}_{name}"] = column[k]
+            most = majority[k]
+            if most == most:  # nan, no majority, is not equal to itself
+                named = value_name(most) if self._numbers else labels.class_names[int(most)]
+                updates[k][f"{run_key}_majority"] = named
+        return updates
+
+
+def _value_path(kind: LabelKind, path: str) -> str:
+    """Where the class or number of a label, or plain field, stands."""
+    if not kind.is_label:
+        return path
+    return f"{path}.value" if kind.comparable == "numbers" else f"{path}.label"
+
+
+def _name_of(value: object) -> str:
+    return NO_LABEL if value is None else value_name(value)
+
+
+def _is_usable(value: object) -> bool:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    return abs(value) <= (LARGEST_INTEGER if isinstance(value, int) else LARGEST)  # not so for nan
+
+
+def _negative_error(n: int, sample_ids: list[str]) -> AgreementInputError:
+    return AgreementInputError(
+        f"Ratings must be at least 0 at the level 'ratio', got {n} below, on samples {shown(sample_ids)}; use the "
+        "level 'interval' for numbers without a natural zero"
+    )

@@ -1,0 +1,182 @@
+"""Tags: a list of classes by every annotator on every sample, written tag by tag."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from ... import names
+from ...agreement.classes import ClassCodes
+from ...agreement.option_checks import value_name
+from ...agreement.ratings.levels import NO_LABEL
+from ...agreement.report import ReportContext, RunFacts
+from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
+from ...agreement.tags.records import TagRecords, record_tags
+from ...metrics.arrays import BoolArray, IntArray
+from ..labels.assignment import assigned_annotators
+from ..labels.checks import check_labels
+from ..labels.kinds import titles
+from ..labels.positions import label_positions
+from ..labels.source import Source
+from ..run.stored import StoredSample
+from .family import LabelsRead
+
+
+@dataclass(frozen=True, slots=True)
+class TagLabels:
+    """Tags of some samples, and where in the database every label stands.
+
+    Attributes:
+        batch: the ``N`` tags
+        field: shape ``(N,)``, index of the field of every tag
+        position: shape ``(N,)``, index of every tag in the label list in the database
+        tag_names: name of every tag code
+    """
+
+    batch: TagBatch
+    field: IntArray
+    position: IntArray
+    tag_names: Sequence[str]
+
+
+class TagFamily:
+    """Sets of tags; a tag that an annotator gave twice counts once."""
+
+    def __init__(self, source: Source) -> None:
+        self.source = source
+        self._codes = ClassCodes(source.config.aliases)
+        self._tag_names: list[str] = []
+        self._number = source.annotator_numbers
+        self._label_suffixes = [source.config.run_key + suffix for suffix in names.TAG_FIELDS.label]
+
+    # ---- reading ----
+
+    def check(self) -> None:
+        """Refuse labels that cannot be compared."""
+        check_labels(self.source)
+
+    def projection(self) -> dict[str, Any]:
+        """Class and annotator of every label."""
+        config = self.source.config
+        columns = {"label": "label"}
+        if config.annotator_attribute is not None:
+            columns["annotator"] = config.annotator_attribute
+        # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+        projection: dict[str, Any] = {
+            f"{name}{field}": {"$map": {"input": f"${path}", "in": {"$ifNull": [f"$$this.{attribute}", None]}}}
+            for field, path in enumerate(self.source.label_paths)
+            for name, attribute in columns.items()
+        }
+        if config.assigned_field is not None:
+            projection["assigned"] = f"${config.assigned_field}"
+        return projection
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of labels."""
+        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[TagLabels]:
+        """The tags of query results."""
+        parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
+        sample, annotator, tag, field, position = (np.concatenate(column) for column in zip(*parts, strict=True))
+        known = annotator >= 0
+        n_unknown = np.zeros(len(rows), np.int64)
+        if not known.all() and not self.source.config.annotators:
+            n_unknown = np.bincount(sample[~known], minlength=len(rows))
+        sample, annotator, tag = sample[known], annotator[known], tag[known]
+        assigned, n_added = assigned_annotators(self.source, rows, samples, (sample, annotator))
+        if len(self._tag_names) != self._codes.n_codes:
+            self._tag_names = self._codes.names()  # a new list: others are in use where batches are written
+        labels = TagLabels(TagBatch(sample, annotator, tag, assigned), field[known], position[known], self._tag_names)
+        return LabelsRead(labels, np.zeros(len(rows), np.int64), n_unknown, n_added)
+
+    def _field_columns(
+        self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int
+    ) -> tuple[IntArray, ...]:
+        """Sample, annotator, tag, field and position of the labels of a field."""
+        ids: list[Sequence[ObjectId]] = [row[f"id{field}"] or () for row in rows]
+        counts = np.array([len(entry) for entry in ids], np.int64)
+        n = int(counts.sum())
+        given = chain.from_iterable(row[f"label{field}"] or () for row in rows)
+        tag = np.fromiter((self._codes[NO_LABEL if name is None else value_name(name)] for name in given), np.int64, n)
+        if self.source.config.attribute_mode:
+            found = chain.from_iterable(row[f"annotator{field}"] or () for row in rows)
+            annotator = np.fromiter((self._number.get(value_name(name), -1) for name in found), np.int64, n)
+        else:
+            annotator = np.full(n, self.source.field_annotator[field])
+        sample = np.repeat(np.arange(len(rows)), counts)
+        position = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
+        if self.source.is_view:
+            position = label_positions(ids, [stored.label_ids[field] for stored in samples])
+        return sample, annotator, tag, np.full(n, field), position
+
+    def without(self, labels: TagLabels, kept: BoolArray) -> TagLabels:
+        """The tags of some of the samples."""
+        rows = kept[labels.batch.sample]
+        return TagLabels(labels.batch.select(kept), labels.field[rows], labels.position[rows], labels.tag_names)
+
+    # ---- comparing ----
+
+    def compute(self, labels: TagLabels) -> TagAgreement:
+        """Score the samples, and judge their tags."""
+        return compute_tags(labels.batch)
+
+    def record(self, result: TagAgreement) -> TagRecords:
+        """What is kept of a batch."""
+        return record_tags(result, len(self.source.annotators))
+
+    def context(self, run: RunFacts) -> ReportContext:
+        """What the report needs to know of the labels and the run."""
+        return ReportContext(
+            config=self.source.config,
+            annotators=self.source.annotators,
+            class_names=self._codes.names(),
+            label_types=titles(self.source.kinds),
+            run=run,
+        )
+
+    # ---- writing ----
+
+    def values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:
+        """The values of every sample by path; undefined ones are None on labels and left out on samples."""
+        updates = self._sample_values(labels, agreement)
+        verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
+        tags, row = agreement.tags, agreement.of_label
+        columns = zip(
+            labels.batch.sample.tolist(),
+            labels.field.tolist(),
+            labels.position.tolist(),
+            tags.verdict[row].tolist(),
+            tags.votes[row].tolist(),
+            agreement.n_annotators[labels.batch.sample].tolist(),
+            strict=True,
+        )
+        verdict_name, votes_name, of_name = self._label_suffixes
+        paths = self.source.label_paths
+        for sample, field, position, verdict, votes, assigned in columns:
+            values, path = updates[sample], f"{paths[field]}.{position}."
+            values[path + verdict_name] = verdict_names[verdict]
+            values[path + votes_name] = votes
+            values[path + of_name] = assigned
+        return updates
+
+    def _sample_values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:
+        run_key = self.source.config.run_key
+        updates: list[dict[str, Any]] = [{f"{run_key}_n_annotators": n} for n in agreement.n_annotators.tolist()]
+        score = agreement.score.tolist()
+        for k in np.flatnonzero(agreement.rated).tolist():
+            updates[k][f"{run_key}_score"] = score[k]
+            updates[k][f"{run_key}_disputed"] = score[k] < 1.0
+            updates[k][f"{run_key}_majority"] = []
+        tags = agreement.tags
+        of_majority = agreement.rated[tags.sample] & (2 * tags.votes > agreement.n_annotators[tags.sample])
+        for sample, tag in zip(tags.sample[of_majority].tolist(), tags.tag[of_majority].tolist(), strict=True):
+            updates[sample][f"{run_key}_majority"].append(labels.tag_names[tag])
+        for values in updates:
+            values.get(f"{run_key}_majority", []).sort()
+        return updates

@@ -1,0 +1,1 @@
+"""What can be read: label fields, annotators, assignment, and labels as columns."""

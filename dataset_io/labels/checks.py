@@ -1,0 +1,178 @@
+"""Checks of the labels themselves, made by the database before anything is written."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from bson import ObjectId
+
+from ...agreement.config import AgreementConfig
+from ...agreement.errors import AgreementInputError, shown
+from ...agreement.option_checks import value_name
+from ..run.stored import frame_title
+from .kinds import LabelKind
+from .point_readers import SpanReader, reversed_in
+from .source import Source, annotators_found
+
+
+def check_labels(source: Source) -> None:
+    """Refuse labels that cannot be compared.
+
+    Raises:
+        AgreementInputError: if a label has no id or no annotator (attribute mode), or unusable geometry
+            (``invalid="error"``)
+    """
+    config, attribute = source.config, source.config.annotator_attribute
+    found = list(_labels_where(source))
+    without_id = [sample for label, sample, _ in found if not isinstance(label.get("_id"), ObjectId)]
+    if without_id:
+        raise AgreementInputError(
+            f"Every label must have an id, got {len(without_id)} without, on samples {shown(sorted(set(without_id)))}; "
+            "load and save these samples with FiftyOne"
+        )
+    if attribute is not None:
+        unnamed = sorted(str(label["_id"]) for label, _, _ in found if label.get(attribute) is None)
+        if unnamed:
+            raise AgreementInputError(
+                f"Every label of `{config.fields[0]}` must name its annotator in `{attribute}`, got {len(unnamed)} "
+                f"without (label ids {shown(unnamed)})"
+            )
+    if config.invalid == "error":
+        unusable = [
+            (sample, kind.geometry.requirement)
+            for label, sample, kind in found
+            if kind.geometry is not None and not kind.geometry.is_usable(label, config) and _is_compared(label, config)
+        ]
+        if unusable:
+            samples, requirements = zip(*unusable, strict=True)
+            raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
+
+
+def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
+    """Whether the annotator of a label is one of those that were asked for."""
+    name = config.annotator_attribute
+    return name is None or not config.annotators or value_name(label.get(name)) in config.annotators
+
+
+def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKind]]:
+    """``(label, sample id, kind)`` of all labels on samples with one that may not be usable."""
+    config = source.config
+    general: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}]
+    if config.annotator_attribute is not None:
+        general.append({config.annotator_attribute: None})
+    conditions = []
+    for kind, path in zip(source.kinds, source.label_paths, strict=True):
+        geometry = [kind.geometry.unusable(config)] if kind.geometry is not None and config.invalid == "error" else []
+        conditions.append({path: {"$elemMatch": {"$or": [*general, *geometry]}}})
+        if geometry and isinstance(kind.geometry, SpanReader):
+            conditions.append(reversed_in(path))
+    wanted = dict.fromkeys((*source.label_paths, *NAMING), True)
+    for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}]):
+        for kind, name in zip(source.kinds, source.fields, strict=True):
+            for label in (document.get(name) or {}).get(kind.list_name) or []:
+                yield label, document_title(document), kind
+
+
+#: what names a document, beside its id, if it is a frame
+NAMING = ("_sample_id", "frame_number")
+
+
+def document_title(document: dict[str, Any]) -> str:
+    """A document in messages: a sample, or a frame of one."""
+    if "_sample_id" not in document:
+        return str(document["_id"])
+    return frame_title(document["_sample_id"], document["frame_number"])
+
+
+def check_sizes(source: Source) -> None:
+    """Refuse labelled samples without the size of their image.
+
+    Raises:
+        AgreementInputError: naming the first of them
+    """
+    labelled = [{f"{path}.0": {"$exists": True}} for path in source.label_paths]
+    prefix = "metadata.frame_" if source.on_frames else "metadata."
+    unknown = {"$nor": [{f"{prefix}width": {"$gt": 0}, f"{prefix}height": {"$gt": 0}}]}
+    if source.on_frames:
+        videos = source.aggregate([{"$match": {"$or": labelled}}, {"$group": {"_id": "$_sample_id"}}])
+        with_labels = {document["_id"] for document in videos}
+        found = source.aggregate_samples([{"$match": unknown}, {"$project": {"_id": True}}])
+        without = sorted({document["_id"] for document in found} & with_labels)
+    else:
+        found = source.aggregate([{"$match": {"$or": labelled, **unknown}}, {"$project": {"_id": True}}])
+        without = [document["_id"] for document in found]
+    if without:
+        raise unknown_sizes_error(list(map(str, without)))
+
+
+def unknown_sizes_error(ids: list[str]) -> AgreementInputError:
+    """The error for samples without the size of their image."""
+    return AgreementInputError(
+        f"Samples must have an image size to compare these labels, got {len(ids)} without (ids {shown(ids)}); run "
+        "dataset.compute_metadata() first"
+    )
+
+
+def check_files(source: Source) -> None:
+    """Refuse labels whose files do not exist.
+
+    Raises:
+        AgreementInputError: naming the first samples and files
+    """
+    missing: list[tuple[str, str]] = []
+    annotator = source.config.annotator_attribute
+    for kind, path in zip(source.kinds, source.label_paths, strict=True):
+        for attribute in kind.geometry.files:
+            stored = attribute.removesuffix("_path")  # FiftyOne does not look at the file where this is set
+            named = {path: {"$elemMatch": {attribute: {"$ne": None}, stored: None}}}
+            label = {attribute: f"$$this.{attribute}", stored: {"$gt": [f"$$this.{stored}", None]}}
+            if annotator is not None:
+                label[annotator] = f"$$this.{annotator}"
+            labels = {"$map": {"input": f"${path}", "in": label}}
+            for document in source.aggregate(
+                [{"$match": named}, {"$project": {"labels": labels, **dict.fromkeys(NAMING, True)}}]
+            ):
+                files = {
+                    label[attribute]
+                    for label in document["labels"]
+                    if label.get(attribute) is not None and not label[stored] and _is_compared(label, source.config)
+                }
+                missing += [(document_title(document), file) for file in sorted(files) if not os.path.isfile(file)]
+    if missing:
+        samples, files = zip(*missing, strict=True)
+        raise AgreementInputError(
+            f"Files of masks must exist, got {len(files)} that do not ({shown(files)}), on samples "
+            f'{shown(sorted(set(samples)))}; restore them, or leave these labels out with invalid="skip"'
+        )
+
+
+def check_annotators(source: Source) -> None:
+    """Refuse an attribute that does not hold the annotators asked for, or only one.
+
+    Raises:
+        AgreementInputError: if an annotator is not found, or fewer than two are
+    """
+    attribute, chosen = source.config.annotator_attribute, source.config.annotators
+    if attribute is None:
+        return
+    absent = sorted(set(chosen) - set(source.annotator_values))
+    if absent:
+        raise AgreementInputError(
+            f"`annotators` must be found in `{attribute}`, got {shown(absent)}; found are "
+            f"{shown(annotators_found(source)) or 'none'}"
+        )
+    if len(source.annotators) < 2:
+        raise AgreementInputError(
+            f"Agreement needs at least 2 annotators, got {len(source.annotators)} "
+            f"({shown(map(repr, source.annotators))}) in the attribute `{attribute}`"
+        )
+
+
+def unusable_labels_error(requirements: Iterable[str], n: int, sample_ids: list[str]) -> AgreementInputError:
+    """The error for ``n`` labels whose geometry cannot be compared."""
+    return AgreementInputError(
+        f"{'. '.join(sorted(requirements))}, got {n} that are not, on samples {shown(sample_ids)}; correct them, or "
+        'leave them out with invalid="skip"'
+    )

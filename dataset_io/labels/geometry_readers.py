@@ -1,0 +1,145 @@
+"""From what FiftyOne stores of labels to their geometry, one reader a label type."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar, Protocol
+
+import numpy as np
+
+from ...agreement.config import AgreementConfig
+from ...metrics.arrays import BoolArray, FloatArray
+from ...metrics.geometry.extents import Boxes, Geometry
+
+#: a greater number counts as infinite, as does its negative: what is computed from it might overflow
+LARGEST = 1e9
+
+#: what a box must be, for messages
+BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of at least 0"
+
+
+class GeometryReader(Protocol):
+    """Reads the geometry of the labels of one type.
+
+    Attributes:
+        columns: attributes of a label that are read, below their short name in query results
+        files: attributes that name files
+        requirement: what a label must have to be usable, for messages
+    """
+
+    columns: dict[str, str]
+    files: tuple[str, ...]
+    requirement: str
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query that finds labels whose geometry cannot be used."""
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """Whether the geometry of a stored label can be used; says the same as :meth:`unusable`."""
+
+    def needs_size(self, config: AgreementConfig) -> bool:
+        """Whether the size of the image must be known."""
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Geometry, BoolArray]:
+        """The geometry of ``N`` labels, and which of them are usable ``(N,)``.
+
+        Args:
+            values: the ``N`` values of every column
+            config: the options
+            size_px: shape ``(N, 2)``, width and height of the image of every label; the geometry is in pixels then, and
+                relative to the image where it is None
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class BoxReader:
+    """Bounding boxes of detections."""
+
+    columns: ClassVar[dict[str, str]] = {"box": "bounding_box"}
+    files: ClassVar[tuple[str, ...]] = ()
+    requirement: ClassVar[str] = f"Boxes must be {BOX_NUMBERS}"
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query for boxes that are not four finite numbers with a width and height of at least 0."""
+        return {
+            "$or": [
+                {"bounding_box": {"$not": {"$size": 4}}},
+                {"bounding_box.0": not_finite()},
+                {"bounding_box.1": not_finite()},
+                {"bounding_box.2": not_finite(lowest=0.0)},
+                {"bounding_box.3": not_finite(lowest=0.0)},
+            ]
+        }
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """Whether the box is four finite numbers with a width and height of at least 0."""
+        return is_usable_box(label.get("bounding_box"))
+
+    def needs_size(self, config: AgreementConfig) -> bool:
+        """Ratios of areas do not depend on the size of the image."""
+        return False
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Boxes, BoolArray]:
+        """The boxes; unusable ones are zero."""
+        boxes, usable = read_boxes(values["box"])
+        if size_px is not None:
+            boxes *= np.tile(size_px, 2)
+        return Boxes(to_xyxy(boxes)), usable
+
+
+def is_usable_box(box: object) -> bool:
+    """Whether a value is four finite numbers ``(x, y, width, height)`` with a width and height of at least 0."""
+    if not isinstance(box, list | tuple) or len(box) != 4:
+        return False
+    return all(map(is_finite, box)) and bool(box[2] >= 0 and box[3] >= 0)
+
+
+def is_finite(value: object, largest: float = LARGEST) -> bool:
+    """Whether a value is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
+
+
+def not_finite(largest: float = LARGEST, lowest: float | None = None) -> dict[str, Any]:
+    """A query for values that are not finite numbers, or lower than the lowest."""
+    least = -largest if lowest is None else lowest
+    return {"$not": {"$type": ["double", "int", "long"], "$gte": least, "$lte": largest}}
+
+
+def finite_numbers(values: list[Any], largest: float = LARGEST) -> FloatArray:
+    """Values as an array.
+
+    Raises:
+        ValueError: if they are not all finite numbers
+    """
+    # numpy makes numbers of texts and truth values
+    if all(issubclass(kind, int | float) and kind is not bool for kind in set(map(type, values))):
+        numbers = np.array(values, np.float64)
+        if (np.abs(numbers) <= largest).all():
+            return numbers
+    raise ValueError(f"`values` must be finite numbers up to {largest:g}, got others")
+
+
+def read_boxes(values: list[Any]) -> tuple[FloatArray, BoolArray]:
+    """Stored boxes as an array ``(N, 4)``, and which of them can be used; the others are zero."""
+    try:
+        if set(map(len, values)) <= {4}:
+            boxes = finite_numbers(list(chain.from_iterable(values))).reshape(-1, 4)
+            usable = (boxes[:, 2:] >= 0).all(axis=1)
+            return np.where(usable[:, None], boxes, 0.0), usable
+    except (TypeError, ValueError):
+        pass  # something else than lists of numbers: look at every box
+    usable = np.fromiter(map(is_usable_box, values), np.bool_, len(values))
+    boxes = np.array([box if ok else (0.0,) * 4 for box, ok in zip(values, usable.tolist(), strict=True)], np.float64)
+    return boxes.reshape(-1, 4), usable
+
+
+def to_xyxy(boxes_xywh: FloatArray) -> FloatArray:
+    """``(x, y, width, height)`` as ``(x_min, y_min, x_max, y_max)``."""
+    boxes = boxes_xywh.copy()
+    boxes[:, 2:] += boxes[:, :2]
+    return boxes

@@ -1,0 +1,102 @@
+"""What the database tells of the labels as a whole, so that only what is there must be read."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from ...agreement.attribute_values import attribute_error
+from ...agreement.errors import AgreementInputError, shown
+from .geometry_readers import BoxReader
+from .shape_readers import InstanceMaskReader
+from .source import Source
+
+#: types that values of compared attributes do not have
+_NOT_COMPARED = ["array", "object", "objectId", "date", "timestamp", "binData", "regex", "decimal"]
+_HAS_MASK = {"$or": [{"mask": {"$ne": None}}, {"mask_path": {"$ne": None}}]}
+
+
+@dataclass(frozen=True, slots=True)
+class LabelFacts:
+    """What is found among the labels of a source.
+
+    Attributes:
+        masks: fields, by number, with instance masks that are to be compared
+        crowd: whether any label is marked as a crowd region
+    """
+
+    masks: frozenset[int]
+    crowd: bool
+
+
+def label_facts(source: Source) -> LabelFacts:
+    """Look for masks and crowd regions: once for all, and, only where there are any, for each."""
+    config = source.config
+    fields = range(len(source.kinds))
+    boxed = [field for field in fields if isinstance(source.kinds[field].geometry, BoxReader)]
+    masks = [(field, _HAS_MASK) for field in boxed if config.geometry == "auto"]
+    crowd: list[tuple[int, dict[str, Any]]] = []
+    if config.crowd_attribute is not None:
+        crowd = [(field, _where(config.crowd_attribute, {"$nin": [None, False, 0]})) for field in fields]
+    shaped = frozenset(boxed) if config.geometry == "shape" else frozenset[int]()
+    if not _any_label(source, [*masks, *crowd]):
+        return LabelFacts(shaped, crowd=False)
+    found = frozenset(field for field, condition in masks if _any_label(source, [(field, condition)]))
+    return LabelFacts(shaped | found, _any_label(source, crowd))
+
+
+def with_masks(source: Source, facts: LabelFacts) -> Source:
+    """The source, in which the detections of some fields are read with their masks."""
+    kinds = [
+        dataclasses.replace(kind, geometry=InstanceMaskReader()) if field in facts.masks else kind
+        for field, kind in enumerate(source.kinds)
+    ]
+    return dataclasses.replace(source, kinds=tuple(kinds))
+
+
+def value_of(attribute: str) -> dict[str, Any]:
+    """The value of an attribute of the label ``$$this``, wherever FiftyOne keeps it; None if it has none."""
+    # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+    return {"$ifNull": [*(f"$$this.{place}" for place in _places(attribute)), None]}
+
+
+def _places(attribute: str) -> tuple[str, str]:
+    return attribute, f"attributes.{attribute}.value"
+
+
+def _where(attribute: str, condition: dict[str, Any]) -> dict[str, Any]:
+    """The condition that an attribute meets one, wherever it stands."""
+    return {"$or": [{place: condition} for place in _places(attribute)]}
+
+
+def check_attributes(source: Source) -> None:
+    """Refuse to compare attributes that no label has, or whose values cannot be compared.
+
+    Raises:
+        AgreementInputError: naming the attribute
+    """
+    fields = range(len(source.kinds))
+    for attribute in source.config.attributes:
+        if not _any_label(source, [(field, _where(attribute, {"$ne": None})) for field in fields]):
+            raise AgreementInputError(
+                f"`attributes` must be found on labels, got {attribute!r}, which no label of "
+                f"{shown(source.config.fields)} has"
+            )
+        if _any_label(source, [(field, _where(attribute, {"$type": _NOT_COMPARED})) for field in fields]):
+            raise attribute_error(attribute)
+
+
+def is_crowd(value: object) -> bool:
+    """Whether the value of a crowd attribute marks a crowd region."""
+    return bool(value) and str(value).lower() not in ("0", "false", "no")
+
+
+def _any_label(source: Source, wanted: Iterable[tuple[int, dict[str, Any]]]) -> bool:
+    """Whether any label of a field meets the condition for that field."""
+    conditions = [{source.label_paths[field]: {"$elemMatch": condition}} for field, condition in wanted]
+    if not conditions:
+        return False
+    found = source.aggregate([{"$match": {"$or": conditions}}, {"$project": {"_id": True}}, {"$limit": 1}])
+    return any(True for _ in found)

@@ -1,0 +1,196 @@
+"""Semantic masks as FiftyOne stores them: arrays in the database, and image files."""
+
+from __future__ import annotations
+
+import io
+import os
+import struct
+import zlib
+from dataclasses import dataclass
+from typing import Any
+
+import cv2
+import numpy as np
+from fiftyone.core.utils import deserialize_numpy_array
+from fiftyone.utils.image import read as read_image
+
+from ...agreement.pixels.compute import MAX_VALUES
+from ...metrics.pixels.joint_counts import ClassMask
+
+_PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
+_PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
+_PNG_GRAYSCALE = 0
+#: bytes of an array's file that are sure to hold its header
+_ARRAY_HEADER_BYTES = 256
+
+
+class UnusableMaskError(ValueError):
+    """Masks cannot be compared; the message says what one of them, or those of a sample, are instead of the rule."""
+
+    rule = "Segmentations must have a mask with an integer or an RGB colour of 8 bits a channel for every pixel"
+
+
+class MissingMaskError(UnusableMaskError):
+    """The file of a mask does not exist."""
+
+    rule = "Files of masks must exist"
+
+
+class DifferentSizesError(UnusableMaskError):
+    """The masks of a sample have different sizes."""
+
+    rule = "The masks of a sample must have one size"
+
+
+class MixedColoursError(UnusableMaskError):
+    """Some masks are in colour and some are not."""
+
+    rule = "Masks must be all in colour (RGB, palettes) or all not"
+
+
+class PhotographError(UnusableMaskError):
+    """The masks of a sample have more values than there are classes."""
+
+    rule = (
+        f"Masks must hold at most {MAX_VALUES} values on a sample (they are no photographs, and must not be stored "
+        "with loss, as in JPEG files)"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMask:
+    """A mask in the database, or the file that it names; FiftyOne looks at the file only if there is no array."""
+
+    array: bytes | None
+    path: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MaskShape:
+    """Size of a mask in pixels, and whether its values are colours."""
+
+    height: int
+    width: int
+    is_rgb: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMask:
+    """A mask with one value a pixel.
+
+    Attributes:
+        values: shape ``(H, W)``, integers; a colour is the integer ``0xrrggbb``, as FiftyOne has them
+        is_rgb: whether values are colours
+    """
+
+    values: ClassMask
+    is_rgb: bool
+
+    @property
+    def shape(self) -> MaskShape:
+        """Size and kind."""
+        height, width = self.values.shape
+        return MaskShape(height, width, self.is_rgb)
+
+
+def read_mask(stored: StoredMask) -> ReadMask:
+    """The values of a mask.
+
+    Raises:
+        MissingMaskError: if its file does not exist
+        UnusableMaskError: if it is no mask with an integer or a colour for every pixel
+    """
+    if stored.array is not None:
+        return _with_values(_decoded(stored.array))
+    return _with_values(_image(_existing(stored.path)))
+
+
+def mask_shape(stored: StoredMask) -> MaskShape:
+    """Size and kind of a mask, from its first bytes where these and the last ones tell; else it is read.
+
+    Raises:
+        MissingMaskError: if its file does not exist
+        UnusableMaskError: if it is no mask, as far as was read
+    """
+    shape = _shape_of_png(_existing(stored.path)) if stored.array is None else _shape_of_array(stored.array)
+    return shape if shape is not None else read_mask(stored).shape
+
+
+def _existing(path: str | None) -> str:
+    if path is None:
+        raise UnusableMaskError("one has neither an array nor a path")
+    if not os.path.isfile(path):
+        raise MissingMaskError(repr(path))
+    return path
+
+
+def _decoded(stored: bytes) -> Any:
+    try:
+        return deserialize_numpy_array(stored)
+    except (zlib.error, ValueError, EOFError, TypeError) as error:
+        raise UnusableMaskError(f"one is not stored as FiftyOne stores arrays ({error})") from error
+
+
+def _image(path: str) -> Any:
+    try:
+        return read_image(path, flag=cv2.IMREAD_UNCHANGED)
+    except (OSError, cv2.error) as error:
+        raise UnusableMaskError(f"{path!r} cannot be read as an image") from error
+
+
+def _with_values(pixels: Any) -> ReadMask:
+    if pixels.ndim == 3 and pixels.shape[2] == 1:
+        pixels = pixels[:, :, 0]
+    if pixels.ndim not in (2, 3) or (pixels.ndim == 3 and pixels.shape[2] not in (3, 4)):
+        raise UnusableMaskError(f"one has the shape {pixels.shape}")
+    if not pixels.size:
+        raise UnusableMaskError("one has no pixels")
+    integers = _integers(pixels)
+    if pixels.ndim == 2:
+        return ReadMask(integers, is_rgb=False)
+    if integers.dtype != np.uint8 and not (integers.min() >= 0 and integers.max() <= 255):
+        raise UnusableMaskError("one has more bits")
+    red, green, blue = (integers[:, :, channel].astype(np.int32) for channel in range(3))
+    return ReadMask((red << 16) | (green << 8) | blue, is_rgb=True)
+
+
+def _integers(pixels: Any) -> ClassMask:
+    if pixels.dtype.kind in "bi" or (pixels.dtype.kind == "u" and pixels.dtype.itemsize < 8):
+        return pixels  # type: ignore[no-any-return]
+    if pixels.dtype.kind in "uf":
+        integers: ClassMask = np.zeros(pixels.shape, np.int64)
+        if np.isfinite(pixels).all() and float(np.abs(pixels).max()) < 2**62:
+            integers = pixels.astype(np.int64)
+        if (integers == pixels).all():
+            return integers
+    raise UnusableMaskError("one has values that are not integers")
+
+
+def _shape_of_png(path: str) -> MaskShape | None:
+    """What the first and the last bytes of a complete PNG file tell; None of anything else."""
+    try:
+        with open(path, "rb") as file:
+            start = file.read(26)
+            if len(start) < 26 or not start.startswith(_PNG_SIGNATURE):
+                return None
+            file.seek(-len(_PNG_END), os.SEEK_END)
+            if file.read() != _PNG_END:
+                return None
+    except OSError:  # reading all of it tells what is wrong
+        return None
+    width, height, depth, color_type = struct.unpack(">IIBB", start[16:26])
+    is_rgb = color_type != _PNG_GRAYSCALE  # OpenCV gives colours for palettes, and for gray with transparency
+    return None if is_rgb and depth > 8 else MaskShape(height, width, is_rgb)
+
+
+def _shape_of_array(stored: bytes) -> MaskShape | None:
+    """What the header of an array tells; None of one that may not be usable."""
+    try:
+        start = io.BytesIO(zlib.decompressobj().decompress(stored, _ARRAY_HEADER_BYTES))
+        if np.lib.format.read_magic(start) != (1, 0):
+            return None
+        shape, _, dtype = np.lib.format.read_array_header_1_0(start)
+    except (zlib.error, ValueError, EOFError):
+        return None
+    usable = dtype.kind in "bi" or (dtype.kind == "u" and dtype.itemsize < 8)
+    return MaskShape(shape[0], shape[1], is_rgb=False) if usable and len(shape) == 2 and all(shape) else None

@@ -1,0 +1,93 @@
+"""Labels that are objects as columns, while they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from ...metrics.arrays import BoolArray, IntArray
+from ...metrics.geometry.extents import Geometry
+from ...metrics.geometry.regions import as_regions
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectColumns:
+    """Labels as columns; ``origin`` says where a row's id stands in ``label_ids``, which is never reordered.
+
+    ``attributes`` has the shape ``(N, A)``: codes of the values of every compared attribute.
+    """
+
+    sample: IntArray
+    annotator: IntArray
+    category: IntArray
+    field: IntArray
+    position: IntArray
+    geometry: Geometry
+    usable: BoolArray
+    crowd: BoolArray
+    track: IntArray
+    attributes: IntArray
+    label_ids: list[ObjectId]
+    origin: IntArray
+
+    def rows(self, chosen: IntArray | BoolArray) -> ObjectColumns:
+        """The chosen rows."""
+        return ObjectColumns(
+            self.sample[chosen],
+            self.annotator[chosen],
+            self.category[chosen],
+            self.field[chosen],
+            self.position[chosen],
+            self.geometry.take(chosen),
+            self.usable[chosen],
+            self.crowd[chosen],
+            self.track[chosen],
+            self.attributes[chosen],
+            self.label_ids,
+            self.origin[chosen],
+        )
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[ObjectColumns]) -> ObjectColumns:
+        """The rows of all parts."""
+        offsets = np.cumsum([0, *(len(part.label_ids) for part in parts)])
+
+        def column(name: str) -> Any:
+            return np.concatenate([getattr(part, name) for part in parts])
+
+        return cls(
+            *(column(name) for name in ("sample", "annotator", "category", "field", "position")),
+            geometry=_joined([part.geometry for part in parts]),
+            usable=column("usable"),
+            crowd=column("crowd"),
+            track=column("track"),
+            attributes=column("attributes"),
+            label_ids=list(chain.from_iterable(part.label_ids for part in parts)),
+            origin=np.concatenate([part.origin + offset for part, offset in zip(parts, offsets, strict=False)]),
+        )
+
+    def sorted(self) -> ObjectColumns:
+        """The usable rows by sample, annotator and label id, which is the order that breaks ties."""
+        usable = self if self.usable.all() else self.rows(self.usable)
+        ids = np.frombuffer(b"".join([label_id.binary for label_id in self.label_ids]), dtype=">u4").reshape(-1, 3)
+        ids = ids.astype(np.int64)[usable.origin]
+        high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
+        block = usable.sample * (int(usable.annotator.max(initial=0)) + 1) + usable.annotator
+        order = np.argsort(block, kind="stable")
+        before, after = order[:-1], order[1:]
+        ascending = (high[before] < high[after]) | ((high[before] == high[after]) & (low[before] <= low[after]))
+        if not (ascending | (block[before] != block[after])).all():
+            order = np.lexsort((usable.position, usable.field, low, high, block))
+        return usable.rows(order)
+
+
+def _joined(geometries: list[Any]) -> Any:
+    """The geometry of several fields; boxes and shapes as regions."""
+    if len({type(geometry) for geometry in geometries}) > 1:
+        geometries = [as_regions(geometry) for geometry in geometries]
+    return geometries[0].joined(geometries[1:])

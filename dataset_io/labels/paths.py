@@ -1,0 +1,75 @@
+"""Paths of a dataset's schema, and where their values stand: in the documents of samples or of frames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+from pymongo.collection import Collection
+
+from ... import names
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Documents of one collection, and paths within them.
+
+    Attributes:
+        collection: the samples or the frames of a dataset
+        prefix: what the paths begin with in the schema of the dataset
+        paths: paths within a document
+    """
+
+    collection: Collection[dict[str, Any]]
+    prefix: str
+    paths: list[str]
+
+
+def places(dataset: fo.Dataset, paths: Iterable[str]) -> Iterator[Place]:
+    """The collections that hold some paths, with their part of the paths."""
+    paths = list(paths)
+    of_frames = [path.removeprefix(names.FRAMES_PREFIX) for path in paths if is_of_frames(path)]
+    of_samples = [path for path in paths if not is_of_frames(path)]
+    if of_samples:
+        yield Place(dataset._sample_collection, "", of_samples)
+    if of_frames:
+        yield Place(dataset._frame_collection, names.FRAMES_PREFIX, of_frames)
+
+
+def is_of_frames(path: str) -> bool:
+    """Whether a path of the schema is one of frames."""
+    return path.startswith(names.FRAMES_PREFIX)
+
+
+def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
+    """Every declared field by path, those of labels and of frames included."""
+    fields = dict(dataset.get_field_schema(flat=True))
+    if dataset._has_frame_fields():
+        of_frames = dataset.get_frame_field_schema(flat=True) or {}
+        fields.update({names.FRAMES_PREFIX + path: field for path, field in of_frames.items()})
+    return fields
+
+
+def run_of(path: str, field: fo.Field) -> str | None:
+    """Key of the run that wrote a field, by its mark; None for a copy of another name, which belongs to the user."""
+    run_key = (getattr(field, "info", None) or {}).get(names.RUN_METHOD)
+    return run_key if run_key is not None and path.rpartition(".")[2] in names.own_names(run_key) else None
+
+
+def declare(dataset: fo.Dataset, fields: dict[str, fo.Field]) -> None:
+    """Declare fields by path."""
+    for place in places(dataset, fields):
+        schema = {path: fields[place.prefix + path] for path in place.paths}
+        if place.prefix:
+            dataset._merge_frame_field_schema(schema)
+        else:
+            dataset._merge_sample_field_schema(schema)
+
+
+def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
+    """Delete declared fields and their values."""
+    for place in places(dataset, paths):
+        delete = dataset.delete_frame_fields if place.prefix else dataset.delete_sample_fields
+        delete(place.paths, error_level=2)

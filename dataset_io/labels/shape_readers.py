@@ -1,0 +1,250 @@
+"""From what FiftyOne stores of polylines and instance masks to their geometry."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...agreement.config import AgreementConfig
+from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.geometry.extents import Boxes
+from ...metrics.geometry.lines import lines_from_points
+from ...metrics.geometry.masks import MaskCrops
+from ...metrics.geometry.polygons import polygons_from_rings
+from ...metrics.geometry.rasterize import pillow_mask
+from ...metrics.geometry.regions import Regions
+from .geometry_readers import (
+    BOX_NUMBERS,
+    LARGEST,
+    BoxReader,
+    finite_numbers,
+    is_finite,
+    is_usable_box,
+    not_finite,
+    read_boxes,
+    to_xyxy,
+)
+from .instance_masks import decode_mask, placed_masks, read_mask_file
+
+#: the pixels of a polygon farther from its image, in image sizes, would fill memory
+LARGEST_PAINTED = 2.0
+#: what is no truth value, of a stored attribute
+_NOT_TRUE = {"$in": [None, False, 0, ""]}
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceMaskReader:
+    """Detections of which some, or all, have an instance mask."""
+
+    columns: ClassVar[dict[str, str]] = {"box": "bounding_box", "mask": "mask", "mask_path": "mask_path"}
+    files: ClassVar[tuple[str, ...]] = ("mask_path",)
+    requirement: ClassVar[str] = (
+        f'Boxes must be {BOX_NUMBERS}, masks (needed with geometry="shape") readable two-dimensional arrays'
+    )
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query for unusable boxes, and for labels without a mask where one is needed."""
+        of_box = BoxReader().unusable(config)
+        if config.geometry != "shape":
+            return of_box
+        return {"$or": [of_box, {"mask": None, "mask_path": None}]}
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """Whether box and mask can be used, as far as can be told without reading the mask."""
+        has_mask = label.get("mask") is not None or label.get("mask_path") is not None
+        return is_usable_box(label.get("bounding_box")) and (has_mask or config.geometry != "shape")
+
+    def needs_size(self, config: AgreementConfig) -> bool:
+        """Masks are placed on the pixels of the image."""
+        return True
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Regions, BoolArray]:
+        """Masks where there are any, else boxes, in pixels."""
+        if size_px is None:
+            raise ValueError("`size_px` must be given to place masks, got None")
+        boxes, usable = read_boxes(values["box"])
+        masks: list[Any] = []
+        rows = []
+        for row, (stored, path) in enumerate(zip(values["mask"], values["mask_path"], strict=True)):
+            if stored is None and path is None:
+                usable[row] &= config.geometry != "shape"
+            elif usable[row]:
+                mask = _mask_of(stored, path)
+                if mask is None:
+                    usable[row] = False
+                else:
+                    masks.append(mask)
+                    rows.append(row)
+        crops = placed_masks(masks, boxes[rows], size_px[rows])
+        bounds = to_xyxy(boxes * np.tile(size_px, 2))
+        return _regions(bounds, np.array(rows, np.int64), crops), usable
+
+
+def _mask_of(stored: bytes | None, path: str | None) -> Any:
+    """The mask of a label, None where it cannot be read."""
+    try:
+        return decode_mask(stored) if stored is not None else read_mask_file(path)
+    except (ValueError, OSError):
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class PolylineReader:
+    """Polylines: polygons where they are closed or filled, else lines."""
+
+    columns: ClassVar[dict[str, str]] = {"points": "points", "closed": "closed", "filled": "filled"}
+    files: ClassVar[tuple[str, ...]] = ()
+    requirement: ClassVar[str] = (
+        f"Polylines must have points (x, y) of finite numbers (to {LARGEST:g}; with `rasterize` to "
+        f"{LARGEST_PAINTED:g}), and be closed or filled unless `line_tolerance` is given"
+    )
+
+    def unusable(self, config: AgreementConfig) -> dict[str, Any]:
+        """A query for polylines without points, with points that are not two finite numbers, and for open lines."""
+        point = {"$elemMatch": {"$elemMatch": {"$elemMatch": not_finite(self._largest(config))}}}
+        conditions: list[dict[str, Any]] = [
+            {"points": {"$not": {"$elemMatch": {"$elemMatch": {"$size": 2}}}}},
+            {"points": {"$elemMatch": {"$elemMatch": {"$not": {"$size": 2}}}}},
+            {"points": {"$elemMatch": {"$not": {"$type": "array"}}}},
+            {"points": point},
+        ]
+        if not self._takes_lines(config):
+            conditions.append({"closed": _NOT_TRUE, "filled": _NOT_TRUE})
+        return {"$or": conditions}
+
+    def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
+        """Whether there are points, all of two finite numbers, and lines only where these can be compared."""
+        is_region = bool(label.get("closed")) or bool(label.get("filled"))
+        usable = are_usable_points(label.get("points"), self._largest(config))
+        return usable and (is_region or self._takes_lines(config))
+
+    def needs_size(self, config: AgreementConfig) -> bool:
+        """Pixels and distances depend on the size of the image, ratios of areas do not."""
+        return config.geometry != "box" and (config.rasterize is not None or config.line_tolerance is not None)
+
+    def read(
+        self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
+    ) -> tuple[Boxes | Regions, BoolArray]:
+        """Boxes, polygons, the pixels of polygons, or lines; unusable ones are empty."""
+        n = len(values["points"])
+        points, ring, shape, usable = read_points(values["points"], self._largest(config))
+        is_region = np.fromiter(
+            (bool(closed) or bool(filled) for closed, filled in zip(values["closed"], values["filled"], strict=True)),
+            np.bool_,
+            n,
+        )
+        if not self._takes_lines(config):
+            usable &= is_region
+        if size_px is not None:
+            points = points * size_px[shape[ring]]
+        if config.geometry == "box":
+            return Boxes(_bounds(points, shape[ring], n)), usable
+        rings = _Rings(points, ring, shape)
+        if config.rasterize == "pillow":
+            regions = _pixels_of(rings.of_shapes(is_region), n)
+        else:
+            regions = Regions.of_polygons(polygons_from_rings(*rings.of_shapes(is_region), n))
+        if self._takes_lines(config) and not is_region.all():
+            lines = lines_from_points(*rings.of_shapes(~is_region), n, tolerance_px=config.line_tolerance or 0.0)
+            regions = regions.joined([Regions.of_lines(lines)]).take(np.arange(n) + np.where(is_region, 0, n))
+        return regions, usable
+
+    def _takes_lines(self, config: AgreementConfig) -> bool:
+        return config.line_tolerance is not None or config.geometry == "box"
+
+    def _largest(self, config: AgreementConfig) -> float:
+        """The greatest coordinate, of either sign, that can be used."""
+        return LARGEST if config.rasterize is None or config.geometry == "box" else LARGEST_PAINTED
+
+
+@dataclass(frozen=True, slots=True)
+class _Rings:
+    """Columns of vertices, as of :func:`read_points`."""
+
+    points: FloatArray
+    ring: IntArray
+    shape: IntArray
+
+    def of_shapes(self, chosen: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
+        """The columns of some of the shapes, which keep their numbers."""
+        rings = chosen[self.shape]
+        number = np.cumsum(rings) - 1
+        rows = rings[self.ring]
+        return self.points[rows], number[self.ring[rows]], self.shape[rings]
+
+
+def are_usable_points(points: object, largest: float) -> bool:
+    """Whether a value is a list of lists of points ``(x, y)``, at least one, all finite and not beyond the largest."""
+    if not isinstance(points, list | tuple) or not all(isinstance(ring, list | tuple) for ring in points):
+        return False
+    every = list(chain.from_iterable(points))
+    return bool(every) and all(
+        isinstance(point, list | tuple) and len(point) == 2 and all(is_finite(value, largest) for value in point)
+        for point in every
+    )
+
+
+def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray, IntArray, BoolArray]:
+    """Stored points of ``N`` polylines as columns: vertices ``(V, 2)``, the ring of each, the shape of every ring, and
+    which shapes are usable ``(N,)``; the others have no rings."""
+    try:
+        columns = _point_columns(values, largest)
+    except (TypeError, ValueError):  # something else than lists of points: look at every polyline
+        usable = [are_usable_points(points, largest) for points in values]
+        columns = _point_columns([points if ok else [] for points, ok in zip(values, usable, strict=True)], largest)
+    has_points = np.zeros(len(values), np.bool_)
+    has_points[columns[2][columns[1]]] = True
+    return *columns, has_points
+
+
+def sum_of_extents(values: list[Any]) -> float:
+    """Area of the boxes around stored polylines whose pixels can be filled, in sizes of the image."""
+    points, ring, shape, _ = read_points(values, LARGEST_PAINTED)
+    bounds = _bounds(points, shape[ring], len(values))
+    return float((bounds[:, 2:] - bounds[:, :2]).prod(axis=1).sum())
+
+
+def _point_columns(values: list[Any], largest: float) -> tuple[FloatArray, IntArray, IntArray]:
+    """The columns of points; an error if anything is not as it should be."""
+    rings = list(chain.from_iterable(values))
+    points = list(chain.from_iterable(rings))
+    # texts have a length and elements too
+    if not set(map(type, chain(values, rings, points))) <= {list, tuple} or not set(map(len, points)) <= {2}:
+        raise ValueError("points must be lists of two coordinates")
+    coordinates = finite_numbers(list(chain.from_iterable(points)), largest).reshape(-1, 2)
+    ring = np.repeat(np.arange(len(rings)), np.fromiter(map(len, rings), np.int64, len(rings)))
+    shape = np.repeat(np.arange(len(values)), np.fromiter(map(len, values), np.int64, len(values)))
+    return coordinates, ring, shape
+
+
+def _bounds(points: FloatArray, shape: IntArray, n: int) -> FloatArray:
+    """``(x_min, y_min, x_max, y_max)`` of the points of every shape; zeros without any."""
+    low, high = np.full((n, 2), np.inf), np.full((n, 2), -np.inf)
+    np.minimum.at(low, shape, points)
+    np.maximum.at(high, shape, points)
+    bounds = np.hstack([low, high])
+    bounds[~np.isfinite(bounds).all(axis=1)] = 0.0
+    return bounds
+
+
+def _pixels_of(rings: tuple[FloatArray, IntArray, IntArray], n: int) -> Regions:
+    """The pixels that Pillow fills for every shape."""
+    points, ring, shape = rings
+    parts = np.split(points, np.flatnonzero(np.diff(ring)) + 1) if len(points) else []
+    of_shape: list[list[FloatArray]] = [[] for _ in range(n)]
+    for part, number in zip(parts, shape[np.unique(ring)].tolist(), strict=True):
+        of_shape[number].append(part)
+    return Regions.of_masks(MaskCrops.from_crops([pillow_mask(parts) for parts in of_shape]))
+
+
+def _regions(bounds: FloatArray, rows: IntArray, masks: MaskCrops) -> Regions:
+    """Boxes, of which some rows are masks instead."""
+    boxes, shapes = Regions.of_boxes(bounds), Regions.of_masks(masks)
+    order = np.arange(len(bounds))
+    order[rows] = len(bounds) + np.arange(len(rows))
+    return boxes.joined([shapes]).take(order)

@@ -1,0 +1,321 @@
+"""What can be read: label fields, annotators and views, checked before anything is read or written."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.core.media as fom
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from pymongo.collection import Collection
+
+from ... import names
+from ...agreement.config import AgreementConfig
+from ...agreement.errors import AgreementInputError, shown
+from ...agreement.option_checks import value_name
+from ...agreement.ratings.levels import level_of
+from .kinds import LabelKind, kind_of, titles
+from .paths import is_of_frames, run_of
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """The labels of a run, as they are found in a dataset.
+
+    Documents are what is read and written one by one: samples, or, where the fields are those of frames, frames.
+
+    Attributes:
+        samples: the dataset or view
+        config: the options
+        kinds: type of the labels of every field
+        annotators: names, sorted
+        annotator_values: value of the attribute that the labels of each have (attribute mode)
+        field_annotator: annotator of every field (field mode), as index into ``annotators``
+        run_id: tells the run from others, of any time and any key
+    """
+
+    samples: SampleCollection
+    config: AgreementConfig
+    kinds: tuple[LabelKind, ...]
+    annotators: tuple[str, ...]
+    field_annotator: tuple[int, ...]
+    annotator_values: tuple[str, ...] = ()
+    run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
+
+    @property
+    def dataset(self) -> fo.Dataset:
+        """The dataset that holds the samples."""
+        return self.samples._dataset
+
+    @property
+    def on_frames(self) -> bool:
+        """Whether the documents are frames of videos."""
+        return is_of_frames(self.config.fields[0])
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """Names of the fields within a document."""
+        return tuple(name.removeprefix(names.FRAMES_PREFIX) for name in self.config.fields)
+
+    @property
+    def collection(self) -> Collection[dict[str, Any]]:
+        """The collection of the documents."""
+        return self.dataset._frame_collection if self.on_frames else self.dataset._sample_collection
+
+    @property
+    def annotator_numbers(self) -> dict[str, int]:
+        """Index into ``annotators`` of every value of the attribute (attribute mode)."""
+        return {value: k for k, value in enumerate(self.annotator_values)}
+
+    @property
+    def is_view(self) -> bool:
+        """Whether the samples are a view, which may filter labels or repeat samples."""
+        return isinstance(self.samples, fo.DatasetView)
+
+    @property
+    def family(self) -> str:
+        """How the labels are compared."""
+        return self.kinds[0].family
+
+    @property
+    def label_paths(self) -> tuple[str, ...]:
+        """Where in a document the label, or the list of labels, of every field stands."""
+        return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.fields, strict=True))
+
+    @property
+    def schema_paths(self) -> tuple[str, ...]:
+        """The same, in the schema of the dataset."""
+        return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.config.fields, strict=True))
+
+    def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
+        """Everything that a run of this key writes, by path in the dataset's schema."""
+        of_labels = [path for kind, path in zip(self.kinds, self.schema_paths, strict=True) if kind.is_label]
+        fields = names.chosen_fields(names.FIELD_SETS[self.family], self.config)
+        return names.written_fields(run_key, fields, tuple(of_labels), on_frames=self.on_frames)
+
+    def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
+        """Run aggregation stages on the documents."""
+        if not self.is_view:
+            return self.collection.aggregate(list(stages), allowDiskUse=True, **options)
+        documents = self.samples._pipeline(frames_only=self.on_frames)
+        return self.dataset._sample_collection.aggregate([*documents, *stages], allowDiskUse=True, **options)
+
+    def aggregate_samples(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
+        """Run aggregation stages on the samples: the documents, or the videos that they are frames of."""
+        before = self.samples._pipeline() if self.is_view else []
+        return self.dataset._sample_collection.aggregate([*before, *stages], allowDiskUse=True, **options)
+
+    def count(self) -> int:
+        """Number of documents."""
+        return int(self.samples.count("frames") if self.on_frames else self.samples.count())
+
+
+def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
+    """Find the labels of a run.
+
+    Raises:
+        AgreementInputError: if the samples, a field or its type cannot be used
+    """
+    check_samples(samples)
+    samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
+    source = unchecked_source(samples, config)
+    # nothing is written on plain fields, which hold no labels
+    with_labels = [pair for kind, *pair in zip(source.kinds, source.schema_paths, config.fields, strict=True)
+                   if kind.is_label]  # fmt: skip
+    refuse_read_only(samples._dataset, sorted({path for pair in with_labels for path in pair}))
+    if source.on_frames and not source.count():
+        raise AgreementInputError(f"Agreement needs frames, got videos without any in {samples._dataset.name!r}")
+    if config.assigned_field is not None:
+        _check_assigned_field(samples, config.assigned_field)
+    if not config.attribute_mode:
+        annotators = tuple(sorted(config.annotators))
+        numbers = tuple(annotators.index(name) for name in config.annotators)
+        return dataclasses.replace(source, annotators=annotators, field_annotator=numbers)
+    found = annotators_found(source)
+    values = [value for value in found if not config.annotators or value in config.annotators]
+    named = sorted(zip(config.annotator_names(values), values, strict=True))
+    return dataclasses.replace(
+        source, annotators=tuple(name for name, _ in named), annotator_values=tuple(value for _, value in named)
+    )
+
+
+def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Source:
+    """The labels of a run, as far as the schema tells, without their annotators.
+
+    Raises:
+        AgreementInputError: if a field or its type cannot be used
+    """
+    kinds = label_kinds(samples, config.fields)
+    if config.attribute_mode and kinds[0].list_name is None:
+        raise AgreementInputError(
+            "With `annotator_attribute` `fields` must be a field with a list of labels, got "
+            f"{config.fields[0]!r} ({kinds[0].title}); give every annotator a field"
+        )
+    if kinds[0].comparable in ("classes", "numbers"):
+        level_of(config, numbers=kinds[0].comparable == "numbers")
+    return Source(samples, config, kinds, (), ())
+
+
+def check_samples(samples: object) -> None:
+    """Raise :class:`AgreementInputError` unless agreement can be computed on these samples."""
+    if not isinstance(samples, SampleCollection):
+        raise AgreementInputError(f"`samples` must be a FiftyOne dataset or view, got {type(samples).__name__}")
+    if samples._is_generated:
+        kind = "patches" if samples._is_patches else "frames" if samples._is_frames else "clips"
+        raise AgreementInputError(
+            f"Agreement must be computed on samples, got a {kind} view of {samples._root_dataset.name!r}; pass that "
+            f"dataset, or the view that the {kind} were made from"
+        )
+    _refuse_dynamic_groups(samples)
+    # FiftyOne counts the samples of the active slice
+    of_slices = samples.select_group_slices(_allow_mixed=True) if samples.media_type == fom.GROUP else samples
+    if not of_slices.limit(1).count():
+        empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"
+        raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {samples._dataset.name!r}")
+
+
+def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCollection:
+    """The samples of all slices of a grouped dataset or view; other samples as they are.
+
+    Args:
+        samples: a dataset or view
+        on_frames: whether the fields are those of frames, which only videos have
+
+    Raises:
+        AgreementInputError: if the slices have different media types, or samples were grouped by a field
+    """
+    if samples.media_type != fom.GROUP:
+        return samples
+    _refuse_dynamic_groups(samples)
+    media_types = samples.group_media_types
+    if len(set(media_types.values())) > 1:
+        slices = shown(f"{name} ({media})" for name, media in sorted(media_types.items()))
+        media_type = fom.VIDEO if on_frames else media_types[samples._dataset.group_slice]
+        raise AgreementInputError(
+            f"Agreement must be computed on group slices of one media type, got {slices} of {samples._dataset.name!r}; "
+            f"choose slices first: dataset.select_group_slices(media_type={media_type!r})"
+        )
+    return samples.select_group_slices(_allow_mixed=True)
+
+
+def _refuse_dynamic_groups(samples: SampleCollection) -> None:
+    if samples.media_type == fom.GROUP and samples._is_dynamic_groups:
+        raise AgreementInputError(
+            f"`samples` must be a dataset or a view of its samples, got a view of {samples._dataset.name!r} grouped by "
+            "a field; pass the view that it was made from, or use group_by(…, flat=True)"
+        )
+
+
+def refuse_read_only(dataset: fo.Dataset, paths: Sequence[str]) -> None:
+    """Raise :class:`AgreementInputError` if one of some fields must not be changed."""
+    read_only = [path for path in paths if getattr(dataset.get_field(path), "read_only", False)]
+    if read_only:
+        raise AgreementInputError(
+            f"Fields that hold results must not be read-only, got {shown(read_only)}; "
+            "make them writable with field.read_only = False; field.save()"
+        )
+
+
+def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[LabelKind, ...]:
+    """The label type of every field.
+
+    Raises:
+        AgreementInputError: if a field does not exist or cannot be compared, or the types cannot be compared with each
+            other
+    """
+    schema = field_schema(samples)
+    if len({is_of_frames(name) for name in fields}) > 1:
+        raise AgreementInputError(
+            f"`fields` must all be fields of samples, or all of frames ({names.FRAMES_PREFIX}…), got {shown(fields)}"
+        )
+    kinds = []
+    for name in fields:
+        if name not in schema:
+            raise AgreementInputError(
+                f"`fields` must be label fields of {samples._dataset.name!r}, got {name!r}, which does not exist; "
+                f"label fields are {shown(comparable_fields(samples)) or '(none)'}"
+            )
+        written_by = run_of(name, schema[name])
+        if written_by is not None:
+            raise AgreementInputError(
+                f"`fields` must hold what annotators gave, got {name!r}, which the run {written_by!r} wrote"
+            )
+        kind = kind_of(schema[name]) if name not in _own_fields(samples) else None
+        if kind is None:
+            raise AgreementInputError(
+                f"`fields` must hold labels of a type that can be compared ({shown(titles(), limit=20)}), got "
+                f"{name!r} with {_type_name(schema[name])}"
+            )
+        kinds.append(kind)
+    if len({kind.comparable for kind in kinds}) > 1:
+        raise AgreementInputError(
+            "`fields` must hold labels that can be compared with each other, got "
+            + shown(f"{name} ({kind.title})" for name, kind in zip(fields, kinds, strict=True))
+        )
+    return tuple(kinds)
+
+
+def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:
+    """The fields that hold labels of a type that can be compared, with their types.
+
+    Neither what our own runs wrote, nor what FiftyOne itself keeps of every sample.
+    """
+    own = _own_fields(samples)
+    kinds = {
+        name: kind_of(field)
+        for name, field in field_schema(samples).items()
+        if name not in own and run_of(name, field) is None
+    }
+    return {name: kind for name, kind in kinds.items() if kind is not None}
+
+
+def _own_fields(samples: SampleCollection) -> set[str]:
+    """Names of the fields that FiftyOne itself has on every sample and frame."""
+    own = set(samples._get_default_sample_fields(include_private=True))
+    if samples._has_frame_fields():
+        own |= {names.FRAMES_PREFIX + name for name in samples._get_default_frame_fields(include_private=True)}
+    return own
+
+
+def field_schema(samples: SampleCollection) -> dict[str, fo.Field]:
+    """The fields of samples, and of frames with their prefix."""
+    schema = dict(samples.get_field_schema())
+    if samples._has_frame_fields():
+        of_frames = samples.get_frame_field_schema() or {}
+        schema.update({names.FRAMES_PREFIX + name: field for name, field in of_frames.items()})
+    return schema
+
+
+def _type_name(field: fo.Field) -> str:
+    document = getattr(field, "document_type", None)
+    return document.__name__ if document is not None else type(field).__name__
+
+
+def _check_assigned_field(samples: SampleCollection, name: str) -> None:
+    field = samples.get_field(name)
+    if field is None or "." in name:
+        raise AgreementInputError(f"`assigned_field` must be a sample field with a list of names, got {name!r}, which "
+                                  "does not exist")  # fmt: skip
+    if not isinstance(field, fo.ListField | fo.StringField):
+        raise AgreementInputError(
+            f"`assigned_field` must be a sample field with a list of names, got {name!r} with {_type_name(field)}"
+        )
+
+
+def annotators_found(source: Source) -> tuple[str, ...]:
+    """Names of the annotators of the labels and of the assigned lists, sorted."""
+    config = source.config
+    found = list(source.aggregate(_values_of(f"${source.label_paths[0]}.{config.annotator_attribute}")))
+    if config.assigned_field is not None:
+        found += source.aggregate_samples(_values_of(f"${config.assigned_field}"))
+    return tuple(sorted({value_name(entry["_id"]) for entry in found if entry["_id"] is not None}))
+
+
+def _values_of(path: str) -> list[dict[str, Any]]:
+    """Stages that give the different values at a path, of lists those in them."""
+    as_list = {"$cond": [{"$isArray": path}, path, {"$cond": [{"$gt": [path, None]}, [path], []]}]}
+    return [{"$project": {"names": as_list}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]

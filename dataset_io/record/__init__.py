@@ -1,0 +1,1 @@
+"""What a dataset keeps of its runs: their record, their names, their stored results."""

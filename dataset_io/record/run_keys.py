@@ -1,0 +1,163 @@
+"""Which names a run may take: everything it writes must be free."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import fiftyone as fo
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.config import check_run_key
+from ...agreement.errors import AgreementInputError
+from ..labels.paths import is_of_frames, places
+from . import run_config, runs
+
+
+def check_key_is_free(
+    dataset: fo.Dataset,
+    run_key: str,
+    paths: Collection[str],
+    *,
+    overwrite: bool = False,
+    argument: str = "run_key",
+) -> None:
+    """Refuse a run key under which something would be overwritten, as far as the dataset's schema and runs tell.
+
+    Args:
+        dataset: the dataset, reloaded
+        run_key: the key
+        paths: everything that the run writes
+        overwrite: whether a run of the same key may exist
+        argument: what the user gave, for messages
+
+    Raises:
+        AgreementInputError: saying what is in the way
+    """
+    check_run_key(run_key, argument)
+    _check_classes(dataset, run_key, paths)
+    if run_key in dataset.list_runs():
+        if not runs.is_agreement(dataset, run_key):
+            raise _taken(run_key, f"{run_key!r} is a run of another kind")
+        if not overwrite:
+            raise AgreementInputError(
+                f"`{argument}` must be new, got {run_key!r}, which is a run of this dataset; use another key"
+                + (", or replace it with overwrite=True" if argument == "run_key" else "")
+            )
+    _check_other_runs(dataset, run_key, paths, {run_key} if overwrite else set())
+    _check_schema(dataset, run_key, paths, overwrite)
+
+
+def _all_paths(run_key: str, paths: Collection[str]) -> list[str]:
+    reserved = names.reserved_paths(run_key)
+    if any(map(is_of_frames, paths)):
+        reserved += [names.FRAMES_PREFIX + path for path in reserved]
+    return sorted({*paths, *reserved})
+
+
+def _taken(run_key: str, what: str) -> AgreementInputError:
+    return AgreementInputError(f"A run key must not be in use, got {run_key!r}: {what}; choose another key")
+
+
+def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
+    """Refuse what is a field or a method of a label, sample or frame: a value of that name would hide it."""
+    for path in paths:
+        parent, _, name = path.rpartition(".")
+        owner_class = _class_at(dataset, parent)
+        taken = {*getattr(owner_class, "_fields_ordered", ()), "id", "pk", "instance"}
+        if name in taken or hasattr(owner_class, name):
+            raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
+
+
+def _class_at(dataset: fo.Dataset, path: str) -> type:
+    """Class of what has attributes at a path: samples, frames, or labels."""
+    if not path:
+        return fo.Sample
+    if path + "." == names.FRAMES_PREFIX:
+        return fo.Frame
+    field = dataset.get_field(path)
+    return getattr(field.field if isinstance(field, fo.ListField) else field, "document_type", object)
+
+
+def _check_other_runs(dataset: fo.Dataset, run_key: str, paths: Collection[str], own: set[str]) -> None:
+    wanted = set(_all_paths(run_key, paths))
+    for other in runs.list_agreements(dataset):
+        if other in own:
+            continue
+        record = run_config.read_config(dataset, other)
+        theirs = set(record.get("fields_written", [])) | set(names.reserved_paths(other))
+        common = sorted(wanted & theirs)
+        if common:
+            raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")
+
+
+def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], overwrite: bool) -> None:
+    for path in _all_paths(run_key, paths):
+        field = dataset.get_field(path)
+        if field is None:
+            continue
+        owner = runs.owner(field)
+        if owner == run_key and overwrite:
+            continue
+        if owner == run_key:
+            raise AgreementInputError(
+                f"`run_key` must be new, got {run_key!r}: `{path}` was left behind by a run of that name; "
+                f"remove it with delete_agreement(dataset, {run_key!r}), or use overwrite=True"
+            )
+        raise _taken(run_key, f"`{path}` is a field of the dataset")
+
+
+def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> None:
+    """Refuse a run key if something of that name is in the database although neither schema nor run know it.
+
+    Raises:
+        AgreementInputError: naming the first such path and how many samples have it
+    """
+    known = runs.recorded_paths(dataset, run_key)
+    unknown = [path for path in _all_paths(run_key, paths) if path not in known and dataset.get_field(path) is None]
+    for place in places(dataset, unknown):
+        conditions: list[dict[str, Any]] = []
+        in_lists: dict[str, list[dict[str, Any]]] = {}
+        for path in place.paths:
+            parent, _, attribute = path.rpartition(".")
+            if isinstance(dataset.get_field(place.prefix + parent), fo.ListField):
+                in_lists.setdefault(parent, []).append({attribute: {"$exists": True}})
+            else:
+                conditions.append({path: {"$exists": True}})
+        conditions += [{parent: {"$elemMatch": {"$or": present}}} for parent, present in in_lists.items()]
+        if place.collection.find_one({"$or": conditions}, {"_id": True}) is None:
+            continue
+        for path in place.paths:
+            n = place.collection.count_documents({path: {"$exists": True}})
+            if n:
+                what = "frames" if place.prefix else "samples"
+                raise _taken(run_key, f"`{place.prefix}{path}` exists, undeclared, in the database on {n} {what}")
+
+
+def refuse_dependent_view(samples: SampleCollection, paths: Iterable[str]) -> None:
+    """Refuse to overwrite a run by one on a view that is made from what that run wrote.
+
+    Raises:
+        AgreementInputError: naming the first such path
+    """
+    if not isinstance(samples, fo.DatasetView):
+        return
+    used = {part for text in _strings(samples._pipeline()) for part in text.lstrip("$").split(".")}
+    for path in paths:
+        if path.rsplit(".", 1)[-1] in used:
+            raise AgreementInputError(
+                f"The view must not depend on the run that is overwritten, got a view that uses `{path}`; choose "
+                "another run key, or select the samples by id: dataset.select(view.values('id'))"
+            )
+
+
+def _strings(value: object) -> list[str]:
+    """All strings in a pipeline, keys included."""
+    if isinstance(value, str):
+        return [value]
+    if isinstance(value, dict):
+        return [text for key, entry in value.items() for text in [key, *_strings(entry)]]
+    if isinstance(value, list | tuple):
+        return [text for entry in value for text in _strings(entry)]
+    return []

@@ -1,0 +1,1 @@
+"""What a finished run says: its report on any view, samples, comparison, files."""

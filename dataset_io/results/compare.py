@@ -1,0 +1,90 @@
+"""Two runs of a dataset, compared on the samples that both have."""
+
+from __future__ import annotations
+
+import functools
+
+import fiftyone as fo
+import numpy as np
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from ...agreement.compare import ComparedRun, compare_runs
+from ...agreement.comparison import AgreementComparison
+from ...agreement.errors import AgreementInputError
+from ...agreement.option_checks import OPTION_CHECKS
+from ...metrics.arrays import IntArray
+from ..record.runs import dataset_of, load_records
+from ..record.stored_records import OpenRecords
+from .view_report import keys_of
+
+
+def compare_agreement(
+    dataset: fo.Dataset | SampleCollection, key_a: str, key_b: str, *, resamples: int = 1000, seed: int = 51
+) -> AgreementComparison:
+    """What changed from one run to another: before and after a new guideline, at two thresholds, by two methods.
+
+    Every number of the reports is compared over the samples that both runs have, as they found them; no label is read
+    again. The runs may differ in options, annotators and fields: the result lists what does.
+
+    Args:
+        dataset: the dataset; or a view, of which the samples are compared
+        key_a: key of one run
+        key_b: key of the other; differences are those of this run minus the first
+        resamples: how often the samples (videos, groups) are resampled for the intervals of the differences; 0 for none
+        seed: of the random numbers
+
+    Raises:
+        AgreementInputError: as :func:`load_agreement`, for either run; if the runs are on different families of label
+            types, or no sample was compared in both
+    """
+    resamples = OPTION_CHECKS["resamples"]("resamples", resamples)
+    seed = OPTION_CHECKS["seed"]("seed", seed)
+    root = dataset_of(dataset)
+    a, b = load_records(root, key_a), load_records(root, key_b)
+    _refuse_different_kinds(a, b, key_a, key_b)
+    rows_a, rows_b = _shared(a, b, dataset)
+    if not len(rows_a):
+        raise AgreementInputError(
+            f"The runs {key_a!r} and {key_b!r} must have samples in common, got {len(a.index):,} and "
+            f"{len(b.index):,} samples of which none is in both"
+        )
+    clusters = a.index.clusters()
+    return compare_runs(
+        ComparedRun(a.records, a.context, rows_a),
+        ComparedRun(b.records, b.context, rows_b),
+        functools.partial(_described, a, root, rows_a),
+        None if clusters is None else clusters[rows_a],
+        resamples=resamples,
+        seed=seed,
+        on_frames=a.index.frame_numbers() is not None,
+    )
+
+
+def _described(run: OpenRecords, dataset: fo.Dataset, rows: IntArray, chosen: list[int]) -> list[dict[str, object]]:
+    """Some of the samples that were compared, given their rows in a run."""
+    return run.index.described(dataset, rows[chosen].tolist())
+
+
+def _refuse_different_kinds(a: OpenRecords, b: OpenRecords, key_a: str, key_b: str) -> None:
+    """Raise :class:`AgreementInputError` unless the numbers of two runs mean the same."""
+    kinds = [_kind(run) for run in (a, b)]
+    if kinds[0] != kinds[1]:
+        raise AgreementInputError(
+            f"The runs {key_a!r} and {key_b!r} must be on labels of one kind, got {kinds[0]} and {kinds[1]}"
+        )
+
+
+def _kind(run: OpenRecords) -> str:
+    """What a run is on."""
+    kind = "numbers" if run.context.details.get("numbers") else run.report.family
+    return f"{kind} on frames" if run.index.frame_numbers() is not None else kind
+
+
+def _shared(a: OpenRecords, b: OpenRecords, samples: SampleCollection) -> tuple[IntArray, IntArray]:
+    """Rows of the samples that both runs, and a view, have: in the order of their ids, so that no other one matters."""
+    _, rows_a, rows_b = np.intersect1d(a.index.keys(), b.index.keys(), assume_unique=True, return_indices=True)
+    if samples._is_generated or isinstance(samples, DatasetView):
+        kept = a.index.among(keys_of(samples, on_frames=a.index.frame_numbers() is not None))[rows_a]
+        rows_a, rows_b = rows_a[kept], rows_b[kept]
+    return rows_a, rows_b

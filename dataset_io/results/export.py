@@ -1,0 +1,161 @@
+"""Reports as files: a page for people, tables and JSON for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import fiftyone as fo
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.errors import AgreementInputError
+from ...agreement.report import AgreementReport
+from ..record.runs import dataset_of, load_agreement
+from .sample_table import agreement_samples
+
+#: what a path may end in, and what is then written
+FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
+#: a spreadsheet takes the tables' text for UTF-8 only with this mark
+_ENCODING = "utf-8-sig"
+
+
+def export_agreement(
+    dataset: fo.Dataset | SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    path: str | os.PathLike[str] = "agreement.html",
+    *,
+    format: str | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write the report of a run to a file.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+        path: where to; folders that are missing are made
+        format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: what
+            ``to_dict()`` gives; ``"csv"``: the tables of ``to_dataframe()`` that have rows and that of the samples, in
+            a zip file if the path ends in ``.zip``, else in a folder. By default what the path ends in
+        overwrite: whether files that are there already may be replaced
+
+    Returns:
+        the absolute path of the file or folder
+
+    Raises:
+        AgreementInputError: if there is no such run, the format is unknown, or the files are there or cannot be written
+    """
+    path = checked_path(path, format, overwrite=overwrite)
+    kind = format_of(path, format)
+    dataset = dataset_of(dataset)
+    report = load_agreement(dataset, run_key)
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if kind == "html":
+            from ...charts.page import report_page  # takes Plotly, which a run does not need
+
+            made = dataset.get_run_info(run_key).timestamp
+            scores = agreement_samples(dataset, run_key)["score"].to_numpy()
+            page = report_page(report, dataset_name=dataset.name, computed_at=made, scores=scores)
+            _write(path, page.encode())
+        elif kind == "json":
+            _write(path, json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False).encode())
+        elif path.suffix.lower() == ".zip":
+            _write(path, _zipped(_tables(dataset, report)))
+        else:
+            path.mkdir(exist_ok=True)
+            for name, text in _tables(dataset, report).items():
+                _write(path / name, text)
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise AgreementInputError(f"`path` must be writable, got {str(path)!r}: {reason}") from error
+    return path
+
+
+def format_of(path: Path, format: str | None) -> str:
+    """What is written to a path: ``html``, ``json`` or ``csv``.
+
+    Raises:
+        AgreementInputError: if neither the format nor the path tells
+    """
+    kinds = sorted(set(FORMATS.values()))
+    if format is not None and format not in kinds:
+        raise AgreementInputError(f"`format` must be one of {', '.join(kinds)}, got {format!r}")
+    of_path = FORMATS.get(path.suffix.lower())
+    if path.suffix.lower() == ".csv":
+        raise AgreementInputError(
+            f"`path` must be a folder or end in .zip, as there are several tables, got {str(path)!r}"
+        )
+    found = format or of_path or ("csv" if path.is_dir() else None)
+    if found is None:
+        ends = ", ".join(FORMATS)
+        raise AgreementInputError(f"`path` must end in one of {ends}, or `format` must be given, got {str(path)!r}")
+    if of_path is not None and of_path != found:
+        raise AgreementInputError(f"`path` must fit the format {found!r}, got {str(path)!r}")
+    return found
+
+
+def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite: bool) -> Path:
+    """The absolute path, if a report can be written there.
+
+    Raises:
+        AgreementInputError: if it cannot; nothing was written
+    """
+    if not str(path).strip():
+        raise AgreementInputError("`path` must be a file or folder, got nothing")
+    found = Path(path).expanduser().absolute()
+    is_folder = format_of(found, format) == "csv" and found.suffix.lower() != ".zip"
+    if found.exists() and found.is_dir() != is_folder:
+        what = "a folder" if is_folder else "a file"
+        raise AgreementInputError(f"`path` must be {what}, got {str(found)!r}, which is not")
+    is_taken = any(found.glob("*.csv")) if is_folder and found.is_dir() else found.exists() and not is_folder
+    if is_taken and not overwrite:
+        there = "There are tables in" if is_folder else "There is a file at"
+        raise AgreementInputError(f"{there} {str(found)!r} already; choose another path, or say overwrite=True")
+    existing = next(folder for folder in [found, *found.parents] if folder.exists())
+    if existing != found and not existing.is_dir():
+        raise AgreementInputError(f"`path` must be in a folder, got {str(found)!r}: {str(existing)!r} is a file")
+    writable = existing if existing.is_dir() else existing.parent
+    if not os.access(writable, os.W_OK | os.X_OK):
+        raise AgreementInputError(f"`path` must be writable, got {str(found)!r}: no permission in {str(writable)!r}")
+    return found
+
+
+def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
+    """All tables of a run that have rows, as CSV, by file name."""
+    from ...charts.frames import report_frame, table_names  # takes pandas, which a run does not need
+
+    frames = {name: report_frame(report, name) for name in table_names(report)}
+    frames["samples"] = agreement_samples(dataset, report.run_key)
+    return {
+        f"{name}.csv": frame.to_csv(index=False, lineterminator="\n").encode(_ENCODING)
+        for name, frame in frames.items()
+        if len(frame)
+    }
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    memory = io.BytesIO()
+    with zipfile.ZipFile(memory, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return memory.getvalue()
+
+
+def _write(path: Path, content: bytes) -> None:
+    """Write a file as a whole: whoever reads it meanwhile gets the old one, and a full disk leaves that."""
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with temporary.open("xb") as file:
+            file.write(content)
+        temporary.replace(path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
+        raise

@@ -1,0 +1,1 @@
+"""What one run does with its samples: read, work through in batches, write."""

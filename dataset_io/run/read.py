@@ -1,0 +1,160 @@
+"""Read labels in batches straight from the database, without label objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic
+
+import numpy as np
+from bson import ObjectId
+
+from ...metrics.arrays import IntArray
+from ..families.family import Family, Labels
+from ..families.frames import Videos
+from ..labels.source import Source
+from .stored import StoredSample, label_ids
+
+#: a batch ends when it has this many samples, this many labels, or this many pairs of annotators over all samples
+BATCH_SAMPLES = 1_000
+BATCH_LABELS = 40_000
+BATCH_PAIRS = 500_000
+
+_CURSOR_BATCH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ReadBatch(Generic[Labels]):
+    """Some samples and their labels.
+
+    Attributes:
+        samples: ``S`` samples
+        labels: their labels
+        n_invalid: shape ``(S,)``, labels that were left out because they cannot be compared
+        n_unknown: shape ``(S,)``, labels that were left out because their annotator appeared during the run
+        n_added: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
+        changed: ids of samples that changed between two queries
+    """
+
+    samples: list[StoredSample]
+    labels: Labels
+    n_invalid: IntArray
+    n_unknown: IntArray
+    n_added: IntArray
+    changed: list[ObjectId]
+
+
+class Reader(Generic[Labels]):
+    """Reads the samples of a source, each once."""
+
+    def __init__(self, family: Family[Labels, Any]) -> None:
+        self.family = family
+        self.source: Source = family.source
+        self.n_repeated = 0
+        marks = {
+            f"id{field}": label_ids(kind, path)
+            for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
+        }
+        of_frames = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
+        group_field = self.source.dataset.group_field
+        of_groups = {} if group_field is None else {"group": f"${group_field}._id"}
+        self._marks = {"last_modified_at": True, **of_frames, **of_groups, **marks}
+        self._projection = {**self._marks, **family.projection()}
+        self.videos = Videos(self.source) if self.source.on_frames else None
+
+    def batches(self) -> Iterator[list[dict[str, Any]]]:
+        """Query results for all samples, in batches of bounded size; of a repeated sample the first counts."""
+        cursor = self.source.aggregate([{"$project": self._projection}], batchSize=_CURSOR_BATCH)
+        seen: set[ObjectId] = set()
+        n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
+        most_samples = max(1, min(BATCH_SAMPLES, BATCH_PAIRS // n_pairs))
+        batch: list[dict[str, Any]] = []
+        n_labels = 0
+        with cursor:
+            for row in cursor:
+                if self.source.is_view:
+                    if row["_id"] in seen:
+                        self.n_repeated += 1
+                        continue
+                    seen.add(row["_id"])
+                if self.videos is not None and not self.videos.complete(row):
+                    continue
+                batch.append(row)
+                n_labels += self.family.load(row)
+                if len(batch) >= most_samples or n_labels >= BATCH_LABELS:
+                    yield batch
+                    batch, n_labels = [], 0
+        if batch:
+            yield batch
+
+    def again(self, sample_ids: Sequence[ObjectId]) -> list[dict[str, Any]]:
+        """Query results for some of the samples, as they are now."""
+        wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
+        rows = self.source.aggregate([wanted, {"$project": self._projection}])
+        first: dict[ObjectId, dict[str, Any]] = {}
+        for row in rows:
+            if self.videos is None or self.videos.complete(row):
+                first.setdefault(row["_id"], row)
+        return list(first.values())
+
+    def columns(self, rows: list[dict[str, Any]]) -> ReadBatch[Labels]:
+        """Turn query results into labels.
+
+        Raises:
+            AgreementInputError: if labels cannot be compared and the config does not say to leave them out
+        """
+        rows, samples, changed = self._stored(rows)
+        read = self.family.read(rows, samples)
+        return ReadBatch(samples, read.labels, read.n_invalid, read.n_unknown, read.n_added, changed)
+
+    def without(self, read: ReadBatch[Labels], sample_ids: set[ObjectId]) -> ReadBatch[Labels]:
+        """The batch without some samples."""
+        kept = np.array([sample.sample_id not in sample_ids for sample in read.samples], np.bool_)
+        return replace(
+            read,
+            samples=[sample for sample, keep in zip(read.samples, kept.tolist(), strict=True) if keep],
+            labels=self.family.without(read.labels, kept),
+            n_invalid=read.n_invalid[kept],
+            n_unknown=read.n_unknown[kept],
+            n_added=read.n_added[kept],
+            changed=[],
+        )
+
+    def _stored(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
+        """The samples as the database has them; of a view, those that did not change between two queries."""
+        if not self.source.is_view:
+            return rows, [self._sample(row) for row in rows], []
+        kept, samples, changed = [], [], []
+        in_database = self._unfiltered([row["_id"] for row in rows])
+        for row in rows:
+            sample = in_database.get(row["_id"])
+            if sample is None or not self._is_of(row, sample):
+                changed.append(row["_id"])
+            else:
+                kept.append(row)
+                samples.append(sample)
+        return kept, samples, changed
+
+    def _is_of(self, row: dict[str, Any], sample: StoredSample) -> bool:
+        """Whether what a view shows of a sample is part of what the database has."""
+        if sample.last_modified_at != row.get("last_modified_at"):
+            return False
+        return all(
+            not kind.is_label or not shown or list(shown) == stored or set(shown) <= set(stored or ())
+            for kind, shown, stored in zip(self.source.kinds, self._ids(row), sample.label_ids, strict=True)
+        )
+
+    def _unfiltered(self, sample_ids: list[ObjectId]) -> dict[ObjectId, StoredSample]:
+        """All labels of some samples, whatever the view shows of them."""
+        rows = self.source.collection.aggregate([{"$match": {"_id": {"$in": sample_ids}}}, {"$project": self._marks}])
+        return {row["_id"]: self._sample(row) for row in rows}
+
+    def _sample(self, row: dict[str, Any]) -> StoredSample:
+        ids = tuple(self._ids(row))
+        if not self.source.on_frames:
+            return StoredSample(row["_id"], row.get("last_modified_at"), ids, group_id=row.get("group"))
+        return StoredSample(row["_id"], row.get("last_modified_at"), ids, row["_sample_id"], row["frame_number"])
+
+    def _ids(self, row: dict[str, Any]) -> list[list[Any] | None]:
+        """The label ids of every field in a query result."""
+        return [row[f"id{field}"] for field in range(len(self.source.kinds))]

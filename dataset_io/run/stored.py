@@ -1,0 +1,78 @@
+"""What the database held of a sample when it was read, and how to tell that it still does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from bson import ObjectId
+
+from ..labels.kinds import LabelKind
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSample:
+    """A sample, or a frame, as it was when it was read.
+
+    Attributes:
+        sample_id: id of the document
+        last_modified_at: its time stamp, None if it has none
+        label_ids: for every field the ids of all labels in the database (of a plain field, its value); None where there
+            is no label list, label or value
+        video_id: id of the sample that a frame belongs to
+        frame_number: its number in that video
+        group_id: id of the group that a sample belongs to
+    """
+
+    sample_id: ObjectId
+    last_modified_at: datetime | None
+    label_ids: tuple[list[Any] | None, ...]
+    video_id: ObjectId | None = None
+    frame_number: int = 0
+    group_id: ObjectId | None = None
+
+    @property
+    def title(self) -> str:
+        """The sample, or frame, in messages."""
+        return str(self.sample_id) if self.video_id is None else frame_title(self.video_id, self.frame_number)
+
+
+def frame_title(video_id: object, frame_number: object) -> str:
+    """A frame in messages."""
+    return f"{video_id} (frame {frame_number})"
+
+
+def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
+    """An expression for the ids of the labels at a path; None where the annotator was not assigned."""
+    if not kind.is_label:
+        return {"$cond": [{"$gt": [f"${path}", None]}, [f"${path}"], None]}
+    if kind.list_name is None:
+        return {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
+    # a list that FiftyOne emptied is not stored at all, so a label field without one is empty, not unassigned
+    emptied = {
+        "$and": [
+            {"$eq": [{"$type": f"${path}"}, "missing"]},
+            {"$eq": [{"$type": f"${path.rsplit('.', 1)[0]}._cls"}, "string"]},
+        ]
+    }
+    ids = {"$map": {"input": f"${path}", "in": {"$ifNull": ["$$this._id", None]}}}
+    return {"$ifNull": [ids, {"$cond": [emptied, [], None]}]}
+
+
+def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[str]) -> dict[str, Any]:
+    """A filter that only matches while a sample has its time stamp and its labels."""
+    condition: dict[str, Any] = {"_id": sample.sample_id, "last_modified_at": sample.last_modified_at}
+    unchanged = []
+    for kind, path, ids in zip(kinds, paths, sample.label_ids, strict=True):
+        if kind.list_name is None:
+            here = f"{path}._id" if kind.is_label else path
+            condition[here] = ids[0] if ids else None
+        elif ids:
+            unchanged.append({"$eq": [f"${path}._id", ids]})
+        else:
+            condition[f"{path}.0"] = {"$exists": False}
+    if unchanged:
+        condition["$expr"] = {"$and": unchanged}
+    return condition

@@ -1,0 +1,166 @@
+"""Hand disputed labels over to FiftyOne's annotation API, with a backend that the user configured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import fiftyone as fo
+from fiftyone import ViewField as F
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from ... import names
+from ...agreement.errors import AgreementInputError, shown
+from ..labels.kinds import kind_of
+from ..record.run_labels import annotators_asked, open_run_labels
+from ..record.runs import dataset_of
+from ..views import view_agreement
+from ..views.shown_labels import Selected, shown_labels
+from ..views.view_request import VERDICTS
+from .patches import DISPUTED
+
+#: what FiftyOne's own backends need to log in; it would ask for them on a terminal that the App does not have
+_CREDENTIALS: dict[str, tuple[str, ...]] = {
+    "cvat": ("username", "password"),
+    "labelbox": ("api_key",),
+    "labelstudio": ("api_key",),
+}
+
+
+def annotate_disputed(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    anno_key: str = "disputed",
+    *,
+    backend: str | None = None,
+    annotators: str | Sequence[str] | None = None,
+    selected: Selected | None = None,
+    **options: Any,
+) -> Any:
+    """Send the disputed labels of a run to be annotated again, through FiftyOne's ``annotate()``.
+
+    What comes back is loaded with FiftyOne's ``dataset.load_annotations(anno_key)``; compute agreement again then.
+
+    Args:
+        samples: a view of units (:func:`agreement_patches`), whose labels are sent; or the dataset, or a view of its
+            samples, of which all disputed labels are sent
+        run_key: key of the run
+        anno_key: FiftyOne's key of the annotation run
+        backend: one of :func:`configured_backends`; None for FiftyOne's default, or the first that is configured
+        annotators: only the labels of this annotator, or of several
+        selected: ids of labels, or ids by field: these are sent, whatever their verdict
+        **options: as of FiftyOne's ``annotate()``; of the backend, and ``attributes``, by default False: those that the
+            run wrote are not sent
+
+    Returns:
+        FiftyOne's annotation results
+
+    Raises:
+        AgreementInputError: if no backend is configured, the key is in use, or there is nothing to send
+    """
+    chosen = check_backend(backend, options)
+    check_anno_key(samples, anno_key)
+    view, fields = disputed_view(samples, run_key, annotators, selected)
+    schema = {name: _type_of(view, name) for name in fields}
+    return view.annotate(anno_key, backend=chosen, **{"label_schema": schema, "attributes": False, **options})
+
+
+def _type_of(view: DatasetView, field: str) -> dict[str, str]:
+    """What FiftyOne is to take the labels of a field for, where it takes masks for boxes and lines for polygons."""
+    kind = kind_of(view.get_field(field))
+    if kind is None or kind.stored not in (fo.Detections, fo.Polylines):
+        return {}
+    if kind.stored is fo.Polylines:
+        is_line = (F("closed") != True) & (F("filled") != True)  # noqa: E712 - expressions, also of None
+        return {"type": "polylines" if view.filter_labels(field, is_line) else "polygons"}
+    is_box = (F("mask") == None) & (F("mask_path") == None)  # noqa: E711
+    return {"type": "detections" if view.filter_labels(field, is_box) else "instances"}
+
+
+def check_anno_key(samples: SampleCollection, anno_key: str) -> None:
+    """Refuse a key that FiftyOne cannot give to a new annotation run.
+
+    Raises:
+        AgreementInputError: saying why
+    """
+    taken = dataset_of(samples).list_annotation_runs()
+    if not isinstance(anno_key, str) or not anno_key.isidentifier() or anno_key in taken:
+        raise AgreementInputError(
+            f"`anno_key` must be a new name of letters, digits and underscores, got {anno_key!r}; in use are "
+            f"{shown(map(repr, taken)) or 'none'}"
+        )
+
+
+def configured_backends() -> list[str]:
+    """Names of the annotation backends that can be used without asking anybody for a password."""
+    return [name for name in sorted(fo.annotation_config.backends) if _can_log_in(name, {})]
+
+
+def _can_log_in(backend: str, options: Mapping[str, Any]) -> bool:
+    known = {**fo.annotation_config.backends[backend], **options}
+    return all(known.get(needed) for needed in _CREDENTIALS.get(backend, ()))
+
+
+def check_backend(backend: str | None, options: Mapping[str, Any]) -> str:
+    """The backend to use.
+
+    Args:
+        backend: its name; None for the default one
+        options: what it is given, which may be a name and a password
+
+    Raises:
+        AgreementInputError: saying how to configure one
+    """
+    wanted = fo.annotation_config.default_backend if backend is None else backend
+    if wanted in fo.annotation_config.backends and _can_log_in(wanted, options):
+        return str(wanted)
+    configured = configured_backends()
+    if not configured:
+        needed = "; ".join(
+            f"{name}: {' and '.join(f'FIFTYONE_{name}_{entry}'.upper() for entry in entries)}"
+            for name, entries in _CREDENTIALS.items()
+        )
+        raise AgreementInputError(
+            "Sending labels to be annotated needs an annotation backend, got none that is configured. Set environment "
+            f"variables before FiftyOne starts ({needed}), or the same in ~/.fiftyone/annotation_config.json"
+        )
+    if backend is not None:
+        raise AgreementInputError(f"`backend` must be one that is configured ({shown(configured)}), got {backend!r}")
+    return configured[0]
+
+
+def disputed_view(
+    samples: SampleCollection,
+    run_key: str,
+    annotators: str | Sequence[str] | None = None,
+    selected: Selected | None = None,
+) -> tuple[DatasetView, list[str]]:
+    """A view of samples with the labels that are to be annotated again, and the fields that these are in.
+
+    Raises:
+        AgreementInputError: if there are none, or the run is not one on labels with verdicts
+    """
+    dataset = dataset_of(samples)
+    labels = open_run_labels(dataset, run_key)
+    asked = annotators_asked(labels, annotators)
+    disputed = [verdict for verdict in DISPUTED if verdict in VERDICTS[labels.family]]
+    if not disputed or not all(kind.is_label for kind in labels.kinds):
+        raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
+    wanted = list(dict.fromkeys(labels.field_of(name) for name in asked or labels.annotators))
+    as_shown = samples._is_generated or selected is not None
+    view = samples if as_shown else view_agreement(samples, run_key, verdict=disputed)
+    if as_shown or asked:
+        # by field: fields that were cloned share ids
+        chosen_labels = [
+            {"sample_id": str(entry.sample_id), "field": name, "label_id": str(label_id)}
+            for entry in shown_labels(view, labels, asked, selected)
+            for name, ids in entry.label_ids.items()
+            for label_id in ids
+        ]
+        view = labels.samples.select_labels(labels=chosen_labels)
+    paths = dict(zip(labels.config.fields, labels.label_paths, strict=True))
+    fields = [name for name in wanted if view.get_field(name) is not None and view.count(paths[name])]
+    if not fields:
+        raise AgreementInputError(f"There must be disputed labels to send, got none of the run {run_key!r} in the view")
+    return view, fields

@@ -1,0 +1,286 @@
+"""The extent that stands for a unit, from those of its members, as FiftyOne stores it; one maker a label type."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Protocol, get_args
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+import numpy as np
+from bson import Binary
+from fiftyone.core.utils import serialize_numpy_array
+
+from ...agreement.errors import AgreementInputError
+from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.consensus import interval_medians, keypoint_medians, medoids
+from ...metrics.geometry.masks import MaskCrops
+from ...metrics.geometry.regions import Regions, as_regions
+from ...metrics.group_medians import medians_by_group
+from ...metrics.pixels.pixel_votes import majority_pixels, region_pixels
+from ..labels.geometry_readers import BoxReader, read_boxes, to_xyxy
+from ..labels.kinds import LabelKind
+from ..labels.point_readers import is_usable_support, read_keypoints
+from ..labels.shape_readers import InstanceMaskReader, PolylineReader
+from ..labels.source import Source
+from .unit_members import UnitMembers
+
+#: how the members' shapes become one: the shape nearest to the rest, or the pixels that at least half of them have
+Shapes = Literal["medoid", "vote"]
+
+#: pixels of members that are painted before they are voted on
+_PIXELS_AT_ONCE = 1 << 25
+
+#: a label's extent by attribute; None where a member's cannot be used (any more)
+Extent = dict[str, Any] | None
+
+
+class ConsensusMaker(Protocol):
+    """Makes the extents of units.
+
+    Attributes:
+        stored: type of the field that holds such labels
+        label: type of these labels
+    """
+
+    stored: type[fol.Label]
+    label: type[fol.Label]
+
+    def extents(self, members: UnitMembers) -> list[Extent]:
+        """The extent of every unit."""
+
+
+def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
+    """What makes the extents for the label types of a run.
+
+    Args:
+        source: the labels, with the readers that suit them
+        shapes: how shapes become one
+
+    Raises:
+        AgreementInputError: if ``shapes`` is unknown, or asks for the pixels of lines
+    """
+    if shapes not in get_args(Shapes):
+        raise AgreementInputError(f"`shapes` must be one of {', '.join(get_args(Shapes))}, got {shapes!r}")
+    kinds, config = source.kinds, source.config
+    if kinds[0].comparable == "keypoints":
+        return KeypointMedian()
+    if kinds[0].comparable == "spans":
+        return SpanMedian()
+    readers = {type(kind.geometry) for kind in kinds}
+    if shapes == "vote" and readers != {BoxReader}:
+        if config.line_tolerance is not None and PolylineReader in readers:
+            raise AgreementInputError('`shapes` must be "medoid" for lines, which have no pixels, got "vote"')
+        return PixelVote(source)
+    if readers == {PolylineReader}:
+        return PolylineMedoid()
+    if readers <= {BoxReader, InstanceMaskReader}:
+        return DetectionConsensus()
+    return BoxesAround(source)
+
+
+@dataclass(frozen=True, slots=True)
+class DetectionConsensus:
+    """Detections: the median box; where a member has a mask, box and mask of the member nearest to the rest."""
+
+    stored: ClassVar[type[fol.Label]] = fo.Detections
+    label: ClassVar[type[fol.Label]] = fo.Detection
+
+    def extents(self, members: UnitMembers) -> list[Extent]:
+        """Box, and mask if there is any."""
+        extents = _median_boxes(members, *read_boxes(members.geometry["box"]))
+        masks = [members.geometry.get(name) for name in ("mask", "mask_path")]
+        if not any(value is not None for column in masks for value in column or ()):
+            return extents
+        has_mask = np.array([any(entry is not None for entry in of) for of in zip(*masks, strict=True)], np.bool_)
+        shaped = np.bincount(members.unit[has_mask], minlength=members.n_units) > 0
+        nearest = medoids(members.unit, members.iou, members.n_units)
+        for unit in np.flatnonzero(shaped).tolist():
+            if extents[unit] is not None:
+                extents[unit] = _copied(members, int(nearest[unit]), _OF_MASKS)
+        return extents
+
+
+#: attributes of labels by their short names in query results
+_OF_MASKS = InstanceMaskReader.columns
+_OF_POLYLINES = PolylineReader.columns
+
+
+@dataclass(frozen=True, slots=True)
+class PolylineMedoid:
+    """Polylines: points of the member nearest to the rest."""
+
+    stored: ClassVar[type[fol.Label]] = fo.Polylines
+    label: ClassVar[type[fol.Label]] = fo.Polyline
+
+    def extents(self, members: UnitMembers) -> list[Extent]:
+        """Points, and whether they are closed and filled."""
+        nearest = medoids(members.unit, members.iou, members.n_units)
+        points = members.geometry["points"]
+        return [_copied(members, row, _OF_POLYLINES) if points[row] else None for row in nearest.tolist()]
+
+
+@dataclass(frozen=True, slots=True)
+class KeypointMedian:
+    """Keypoints: the median of every point over those who labelled it, if these are at least half."""
+
+    stored: ClassVar[type[fol.Label]] = fo.Keypoints
+    label: ClassVar[type[fol.Label]] = fo.Keypoint
+
+    def extents(self, members: UnitMembers) -> list[Extent]:
+        """Points, nan where not labelled, as many as the longest member has."""
+        stored = members.geometry["points"]
+        points, usable = read_keypoints(stored, None)
+        medians = keypoint_medians(members.unit, points, members.n_units).tolist()
+        length = np.zeros(members.n_units, np.int64)
+        n_points = np.array([len(entry) if ok else 0 for entry, ok in zip(stored, usable.tolist(), strict=True)])
+        np.maximum.at(length, members.unit, n_points.astype(np.int64))
+        complete = _all_of(usable, members)
+        return [
+            {"points": of_unit[:n]} if ok else None
+            for of_unit, n, ok in zip(medians, length.tolist(), complete.tolist(), strict=True)
+        ]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanMedian:
+    """Temporal detections: the median of first and last frames."""
+
+    stored: ClassVar[type[fol.Label]] = fo.TemporalDetections
+    label: ClassVar[type[fol.Label]] = fo.TemporalDetection
+
+    def extents(self, members: UnitMembers) -> list[Extent]:
+        """First and last frame."""
+        usable = np.array([is_usable_support(support) for support in members.geometry["support"]], np.bool_)
+        frames = [
+            support if ok else (1, 1) for support, ok in zip(members.geometry["support"], usable.tolist(), strict=True)
+        ]
+        medians = interval_medians(members.unit, np.array(frames, np.int64).reshape(-1, 2), members.n_units)
+        return [
+            {"support": support} if ok else None
+            for support, ok in zip(medians.tolist(), _all_of(usable, members).tolist(), strict=True)
+        ]
+
+
+class BoxesAround:
+    """Boxes and polylines compared with each other: the median of the boxes around them."""
+
+    stored: ClassVar[type[fol.Label]] = fo.Detections
+    label: ClassVar[type[fol.Label]] = fo.Detection
+
+    def __init__(self, source: Source) -> None:
+        self._kinds = source.kinds
+        self._config = dataclasses.replace(source.config, geometry="box")
+
+    def extents(self, members: UnitMembers) -> list[Extent]:
+        """The box."""
+        xyxy, usable = np.zeros((len(members.unit), 4)), np.zeros(len(members.unit), np.bool_)
+        for rows, kind in _rows_of_fields(members, self._kinds):
+            values = _values(members, rows, kind)
+            if isinstance(kind.geometry, PolylineReader):
+                boxes, usable[rows] = kind.geometry.read(values, self._config, None)
+                xyxy[rows] = boxes.xyxy
+            else:
+                of_boxes, usable[rows] = read_boxes(values["box"])
+                xyxy[rows] = to_xyxy(of_boxes)
+        return _median_xyxy(members, xyxy, usable)
+
+
+class PixelVote:
+    """Masks, polygons and boxes: the pixels that at least half of the members have."""
+
+    stored: ClassVar[type[fol.Label]] = fo.Detections
+    label: ClassVar[type[fol.Label]] = fo.Detection
+
+    def __init__(self, source: Source) -> None:
+        self._kinds = source.kinds
+        self._config = source.config
+
+    def extents(self, members: UnitMembers) -> list[Extent]:
+        """Box and mask; where no pixel has enough votes, those of the member nearest to the rest."""
+        known = ~np.isnan(members.size_px).any(axis=1)
+        size_px = np.where(known[:, None], members.size_px, 1.0)[members.unit]
+        regions, usable = self._regions(members, size_px)
+        complete = _all_of(usable, members) & known
+        nearest = medoids(members.unit, members.iou, members.n_units)
+        end = np.searchsorted(members.unit, np.arange(members.n_units + 1))
+        extents: list[Extent] = []
+        for first, last in _parts(members, regions, size_px):
+            rows = np.arange(end[first], end[last])
+            pixels = region_pixels(regions.take(rows), np.rint(size_px[rows]).astype(np.int64))
+            voted = majority_pixels(pixels, members.unit[rows] - first, last - first)
+            of_nearest = pixels.take(nearest[first:last] - end[first])
+            for unit in range(first, last):
+                masks = voted if voted.area[unit - first] else of_nearest
+                is_there = complete[unit] and masks.area[unit - first]
+                extents.append(_painted(masks, unit - first, members.size_px[unit]) if is_there else None)
+        return extents
+
+    def _regions(self, members: UnitMembers, size_px: FloatArray) -> tuple[Regions, BoolArray]:
+        """The region of every member, and whether its extent can be used."""
+        parts: list[Regions] = []
+        order, usable = np.zeros(len(members.unit), np.int64), np.zeros(len(members.unit), np.bool_)
+        n_before = 0
+        for rows, kind in _rows_of_fields(members, self._kinds):
+            geometry, usable[rows] = kind.geometry.read(_values(members, rows, kind), self._config, size_px[rows])
+            parts.append(as_regions(geometry))
+            order[rows] = n_before + np.arange(len(rows))
+            n_before += len(rows)
+        if not parts:
+            return Regions.of_boxes(np.zeros((0, 4))), usable
+        return parts[0].joined(parts[1:]).take(order), usable
+
+
+def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[tuple[int, int]]:
+    """First unit, and the one after the last, of parts whose pixels are not too many to be in memory at once."""
+    low, high = (np.clip(corner, 0.0, size_px) for corner in (regions.bounds[:, :2], regions.bounds[:, 2:]))
+    area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
+    part = np.cumsum(area) // _PIXELS_AT_ONCE
+    edges = [*np.flatnonzero(np.diff(part, prepend=-1.0)).tolist(), members.n_units]
+    return list(itertools.pairwise(edges))
+
+
+def _rows_of_fields(members: UnitMembers, kinds: Sequence[LabelKind]) -> list[tuple[IntArray, LabelKind]]:
+    """The members of every label field that has any, and its type."""
+    found = [(np.flatnonzero(members.field == field), kind) for field, kind in enumerate(kinds)]
+    return [(rows, kind) for rows, kind in found if len(rows)]
+
+
+def _values(members: UnitMembers, rows: IntArray, kind: LabelKind) -> dict[str, list[Any]]:
+    chosen = rows.tolist()
+    return {name: [members.geometry[name][k] for k in chosen] for name in kind.geometry.columns}
+
+
+def _all_of(usable: BoolArray, members: UnitMembers) -> BoolArray:
+    """Which units, shape ``(U,)``, have only members that can be used."""
+    return np.bincount(members.unit[~usable], minlength=members.n_units) == 0
+
+
+def _copied(members: UnitMembers, row: int, columns: dict[str, str]) -> dict[str, Any]:
+    """The extent of a member, as it is stored."""
+    values = {attribute: members.geometry[name][row] for name, attribute in columns.items()}
+    return {attribute: value for attribute, value in values.items() if value is not None}
+
+
+def _median_boxes(members: UnitMembers, boxes_xywh: FloatArray, usable: BoolArray) -> list[Extent]:
+    return _median_xyxy(members, to_xyxy(boxes_xywh), usable)
+
+
+def _median_xyxy(members: UnitMembers, boxes_xyxy: FloatArray, usable: BoolArray) -> list[Extent]:
+    """Boxes of which every edge is the median of the members' edges."""
+    boxes = medians_by_group(members.unit, boxes_xyxy, members.n_units)
+    boxes[:, 2:] -= boxes[:, :2]
+    complete = _all_of(usable, members)
+    return [{"bounding_box": box} if ok else None for box, ok in zip(boxes.tolist(), complete.tolist(), strict=True)]
+
+
+def _painted(masks: MaskCrops, row: int, size_px: FloatArray) -> dict[str, Any]:
+    """Box and mask as a detection has them."""
+    mask = np.ascontiguousarray(masks.crop(row))
+    width, height = size_px.tolist()
+    left, top = int(masks.left[row]), int(masks.top[row])
+    box = [left / width, top / height, mask.shape[1] / width, mask.shape[0] / height]
+    return {"bounding_box": box, "mask": Binary(serialize_numpy_array(mask))}

@@ -1,0 +1,257 @@
+"""Label fields that are made from the labels of a run: recorded before they are written, and removed with the run."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+from bson import ObjectId
+from pymongo.errors import BulkWriteError, DocumentTooLarge
+
+from ... import names
+from ...agreement.errors import AgreementInputError, shown
+from ..labels.paths import declare, delete_fields, places
+from ..labels.source import refuse_read_only
+from ..record import run_config, runs
+from ..record.run_labels import RunLabels
+from ..run.batches import Progress, work_through
+from ..run.garbage import rare_collections
+from ..run.read import Reader
+from ..run.write import Writer, Written
+from .unit_members import UnitFamily, UnitMembers, unit_path
+
+logger = logging.getLogger(__name__)
+
+#: entry of a run's config with what is known of such fields, by suffix
+RECORD = "made_labels"
+
+#: MongoDB's codes for documents of more than 16 MB
+_TOO_LARGE = {10334, 17419}
+
+
+@dataclass(frozen=True, slots=True)
+class MadeLabels:
+    """What became of the units of a run.
+
+    Attributes:
+        field: the field that was written
+        n_labels: labels in it
+        n_below_quorum: units with too few votes
+        n_left_out: units of which a label was deleted, added or made unusable since the run, or that have no pixels
+            where pixels are voted on
+        n_changed: samples, or frames, that somebody kept on editing, and that are left out
+    """
+
+    field: str
+    n_labels: int
+    n_below_quorum: int
+    n_left_out: int
+    n_changed: int
+
+
+@dataclass(frozen=True, slots=True)
+class MadeField:
+    """A field to make.
+
+    Attributes:
+        suffix: what its name has after the run key
+        stored: type of the field
+        description: what users read about it
+        attributes: what its labels have beside class and extent
+        label_documents: the label of every unit as it is stored, None where its members cannot be used (any more); and
+            which units have enough votes
+        options: what it is made with, for the record
+    """
+
+    suffix: str
+    stored: type[fol.Label]
+    description: str
+    attributes: dict[str, names.FieldSpec]
+    label_documents: Callable[[UnitMembers], tuple[list[dict[str, Any] | None], list[bool]]]
+    options: dict[str, Any]
+
+
+def made_record(dataset: fo.Dataset, run_key: str, suffix: str) -> dict[str, Any] | None:
+    """What a run knows of a field that was made for it: ``status`` and options; None if there is none."""
+    record = (run_config.read_config(dataset, run_key).get(RECORD) or {}).get(suffix)
+    return None if record is None else dict(record)
+
+
+def check_can_make(labels: RunLabels, suffix: str, function: str, *, overwrite: bool) -> None:
+    """Refuse to make a field that is somebody else's, that must not be changed, or that is there already.
+
+    Raises:
+        AgreementInputError: saying which
+    """
+    if not isinstance(overwrite, bool):
+        raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
+    if labels.family != "objects":
+        found = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
+        raise AgreementInputError(f"`{function}` needs a run on objects, got the run {labels.run_key!r} on {found}")
+    dataset, path = labels.samples._dataset, unit_path(labels, suffix)
+    field = dataset.get_field(path)
+    recorded = runs.recorded_paths(dataset, labels.run_key)
+    if field is None:
+        (place,) = places(dataset, [path])
+        if path not in recorded and place.collection.find_one({place.paths[0]: {"$exists": True}}) is not None:
+            raise AgreementInputError(f"`{path}` must be free, but it exists, undeclared, in the database; remove it")
+        return
+    if runs.owner(field) != labels.field_key:
+        raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
+    record = made_record(dataset, labels.run_key, suffix)
+    if record is not None and record["status"] == run_config.COMPLETED and not overwrite:
+        raise AgreementInputError(f"`{path}` must be new, but it was made before; replace it with overwrite=True")
+    refuse_read_only(dataset, [path])
+
+
+def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress: Progress) -> MadeLabels:
+    """Make a field, and replace it if it is there; whatever happens, it can be found and deleted with its run."""
+    dataset, run_key = labels.samples._dataset, labels.run_key
+    config = run_config.read_config(dataset, run_key)
+    path, run_id = unit_path(labels, made.suffix), config["results_id"]
+    entry, this_pass = f"{RECORD}.{made.suffix}", str(ObjectId())
+    ours = {f"{entry}.pass": this_pass}
+
+    def check() -> None:
+        run_config.require_current(dataset, run_key, run_id)
+        if not run_config.is_current(dataset, run_key, run_id, **ours):
+            raise AgreementInputError(f"`{path}` is being made anew by somebody else; this has stopped writing it")
+
+    def record(status: str) -> None:
+        run_config.update_config(dataset, run_key, only_with=ours, **{f"{entry}.status": status})
+
+    started = {**made.options, "status": run_config.RUNNING, "pass": this_pass}
+    run_config.update_config(dataset, run_key, fields_added=[path], **{entry: started})
+    try:
+        if dataset.get_field(path) is not None:
+            delete_fields(dataset, [path])
+        _declare(dataset, labels.field_key, path, made)
+        with rare_collections():
+            result = _Pass(family, made, labels, check).execute(progress)
+        check()
+        dataset._reload(hard=True)
+        _declare(dataset, labels.field_key, path, made)
+        record(run_config.COMPLETED)
+    except BaseException:
+        _after_failure(labels, path, run_id, lambda: record(run_config.FAILED))
+        raise
+    runs.refresh_samples(dataset)
+    if result.n_changed:
+        logger.warning("%d samples were edited while their units were made, and are left out", result.n_changed)
+    return result
+
+
+def _after_failure(labels: RunLabels, path: str, run_id: str, record_failure: Callable[[], None]) -> None:
+    """Record that a field is not complete, or, where somebody deleted or replaced its run meanwhile, remove it."""
+    dataset, run_key = labels.samples._dataset, labels.run_key
+    try:
+        runs.refresh(dataset)
+        if run_config.is_current(dataset, run_key, run_id):
+            record_failure()
+        elif path not in runs.recorded_paths(dataset, run_key):
+            if runs.owner(dataset.get_field(path)) == labels.field_key:
+                delete_fields(dataset, [path])
+            runs.remove_remains(dataset, run_key, [path])
+    except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
+        logger.exception("What was made of the run %r could not be recorded", run_key)
+
+
+def _declare(dataset: fo.Dataset, field_key: str, path: str, made: MadeField) -> None:
+    """Declare the field, with the mark of its run, and the attributes of its labels, which need none."""
+    if dataset.get_field(path) is None:
+        info = {names.RUN_METHOD: field_key}
+        declared = fo.EmbeddedDocumentField(made.stored, description=made.description, info=info)
+        declare(dataset, {path: declared})
+    labels = f"{path}.{made.stored._LABEL_LIST_FIELD}"
+    attributes = {f"{labels}.{name}": runs.new_field(spec) for name, spec in made.attributes.items()}
+    declare(dataset, {name: field for name, field in attributes.items() if dataset.get_field(name) is None})
+
+
+def _reworded(error: BulkWriteError | DocumentTooLarge, path: str) -> Exception:
+    """What the user can do about a document that grew too large; other errors as they are."""
+    details = error.details["writeErrors"] if isinstance(error, BulkWriteError) else []
+    if details and not {entry["code"] for entry in details} & _TOO_LARGE:
+        return error
+    ids = shown(str(entry["op"]["q"]["_id"]) for entry in details if entry["code"] in _TOO_LARGE)
+    return AgreementInputError(
+        f"Samples must have room for `{path}` in the database, which holds 16 MB of each, got too many masks"
+        f"{f' (ids {ids})' if ids else ''}; store the masks in files: fiftyone.utils.labels.export_segmentations()"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    labels: list[int]
+    below: list[int]
+    left_out: list[int]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    ids: list[ObjectId]
+    counts: _Counts
+    written: Future[Written]
+
+
+class _Pass:
+    """One pass over the labels of a run: batches are read ahead, and written while the next ones are worked on."""
+
+    def __init__(self, family: UnitFamily, made: MadeField, labels: RunLabels, check: Callable[[], None]) -> None:
+        self._family = family
+        self._made = made
+        self._labels = labels
+        self._check = check
+        self._reader = Reader(family)
+        self._writer = Writer(family.source, labels.field_key)
+        self._field = unit_path(labels, made.suffix).removeprefix(names.FRAMES_PREFIX)
+        self._totals = [0, 0, 0]
+
+    def execute(self, progress: Progress) -> MadeLabels:
+        """Read and write everything."""
+        n_changed = work_through(self._reader, self._send, self._count, progress)
+        n_labels, n_below, n_left_out = self._totals
+        return MadeLabels(unit_path(self._labels, self._made.suffix), n_labels, n_below, n_left_out, n_changed)
+
+    def _send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent | None:
+        """Make the labels of some samples, and have them written; nothing on those that the run did not compare."""
+        rows = [row for row in rows if row.get("compared") is not None]
+        if not rows:
+            return None
+        read = self._reader.columns(rows)
+        updates, counts = self._updates(read.labels, read.n_invalid.tolist())
+        self._check()
+        ids = [sample.sample_id for sample in read.samples]
+        return _Sent(ids, counts, writers.submit(self._writer.write, read, updates))
+
+    def _updates(self, members: UnitMembers, n_left_out: Sequence[int]) -> tuple[list[dict[str, Any]], _Counts]:
+        documents, kept = self._made.label_documents(members)
+        of_samples: list[list[dict[str, Any]]] = [[] for _ in range(members.n_samples)]
+        left_out, below = list(n_left_out), [0] * members.n_samples
+        for sample, document, is_kept in zip(members.sample.tolist(), documents, kept, strict=True):
+            if not is_kept:
+                below[sample] += 1
+            elif document is None:
+                left_out[sample] += 1
+            else:
+                of_samples[sample].append(document)
+        stored = self._made.stored
+        updates = [{self._field: {"_cls": stored.__name__, stored._LABEL_LIST_FIELD: docs}} for docs in of_samples]
+        return updates, _Counts(list(map(len, of_samples)), below, left_out)
+
+    def _count(self, sent: _Sent | None) -> list[ObjectId]:
+        if sent is None:
+            return []
+        try:
+            refused = sent.written.result().refused
+        except (BulkWriteError, DocumentTooLarge) as error:
+            raise _reworded(error, unit_path(self._labels, self._made.suffix)) from None  # it quotes all masks
+        without = set(refused)
+        rows = [k for k, sample_id in enumerate(sent.ids) if sample_id not in without]
+        for k, column in enumerate((sent.counts.labels, sent.counts.below, sent.counts.left_out)):
+            self._totals[k] += sum(column[row] for row in rows)
+        return refused

@@ -1,0 +1,146 @@
+"""Units one by one: a view with one patch, or clip, for each, and every annotator's own label of it."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from ... import names
+from ...agreement.errors import AgreementInputError
+from ...agreement.objects.verdicts import VERDICTS
+from ..record import run_config
+from ..record.run_labels import RunLabels, open_run_labels
+from .made_labels import made_record
+from .unit_members import unit_path
+
+#: verdicts of disputed units, the worst first
+DISPUTED = ("class_conflict", "attribute_conflict", "split", "missed", "lone", "duplicate")
+_RANKED = (*DISPUTED, *(verdict for verdict in VERDICTS if verdict not in DISPUTED))
+
+
+def agreement_patches(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    verdict: str | Sequence[str] | None = None,
+    max_units: int | None = None,
+) -> DatasetView:
+    """The disputed units of a run, one patch for each, with every annotator's own label of that unit and no others.
+
+    The worst come first: by verdict (class conflict, attribute conflict, split, missed, lone, duplicate), then by the
+    share of the assigned annotators who drew the unit, then by mean IoU, the lowest first. Of temporal detections a
+    unit is a clip; of frames of videos a patch of its frame, which the App takes from the video where frames have no
+    files of their own.
+
+    The view consists of FiftyOne's own stages, so it can be saved and opened in the App. Edits and tags of the unit's
+    label arrive at the dataset; those of the annotators' labels do not (FiftyOne syncs only the field that patches are
+    made from): :func:`tag_agreement_labels` tags these where they are.
+
+    Args:
+        samples: the dataset, or a view of it, whose units are shown; labels that a view hides are not shown
+        run_key: key of the run, with units made by :func:`add_units` or ``compute_agreement(…, units=True)``
+        verdict: units with this verdict, or one of several; None for all that are disputed
+        max_units: the worst so many; None for all
+
+    Raises:
+        AgreementInputError: if there is no such completed run on objects, its units were not made, or an argument is
+            not usable
+    """
+    labels = open_run_labels(samples, run_key)
+    verdicts = check_verdicts(verdict)
+    _check_max_units(max_units)
+    check_units(labels)
+    field = unit_path(labels, names.UNITS_SUFFIX).removeprefix(names.FRAMES_PREFIX)
+    shown = [name.removeprefix(names.FRAMES_PREFIX) for name in labels.config.fields]
+    view = _of_frames(labels) if labels.on_frames else labels.samples.view()
+    of_list = f"{field}.{_list_name(labels, field)}"
+    view = view.filter_labels(field, {"$in": ["$$this.verdict", list(verdicts)]})
+    unit_id = f"$$this.{labels.field_key}_id"
+    for name in shown:  # before every patch gets its copy of them
+        view = view.filter_labels(name, {"$in": [unit_id, f"${of_list}.unit"]}, only_matches=False)
+    if labels.kinds[0].comparable == "spans":
+        view = view.to_clips(field, other_fields=shown)
+    else:
+        view = view.to_patches(field, other_fields=shown)
+    view = view.sort_by(_worst_first(field))
+    if max_units is not None:
+        view = view.limit(int(max_units))
+    for name in shown:
+        view = view.filter_labels(name, {"$eq": [unit_id, f"${field}.unit"]}, only_matches=False)
+    return view
+
+
+def check_verdicts(verdict: Any) -> tuple[str, ...]:
+    """The verdicts of the units that are asked for.
+
+    Raises:
+        AgreementInputError: if one is no verdict
+    """
+    if verdict is None:
+        return DISPUTED
+    verdicts = (verdict,) if isinstance(verdict, str) else verdict
+    if not isinstance(verdicts, Sequence) or not verdicts:
+        raise AgreementInputError(f"`verdict` must be a verdict, or a list of them, got {verdict!r}")
+    unknown = [entry for entry in verdicts if entry not in VERDICTS]
+    if unknown:
+        raise AgreementInputError(f"`verdict` must be one of {', '.join(VERDICTS)}, got {unknown[0]!r}")
+    return tuple(dict.fromkeys(verdicts))
+
+
+def _check_max_units(max_units: Any) -> None:
+    is_count = isinstance(max_units, numbers.Integral) and not isinstance(max_units, bool) and max_units >= 1
+    if max_units is not None and not is_count:
+        raise AgreementInputError(f"`max_units` must be None or at least 1, got {max_units!r}")
+
+
+def check_units(labels: RunLabels) -> None:
+    """Refuse a run whose units were not made, or not to the end.
+
+    Raises:
+        AgreementInputError: saying how to make them
+    """
+    if labels.family != "objects":
+        found = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
+        raise AgreementInputError(f"Units are those of runs on objects, got the run {labels.run_key!r} on {found}")
+    dataset, path = labels.samples._dataset, unit_path(labels, names.UNITS_SUFFIX)
+    record = made_record(dataset, labels.run_key, names.UNITS_SUFFIX)
+    if record is None or dataset.get_field(path) is None:
+        raise AgreementInputError(
+            f"The units of the run {labels.run_key!r} must be made first: add_units(dataset, {labels.run_key!r}), or "
+            "compute_agreement(…, units=True)"
+        )
+    if record["status"] != run_config.COMPLETED:
+        raise AgreementInputError(
+            f"The units of the run {labels.run_key!r} must be complete, got the status {record['status']!r}; make them "
+            f"again: add_units(dataset, {labels.run_key!r})"
+        )
+    if labels.samples.get_field(path) is None:
+        raise AgreementInputError(f"The view must have the field `{path}`, got one without it")
+
+
+def _list_name(labels: RunLabels, field: str) -> str:
+    """Name of the list of labels in the field of units."""
+    path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"
+    name: str = labels.samples.get_field(path).document_type._LABEL_LIST_FIELD
+    return name
+
+
+def _of_frames(labels: RunLabels) -> DatasetView:
+    """The frames of videos as samples."""
+    frames = labels.samples
+    # frames without a file are taken from the video when they are shown
+    have_files = frames.get_field(f"{names.FRAMES_PREFIX}filepath") is not None and bool(
+        frames.count("frames.filepath")
+    )
+    return frames.to_frames(sample_frames=False if have_files else "dynamic", sparse=True)
+
+
+def _worst_first(field: str) -> list[tuple[Any, int]]:
+    """What units are sorted by; ids decide where nothing else does."""
+    rank = {"$indexOfArray": [list(_RANKED), f"${field}.verdict"]}
+    share = {"$divide": [f"${field}.votes", {"$max": [f"${field}.of", 1]}]}
+    return [(rank, 1), (share, 1), (f"{field}.mean_iou", 1), (f"{field}.unit", 1), ("sample_id", 1)]

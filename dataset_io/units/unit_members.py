@@ -1,0 +1,255 @@
+"""The labels of every unit of a run, read again as columns."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+from dataclasses import dataclass
+from itertools import chain, repeat
+from typing import Any
+
+import numpy as np
+
+from ... import names
+from ...agreement.classes import ClassCodes
+from ...agreement.objects.verdicts import NO_VERDICT, VERDICTS
+from ...agreement.option_checks import value_name
+from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ..families.family import LabelsRead
+from ..families.objects import ObjectFamily, sizes_px
+from ..labels.geometry_readers import is_finite
+from ..labels.source import Source
+from ..record.run_labels import RunLabels
+from ..run.stored import StoredSample
+
+_VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
+_UNKNOWN_VERDICT = NO_VERDICT - 1
+#: what the run wrote on labels, below short names in query results
+_WRITTEN = {"unit": "_id", "verdict": "", "votes": "_votes", "iou": "_iou"}
+
+
+@dataclass(frozen=True, slots=True)
+class UnitMembers:
+    """The ``U`` units of ``S`` samples, ordered by sample and id, and their ``N`` members, by unit and annotator.
+
+    Attributes:
+        n_samples: number ``S`` of samples
+        sample: shape ``(U,)``, sample of every unit
+        unit_ids: match id of every unit
+        verdict: shape ``(U,)``, index into ``VERDICTS``, ``NO_VERDICT`` on samples that are not rated; where some
+            members have a verdict of their own, theirs
+        assigned: shape ``(U,)``, annotators assigned
+        size_px: shape ``(U, 2)``, width and height of the image, nan where not known
+        unit: shape ``(N,)``, ascending, unit of every member
+        annotator: shape ``(N,)``
+        category: shape ``(N,)``, class code
+        iou: shape ``(N,)``, mean IoU with the other members as the run found it, nan without any
+        field: shape ``(N,)``, number of the label field
+        geometry: what is stored of the extent of every member, by short name; None where its type has no such
+    """
+
+    n_samples: int
+    sample: IntArray
+    unit_ids: list[str]
+    verdict: IntArray
+    assigned: IntArray
+    size_px: FloatArray
+    unit: IntArray
+    annotator: IntArray
+    category: IntArray
+    iou: FloatArray
+    field: IntArray
+    geometry: dict[str, list[Any]]
+
+    @property
+    def n_units(self) -> int:
+        """Number of units."""
+        return len(self.unit_ids)
+
+    @property
+    def votes(self) -> IntArray:
+        """Members of every unit, shape ``(U,)``."""
+        return np.bincount(self.unit, minlength=self.n_units)
+
+    @property
+    def mean_iou(self) -> FloatArray:
+        """Mean IoU of the members of every unit, shape ``(U,)``; nan where none has any."""
+        known = ~np.isnan(self.iou)
+        n = np.bincount(self.unit[known], minlength=self.n_units)
+        total = np.bincount(self.unit[known], weights=self.iou[known], minlength=self.n_units)
+        return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+    def only(self, kept: BoolArray) -> UnitMembers:
+        """The units that a mask ``(U,)`` keeps."""
+        rows = np.flatnonzero(kept[self.unit])
+        number = np.cumsum(kept) - 1
+        chosen = rows.tolist()
+        return UnitMembers(
+            self.n_samples,
+            self.sample[kept],
+            [self.unit_ids[k] for k in np.flatnonzero(kept).tolist()],
+            self.verdict[kept],
+            self.assigned[kept],
+            self.size_px[kept],
+            number[self.unit[rows]],
+            self.annotator[rows],
+            self.category[rows],
+            self.iou[rows],
+            self.field[rows],
+            {name: [values[k] for k in chosen] for name, values in self.geometry.items()},
+        )
+
+
+class UnitFamily:
+    """Reads the units of a run on objects, as :class:`~.read.Reader` asks for them.
+
+    A unit of which a label was deleted, added or given to another annotator since the run is left out and counted; the
+    class and the extent of a label are those of now, everything else is what the run found.
+    """
+
+    def __init__(self, source: Source, field_key: str) -> None:
+        self._objects = ObjectFamily(source)  # knows which detections have masks, and how large these are
+        self.source = self._objects.source
+        self.codes = ClassCodes(source.config.aliases)
+        self._key = field_key
+        self._number = source.annotator_numbers
+
+    def projection(self) -> dict[str, Any]:
+        """What the run wrote on every label, its class, geometry and annotator."""
+        config = self.source.config
+        projection: dict[str, Any] = {"compared": f"${self._key}_n_annotators"}
+        for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True)):
+            columns = {name: self._key + suffix for name, suffix in _WRITTEN.items()}
+            columns.update({"label": "label", **kind.geometry.columns})
+            if config.annotator_attribute is not None:
+                columns["annotator"] = config.annotator_attribute
+            for name, attribute in columns.items():
+                # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+                value = {"$ifNull": [f"$$this.{attribute}", None]}
+                projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+        if not self.source.on_frames:
+            projection["size"] = ["$metadata.width", "$metadata.height"]
+        return projection
+
+    def load(self, row: dict[str, Any]) -> int:
+        """How much a query result adds to a batch, in labels."""
+        return self._objects.load(row)
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[UnitMembers]:
+        """The units of query results; ``n_invalid`` counts those that were left out."""
+        columns = _Columns(rows, len(self.source.kinds))
+        ids = columns.values("unit")
+        unit_ids = sorted(unit_id for unit_id in set(ids) if isinstance(unit_id, str))
+        code_of = {unit_id: code for code, unit_id in enumerate(unit_ids)}
+        code = np.fromiter(map(code_of.get, ids, repeat(-1)), np.int64, len(ids))
+        chosen = np.flatnonzero(code >= 0)
+        key, unit = np.unique(columns.sample[chosen] * len(unit_ids) + code[chosen], return_inverse=True)
+        annotator = self._annotators(columns)[chosen]
+        order = np.lexsort((annotator, unit))
+        chosen, unit, annotator = chosen[order], unit[order], annotator[order]
+        sample, code = np.divmod(key, max(len(unit_ids), 1))
+        columns = columns.only(chosen)
+
+        codes = map(_VERDICT_CODES.get, columns.values("verdict"), repeat(_UNKNOWN_VERDICT))
+        verdict = np.full(len(key), _UNKNOWN_VERDICT)
+        np.maximum.at(verdict, unit, np.fromiter(codes, np.int64, len(chosen)))
+        members = UnitMembers(
+            n_samples=len(rows),
+            sample=sample,
+            unit_ids=[unit_ids[k] for k in code.tolist()],
+            verdict=verdict,
+            assigned=_counts([row["compared"] for row in rows])[sample],
+            size_px=sizes_px(rows)[sample],
+            unit=unit,
+            annotator=annotator,
+            category=np.fromiter(map(self.codes.__getitem__, columns.values("label")), np.int64, len(chosen)),
+            iou=_numbers(columns.values("iou")),
+            field=columns.field,
+            geometry={name: columns.values(name) for name in self._geometry_columns()},
+        )
+        intact = _intact(members, _counts(columns.values("votes")))
+        n_left_out = np.bincount(sample[~intact], minlength=len(rows))
+        return LabelsRead(
+            members if intact.all() else members.only(intact), n_left_out, *np.zeros((2, len(rows)), np.int64)
+        )
+
+    def _geometry_columns(self) -> list[str]:
+        return list(dict.fromkeys(name for kind in self.source.kinds for name in kind.geometry.columns))
+
+    def _annotators(self, columns: _Columns) -> IntArray:
+        """Annotator of every label; -1 for one that the run did not know."""
+        if not self.source.config.attribute_mode:
+            return np.array(self.source.field_annotator, np.int64)[columns.field]
+        values = columns.values("annotator")
+        found = (self._number.get(value_name(value), -1) for value in values)
+        return np.fromiter(found, np.int64, len(values))
+
+
+class _Columns:
+    """Labels of query results, one field after the other, or some of these.
+
+    Attributes:
+        sample: shape ``(N,)``, row of the sample
+        field: shape ``(N,)``, number of the field
+    """
+
+    def __init__(self, rows: list[dict[str, Any]], n_fields: int) -> None:
+        counts = [[len(row[f"id{field}"] or ()) for row in rows] for field in range(n_fields)]
+        self._rows = rows
+        self._per_field = [sum(of_rows) for of_rows in counts]
+        self._chosen: IntArray | None = None
+        self.sample = np.concatenate([np.repeat(np.arange(len(rows)), of_rows) for of_rows in counts])
+        self.field = np.repeat(np.arange(n_fields), self._per_field)
+
+    def only(self, chosen: IntArray) -> _Columns:
+        """The labels with these numbers."""
+        columns = copy.copy(self)
+        columns._chosen = chosen
+        columns.sample, columns.field = self.sample[chosen], self.field[chosen]
+        return columns
+
+    def values(self, name: str) -> list[Any]:
+        """What was read of every label below a short name; None in fields that have no such."""
+        values: list[Any] = []
+        for field, n in enumerate(self._per_field):
+            if n and f"{name}{field}" in self._rows[0]:
+                values.extend(chain.from_iterable([row[f"{name}{field}"] or () for row in self._rows]))
+            else:
+                values.extend([None] * n)
+        return values if self._chosen is None else [values[k] for k in self._chosen.tolist()]
+
+
+def _numbers(values: list[Any]) -> FloatArray:
+    """Values as numbers, nan for None and anything else that somebody put there."""
+    with contextlib.suppress(TypeError, ValueError):
+        return np.array(values, np.float64)
+    return np.array([value if is_finite(value) else np.nan for value in values], np.float64)
+
+
+def _counts(values: list[Any]) -> IntArray:
+    """Numbers of annotators; 0 for anything else that somebody put there."""
+    return np.array([value if type(value) is int and value < 1 << 31 else 0 for value in values], np.int64)
+
+
+def _intact(members: UnitMembers, votes: IntArray) -> BoolArray:
+    """Which units, shape ``(U,)``, still have the members that the run gave them."""
+    bad = (votes != members.votes[members.unit]) | (members.annotator < 0)
+    bad[1:] |= (members.unit[1:] == members.unit[:-1]) & (members.annotator[1:] == members.annotator[:-1])
+    intact = np.bincount(members.unit[bad], minlength=members.n_units) == 0
+    return intact & (members.verdict != _UNKNOWN_VERDICT) & (members.assigned > 0)
+
+
+def source_of(labels: RunLabels) -> Source:
+    """All labels of the dataset of a run, as a source."""
+    config = labels.config
+    dataset = labels.samples._dataset
+    if config.attribute_mode:
+        values = tuple(map(labels.value_of, labels.annotators))
+        return Source(dataset, config, labels.kinds, labels.annotators, (), values)
+    numbers = tuple(labels.annotators.index(name) for name in config.annotators)
+    return Source(dataset, config, labels.kinds, labels.annotators, numbers)
+
+
+def unit_path(labels: RunLabels, suffix: str) -> str:
+    """The field of units, or of their consensus, in the schema."""
+    return f"{names.FRAMES_PREFIX if labels.on_frames else ''}{labels.field_key}{suffix}"

@@ -1,0 +1,152 @@
+"""What views ask of the labels of a run, in the language of the database.
+
+Expressions stand in a document, a sample or a frame of a video, which they call ``$`` or ``$$frame``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import fiftyone as fo
+
+from ...agreement.ratings.levels import NO_LABEL
+from ..labels.paths import is_of_frames
+from ..record.run_labels import RunLabels
+
+#: documents, or the paths of values
+Expression = dict[str, Any] | str
+
+_FRAMES = "frames."
+
+
+def document_path(labels: RunLabels, path: str) -> str:
+    """A path of the schema as an expression in a document."""
+    return f"$$frame.{path.removeprefix(_FRAMES)}" if is_of_frames(path) else f"${path}"
+
+
+def mongo_stage(labels: RunLabels, pipeline: list[dict[str, Any]]) -> fo.ViewStage:
+    """Stages of the database as one of FiftyOne's."""
+    # if FiftyOne is not told, it joins all frames, and the samples of all group slices, to every sample
+    return fo.Mongo(pipeline, _needs_frames=labels.on_frames, _group_slices=[])
+
+
+def stored_as(name: str) -> list[Any]:
+    """The values that have a name as text: the text itself, and the number or truth value that is shown so."""
+    values: list[Any] = [None] if name == NO_LABEL else []
+    values.append(name)
+    if name in ("True", "False"):
+        values.append(name == "True")
+    try:
+        number = float(name)
+    except ValueError:
+        return values
+    if str(number) == name or (number.is_integer() and abs(number) < 2**63 and str(int(number)) == name):
+        values.append(int(number) if number.is_integer() else number)
+    return values
+
+
+def class_values(labels: RunLabels, classes: Iterable[str]) -> list[Any]:
+    """What is stored of labels of some classes, aliases included."""
+    aliases = labels.config.aliases
+    meant = [name for name in classes if name not in aliases]
+    meant += [alias for alias, name in aliases.items() if name in meant]
+    return [value for name in meant for value in stored_as(name)]
+
+
+def class_of(labels: RunLabels, value: Any) -> Any:
+    """The class that a stored value stands for; one of labels without a class."""
+    given: Any = {"$ifNull": [value, NO_LABEL]}
+    branches = [
+        {"case": {"$eq": [value, alias]}, "then": {"$literal": name}} for alias, name in labels.config.aliases.items()
+    ]
+    return {"$switch": {"branches": branches, "default": given}} if branches else given
+
+
+def is_in(value: str, values: Sequence[Any]) -> Expression:
+    """Whether a value is one of some; missing counts as None."""
+    return {"$in": [{"$ifNull": [value, None]}, {"$literal": list(values)}]}
+
+
+class LabelLists:
+    """The label lists of a run: objects, or tags, of which all with one name on one sample are a unit."""
+
+    def __init__(self, labels: RunLabels) -> None:
+        self._labels = labels
+        self._key = labels.field_key
+        self._attribute = labels.config.annotator_attribute
+
+    @property
+    def votes(self) -> str:
+        """Attribute with the number of annotators in the unit; labels that the run did not compare have none."""
+        return f"{self._key}_votes"
+
+    def unit(self, label: str) -> Any:
+        """The unit of a label."""
+        if self._labels.family == "tags":
+            return class_of(self._labels, f"{label}.label")
+        return f"{label}.{self._key}_id"
+
+    def kind(self, label: str) -> Any:
+        """The class of a label."""
+        return class_of(self._labels, f"{label}.label")
+
+    def is_of(self, annotators: Sequence[str], label: str) -> list[Expression]:
+        """Conditions on a label of a field of several annotators to be of some of them; none for other fields."""
+        if self._attribute is None:
+            return []
+        return [is_in(f"{label}.{self._attribute}", self._values_of(annotators))]
+
+    def _values_of(self, annotators: Sequence[str]) -> list[Any]:
+        """What the attribute of labels, or the list of those assigned, may hold for some annotators."""
+        return [value for name in annotators for value in stored_as(self._labels.value_of(name))]
+
+    def collected(self, annotators: Sequence[str], value: Any, conditions: Sequence[Expression] = ()) -> Expression:
+        """The set of what ``value`` says of ``$$label``, over the compared labels of some annotators that fulfil
+        conditions."""
+        counted: Expression = {"$gt": [f"$$label.{self.votes}", 0]}
+        every = {"$and": [*conditions, counted, *self.is_of(annotators, "$$label")]}
+        lists = dict.fromkeys(self.list_of(name) for name in annotators)
+        return {
+            "$setUnion": [
+                {
+                    "$map": {
+                        "input": {"$filter": {"input": {"$ifNull": [path, []]}, "as": "label", "cond": every}},
+                        "as": "label",
+                        "in": value,
+                    }
+                }
+                for path in lists
+            ]
+        }
+
+    def list_of(self, annotator: str) -> str:
+        """The list with the labels of an annotator."""
+        return document_path(self._labels, self._schema_path(annotator))
+
+    def _schema_path(self, annotator: str) -> str:
+        fields, paths = self._labels.config.fields, self._labels.label_paths
+        return paths[fields.index(self._labels.field_of(annotator))]
+
+    def is_assigned(self, annotator: str) -> Expression:
+        """Whether an annotator was assigned to a document on which somebody drew something; see ``assignment``."""
+        config, path = self._labels.config, self._schema_path(annotator)
+        if config.assigned_field is not None:
+            listed = f"${config.assigned_field}"
+            as_list = {"$cond": [{"$isArray": [listed]}, listed, [listed]]}
+            named = {"$setIntersection": [as_list, {"$literal": self._values_of([annotator])}]}
+            drew = self.collected([annotator], "$$label._id")
+            return {"$or": [{"$ne": [named, []]}, {"$ne": [drew, []]}]}
+        if config.attribute_mode:
+            return {"$isArray": [self.list_of(annotator)]}
+        if not self._labels.on_frames:
+            return _has_list(f"${path}")
+        # whoever labelled any frame of a video is assigned to all on which anybody has a list
+        any_frame = _has_list(f"$$any.{path.removeprefix(_FRAMES)}")
+        return {"$anyElementTrue": [{"$map": {"input": "$frames", "as": "any", "in": any_frame}}]}
+
+
+def _has_list(path: str) -> Expression:
+    """Whether there is a label list at a path; an empty one may not be stored, but its class is."""
+    emptied = [{"$eq": [{"$type": path}, "missing"]}, {"$eq": [{"$type": f"{path.rpartition('.')[0]}._cls"}, "string"]}]
+    return {"$or": [{"$isArray": [path]}, {"$and": emptied}]}

@@ -1,0 +1,65 @@
+"""The samples on which two annotators disagree, in the order of their score, from the records of a run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ...agreement.errors import AgreementInputError
+from ...agreement.objects.findings import Findings
+from ...agreement.objects.records import ObjectRecords
+from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ..record.run_labels import RunLabels
+from ..record.runs import load_records
+
+#: samples of a dataset up to which they are put in such an order: more take seconds to load, and to sort
+MAX_SAMPLES = 10_000
+
+
+def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | None:
+    """Ids of the samples on which two annotators disagreed about an object, the lowest score of this pair first.
+
+    Equal scores by id; of frames, videos by the mean over their frames. A snapshot of the run.
+
+    Args:
+        labels: the labels of the run
+        pair: the two annotators
+
+    Returns:
+        the ids; None if the run has no records of objects, or the dataset has more than ``MAX_SAMPLES``
+    """
+    dataset = labels.samples._dataset
+    if labels.family != "objects" or dataset._sample_collection.estimated_document_count() > MAX_SAMPLES:
+        return None
+    try:
+        loaded = load_records(dataset, labels.run_key)
+    except AgreementInputError:  # of an older version
+        return None
+    if not isinstance(loaded.records, ObjectRecords):
+        return None
+    a, b = sorted(labels.annotators.index(name) for name in pair)
+    parts = [_of_pair(findings, a, b) for findings in loaded.records.findings(loaded.context.config)]
+    score, n_disagreeing = (np.concatenate(column) for column in zip(*parts, strict=True))
+    number = loaded.index.numbers()
+    n = int(number.max(initial=-1)) + 1
+    scored = ~np.isnan(score)
+    n_scored = np.bincount(number[scored], minlength=n)
+    mean = sums_by(number[scored], score[scored], n) / np.maximum(n_scored, 1)
+    disagree = np.flatnonzero(sums_by(number, n_disagreeing, n) > 0)
+    ids = np.empty(n, object)
+    ids[number] = loaded.index.ids()
+    chosen: list[str] = ids[disagree[np.argsort(mean[disagree], kind="stable")]].tolist()
+    return chosen
+
+
+def _of_pair(findings: Findings, a: int, b: int) -> tuple[FloatArray, IntArray]:
+    """Score of two annotators on every sample, nan where not scored, and on how many labels they disagree."""
+    shared, objects, pairs = findings.sample_pairs, findings.objects, findings.pairs
+    rows = np.flatnonzero((shared.a == a) & (shared.b == b))
+    i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
+    of_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
+    n_agreeing = np.bincount(objects.sample[i[of_pair]], minlength=findings.n_samples)
+    score = np.full(findings.n_samples, np.nan)
+    score[shared.sample[rows]] = findings.pair_score()[rows]
+    n_labels = np.zeros(findings.n_samples, np.int64)
+    n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
+    return score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)

@@ -1,0 +1,86 @@
+"""The usual views of a run, saved with the dataset."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import fiftyone as fo
+import fiftyone.core.utils as fou
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.errors import AgreementInputError, shown
+from ..record.run_labels import open_run_labels
+from ..record.runs import dataset_of
+from ..record.saved_view_marks import marked, marked_views
+from . import view_agreement
+from .view_request import VERDICTS
+
+#: what saved views are called after the key of their run: the verdict they show, if any, and what users read about them
+_VIEWS: dict[str, tuple[str | None, str]] = {
+    "lowest score": (None, "All samples with a score, the lowest first"),
+    "class conflicts": ("class_conflict", "Where annotators name the same thing differently, the lowest scores first"),
+    "missed": ("missed", "What some annotators have and others missed, the lowest scores first"),
+    "lone": ("lone", "What only one annotator has, the lowest scores first"),
+}
+
+
+def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> list[str]:
+    """Save the usual views of a run: ``<key>: lowest score``, ``class conflicts``, ``missed`` and ``lone``.
+
+    Those that do not concern the labels of the run are left out. Views that the run saved before are replaced;
+    ``delete_agreement`` removes them.
+
+    Args:
+        dataset: the dataset, or a view of it; the views are of the whole dataset
+        run_key: key of the run
+
+    Returns:
+        the names of the saved views
+
+    Raises:
+        AgreementInputError: as :func:`view_agreement`; if a name is that of a view that somebody else saved
+    """
+    dataset = dataset_of(dataset)
+    family = open_run_labels(dataset, run_key).family
+    suffixes = [suffix for suffix, (verdict, _) in _VIEWS.items() if verdict is None or verdict in VERDICTS[family]]
+    return save_views(dataset, run_key, suffixes)
+
+
+def save_views(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> list[str]:
+    """Save some of the usual views of a run; see :func:`save_agreement_views`."""
+    check_view_names(dataset, run_key, suffixes)
+    saved = []
+    for suffix in suffixes:
+        verdict, description = _VIEWS[suffix]
+        view = view_agreement(dataset, run_key, verdict=verdict, max_score=1.0)
+        dataset.save_view(_name(run_key, suffix), view, description=marked(description, run_key), overwrite=True)
+        saved.append(_name(run_key, suffix))
+    return saved
+
+
+def saved_suffixes(dataset: fo.Dataset, run_key: str) -> list[str]:
+    """Which of the usual views of a run are saved, under the names that they were given."""
+    found = {view["name"] for view in marked_views(dataset, {run_key})}
+    return [suffix for suffix in _VIEWS if _name(run_key, suffix) in found]
+
+
+def check_view_names(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> None:
+    """Refuse to replace views that the run did not save.
+
+    Raises:
+        AgreementInputError: naming them
+    """
+    wanted = {fou.to_slug(_name(run_key, suffix)) for suffix in suffixes}
+    own = {view["name"] for view in marked_views(dataset, {run_key})}
+    dataset._doc.reload("saved_views")
+    taken = [name for name in dataset.list_saved_views() if fou.to_slug(name) in wanted and name not in own]
+    if taken:
+        raise AgreementInputError(
+            f"Saved views must have new names, got {shown(map(repr, taken))}, which the run {run_key!r} did not save; "
+            "rename or delete them first"
+        )
+
+
+def _name(run_key: str, suffix: str) -> str:
+    return f"{run_key}: {suffix}"

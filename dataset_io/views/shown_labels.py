@@ -1,0 +1,150 @@
+"""Which of a run's labels a view shows, whatever the view is made of: samples, patches, frames or clips."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+from bson import ObjectId
+from bson.errors import InvalidId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.errors import AgreementInputError
+from ..labels.kinds import LabelKind
+from ..labels.source import flattened
+from ..record.run_labels import RunLabels
+from .label_expressions import Expression, LabelLists
+
+#: labels that are chosen: their ids; or, as fields that were cloned share ids, the ids by field
+Selected = Sequence[str] | Mapping[str, Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownLabels:
+    """The labels that one document of a view shows.
+
+    Attributes:
+        view_id: id of the document of the view: a sample, patch, frame or clip
+        document_id: id of the sample, or frame, whose labels they are
+        sample_id: id of that sample, or of the video of the frame
+        label_ids: the labels by field of the run
+    """
+
+    view_id: ObjectId
+    document_id: ObjectId
+    sample_id: ObjectId
+    label_ids: dict[str, list[ObjectId]]
+
+
+def shown_labels(
+    samples: SampleCollection,
+    labels: RunLabels,
+    annotators: Sequence[str] = (),
+    selected: Selected | None = None,
+) -> list[ShownLabels]:
+    """The labels of a run that a view shows; labels that the run did not compare are left out.
+
+    Args:
+        samples: the dataset of the run, or a view of any kind
+        labels: the labels of the run in the dataset
+        annotators: only those of these annotators; all if empty
+        selected: only these labels
+
+    Raises:
+        AgreementInputError: if the view has none of the fields of the run, or ``selected`` are no labels of the run
+    """
+    view = _flat(samples, labels)
+    prefix = names.FRAMES_PREFIX if labels.on_frames and not view._is_generated else ""
+    wanted = annotators or labels.annotators
+    ids_of = None if selected is None else _ids_by_field(selected, labels)
+    fields = [
+        (name, kind, name.removeprefix(names.FRAMES_PREFIX))
+        for name, kind in zip(labels.config.fields, labels.kinds, strict=True)
+        if kind.is_label and name in {labels.field_of(annotator) for annotator in wanted}
+    ]
+    fields = [(name, kind, place) for name, kind, place in fields if view.get_field(prefix + place) is not None]
+    if not fields or (labels.on_frames and view._is_clips):
+        raise AgreementInputError(
+            f"The view must show labels that the run {labels.run_key!r} compared, got one with none of "
+            f"{', '.join(labels.config.fields)}"
+        )
+    document_id, sample_id = _id_fields(view, labels)
+    projection: dict[str, Any] = {"document": f"${document_id}", "sample": f"${sample_id}"}
+    of_annotators = LabelLists(labels).is_of(annotators, "$$this") if annotators else []
+    for number, (field, kind, place) in enumerate(fields):
+        conditions: list[Expression] = [{"$gt": [f"$$this.{labels.field_key}_of", None]}, *of_annotators]
+        if ids_of is not None:
+            conditions.append({"$in": ["$$this._id", ids_of.get(field, [])]})
+        shown_path, in_list = path_in_view(view, prefix + place, kind)
+        path = f"${shown_path.removeprefix(prefix)}"
+        # one label as a list of one
+        found = {"$cond": [{"$isArray": path}, path, []]} if in_list else {"$ifNull": [[path], []]}
+        filtered = {"$filter": {"input": found, "cond": {"$and": conditions}}}
+        projection[f"ids{number}"] = {"$map": {"input": filtered, "in": "$$this._id"}}
+    rows = _documents(view, labels, [{"$project": projection}])
+    shown = [
+        ShownLabels(
+            row["_id"],
+            row["document"],
+            row["sample"],
+            {name: row[f"ids{number}"] for number, (name, _, _) in enumerate(fields) if row[f"ids{number}"]},
+        )
+        for row in rows
+    ]
+    return [entry for entry in shown if entry.label_ids]
+
+
+def path_in_view(view: SampleCollection, field: str, kind: LabelKind) -> tuple[str, bool]:
+    """Where a view has the labels of a field, and whether these are a list: FiftyOne's patches hold one each."""
+    in_list = kind.list_name is not None and view.get_field(field).document_type is kind.stored
+    return (kind.label_path(field) if in_list else field), in_list
+
+
+def _ids_by_field(selected: Selected, labels: RunLabels) -> dict[str, list[ObjectId]]:
+    """Ids of labels as the database has them, by field.
+
+    Raises:
+        AgreementInputError: if one is no id, or a field none of the run
+    """
+    by_field = selected if isinstance(selected, Mapping) else dict.fromkeys(labels.config.fields, selected)
+    unknown = [name for name in by_field if name not in labels.config.fields]
+    if unknown:
+        raise AgreementInputError(
+            f"`selected` must be labels of {', '.join(labels.config.fields)}, got labels of {unknown[0]!r}"
+        )
+    try:
+        # without an argument it would make a new one
+        return {name: [ObjectId(label_id or "") for label_id in ids] for name, ids in by_field.items()}
+    except (TypeError, InvalidId) as error:
+        raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
+
+
+def _flat(samples: SampleCollection, labels: RunLabels) -> SampleCollection:
+    """The samples of all slices of groups; other samples, and parts of samples, as they are."""
+    if samples._is_generated:
+        return samples
+    return labels.samples if isinstance(samples, fo.Dataset) else flattened(samples, on_frames=labels.on_frames)
+
+
+def shown_samples(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:
+    """Ids of the documents of a view, and of the samples that they are, or are parts of."""
+    view = _flat(samples, labels)
+    sample_id = "_sample_id" if view._is_generated else "_id"
+    pipeline = [*view._pipeline(), {"$project": {"sample": f"${sample_id}"}}]
+    return [(row["_id"], row["sample"]) for row in view._dataset._sample_collection.aggregate(pipeline)]
+
+
+def _id_fields(view: SampleCollection, labels: RunLabels) -> tuple[str, str]:
+    """Where documents of a view have the id of the document with the labels, and of its sample."""
+    if labels.on_frames:
+        return ("_frame_id" if view._is_patches else "_id"), "_sample_id"
+    return ("_sample_id",) * 2 if view._is_generated else ("_id",) * 2
+
+
+def _documents(view: SampleCollection, labels: RunLabels, stages: list[dict[str, Any]]) -> Any:
+    frames_only = labels.on_frames and not view._is_generated
+    pipeline = [*view._pipeline(frames_only=frames_only), *stages]
+    return view._dataset._sample_collection.aggregate(pipeline, allowDiskUse=True)

@@ -1,0 +1,185 @@
+"""Views of the labels of a run that stand in lists: of objects and tags, unit by unit."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fiftyone.core.view import DatasetView
+
+from ...agreement.objects.verdicts import CROWD
+from ..record.run_labels import RunLabels
+from .label_expressions import Expression, LabelLists, class_values, is_in, mongo_stage, stored_as
+from .view_request import VERDICTS, ViewRequest
+
+#: a verdict that no label has
+_NO_VERDICT = ""
+
+#: what the stages of a view keep of every document for each other; no document has it in the end
+_SETS = "_agreement_view"
+
+
+class UnitView:
+    """The stages of a view of label lists."""
+
+    def __init__(self, labels: RunLabels, request: ViewRequest) -> None:
+        self._labels = labels
+        self._request = request
+        self._lists = LabelLists(labels)
+        self._shown = request.shown(labels.annotators)
+        self._set_path = f"$$frame.{_SETS}" if labels.on_frames else f"${_SETS}"
+
+    def apply(self, view: DatasetView) -> DatasetView:
+        """Leave the labels that are asked for, and the samples with any of them."""
+        query = self._query()
+        if query:
+            view = view.match(query)
+        sets = self._sets()
+        if sets:
+            view = view.add_stage(mongo_stage(self._labels, [self._set(sets)]))
+        for field, condition in self._conditions().items():
+            view = view.filter_labels(field, condition, only_matches=False)
+        last: list[dict[str, Any]] = [{"$match": {"$or": [{f"{path}.0": {"$exists": True}} for path in self._paths()]}}]
+        if sets:
+            last.append({"$project": {f"frames.{_SETS}" if self._labels.on_frames else _SETS: False}})
+            return view.add_stage(mongo_stage(self._labels, last))
+        return view.match(last[0]["$match"])
+
+    def _paths(self) -> list[str]:
+        """Where the labels that are shown stand."""
+        fields = dict.fromkeys(map(self._labels.field_of, self._shown))
+        of_field = dict(zip(self._labels.config.fields, self._labels.label_paths, strict=True))
+        return [of_field[field] for field in fields]
+
+    # ---- which samples may have such labels, for indexes and for speed ----
+
+    def _query(self) -> dict[str, Any]:
+        request = self._request
+        label: dict[str, Any] = {}
+        verdicts = self._verdicts()
+        if verdicts:
+            label[self._labels.field_key] = {"$in": verdicts}
+        least, most = request.votes or (None, None)
+        if request.missed_by is not None:
+            least = max(least or 2, 2)
+        limits = {operator: limit for operator, limit in (("$gte", least), ("$lte", most)) if limit is not None}
+        if limits:
+            label[self._lists.votes] = limits
+        attribute = self._labels.config.annotator_attribute
+        if label and attribute is not None and len(self._shown) < len(self._labels.annotators):
+            label[attribute] = {
+                "$in": [value for name in self._shown for value in stored_as(self._labels.value_of(name))]
+            }
+        conditions: list[dict[str, Any]] = []
+        if verdicts and not {"agreed", CROWD} & set(verdicts):
+            key, counted = self._labels.field_key, self._labels.family == "objects"
+            conditions.append({f"{key}_n_disputed": {"$gt": 0}} if counted else {f"{key}_disputed": True})
+        if label:
+            conditions.append({"$or": [{path: {"$elemMatch": label}} for path in self._paths()]})
+        for classes in (request.classes, request.confusion[:1], request.confusion[1:]):
+            if classes:
+                given = {"$in": class_values(self._labels, classes)}
+                paths = self._labels.label_paths
+                conditions.append({"$or": [{path: {"$elemMatch": {"label": given}}} for path in paths]})
+        return {"$and": conditions} if conditions else {}
+
+    def _verdicts(self) -> list[str]:
+        """The verdicts of the labels that are asked for; none if all are."""
+        asked, every = self._request.verdicts, VERDICTS[self._labels.family]
+        verdicts = [verdict for verdict in asked or every if verdict in self._disputed()]
+        return [] if len(verdicts) == len(every) else verdicts or [_NO_VERDICT]
+
+    def _disputed(self) -> tuple[str, ...]:
+        """The verdicts of the labels of units that can be asked for.
+
+        Who disagrees with somebody, or missed what others have, does not agree with everybody.
+        """
+        verdicts = VERDICTS[self._labels.family]
+        if self._request.confusion:
+            return tuple(verdict for verdict in verdicts if verdict == "class_conflict")
+        if self._request.is_pair or self._request.missed_by is not None:
+            return tuple(verdict for verdict in verdicts if verdict not in ("agreed", CROWD))
+        return verdicts
+
+    # ---- which units are asked for ----
+
+    def _sets(self) -> dict[str, Any]:
+        """Sets of units of a document, from all of its labels: what a stage filters is not there for the next ones."""
+        request, everybody = self._request, self._labels.annotators
+        unit = self._lists.unit("$$label")
+        # of agreed units, which are most, none can be asked for
+        disputed = [is_in(f"$$label.{self._labels.field_key}", self._disputed())]
+        sets: dict[str, Any] = {}
+        if request.classes:
+            sets["of_classes"] = self._lists.collected(everybody, unit, [self._has_class(request.classes, "$$label")])
+        for k, name in enumerate(request.confusion):
+            # of two annotators the first said the first class, and the other the second
+            of = [self._request.annotators[k]] if request.is_pair else everybody
+            said = [*disputed, self._has_class([name], "$$label")]
+            sets[f"confused{k}"] = self._lists.collected(of, unit, said)
+        if request.missed_by is not None:
+            sets["drawn"] = self._lists.collected([request.missed_by], unit, disputed)
+            sets["assigned"] = self._lists.is_assigned(request.missed_by)
+        if request.is_pair:
+            said = [unit, self._lists.kind("$$label")]
+            both = [self._lists.collected([name], said, disputed) for name in request.annotators]
+            sets["agreed"] = {"$setIntersection": both}
+            sets["shared"] = {"$and": [self._lists.is_assigned(name) for name in request.annotators]}
+        return sets
+
+    def _set(self, sets: dict[str, Any]) -> dict[str, Any]:
+        if not self._labels.on_frames:
+            return {"$set": {_SETS: sets}}
+        every = {"$mergeObjects": ["$$frame", {_SETS: sets}]}
+        return {"$set": {"frames": {"$map": {"input": {"$ifNull": ["$frames", []]}, "as": "frame", "in": every}}}}
+
+    def _has_class(self, classes: Sequence[str], label: str) -> Expression:
+        return is_in(f"{label}.label", class_values(self._labels, classes))
+
+    # ---- which labels are shown ----
+
+    def _conditions(self) -> dict[str, Expression]:
+        """The condition on the labels of every field that is shown, as ``$$this``."""
+        conditions: dict[str, list[Expression]] = {}
+        for annotators, wanted in self._wanted():
+            for name in dict.fromkeys(map(self._labels.field_of, annotators)):
+                all_of = [*self._lists.is_of(annotators, "$$this"), *wanted]
+                conditions.setdefault(name, []).append({"$and": all_of})
+        return {name: {"$or": parts} if len(parts) > 1 else parts[0] for name, parts in conditions.items()}
+
+    def _wanted(self) -> list[tuple[Sequence[str], list[Expression]]]:
+        """Annotators, and the conditions on their labels."""
+        request, common = self._request, self._common()
+        if not request.confusion:
+            return [(self._shown, common)]
+        units = [{"$in": [self._lists.unit("$$this"), f"{self._set_path}.confused{k}"]} for k in (0, 1)]
+        classes = [self._has_class([name], "$$this") for name in request.confusion]
+        if request.is_pair:
+            sides = [([name], [classes[k], units[1 - k], *common]) for k, name in enumerate(request.annotators)]
+            return [(names, wanted) for names, wanted in sides if names[0] in self._shown]
+        if request.annotators:
+            return [(self._shown, [classes[0], units[1], *common])]
+        return [(self._shown, [{"$or": classes}, *units, *common])]
+
+    def _common(self) -> list[Expression]:
+        """The conditions on labels that are the same for all annotators, the cheap ones first."""
+        request, votes = self._request, f"$$this.{self._lists.votes}"
+        unit = self._lists.unit("$$this")
+        verdicts = self._verdicts()
+        conditions: list[Expression] = [is_in(f"$$this.{self._labels.field_key}", verdicts)] if verdicts else []
+        least, most = request.votes or (None, None)
+        if request.missed_by is not None:
+            least = max(least or 2, 2)
+        if not request.verdicts or request.is_pair or request.confusion or request.missed_by or request.votes:
+            conditions.append({"$gte": [votes, least or 1]})
+        if most is not None:
+            conditions.append({"$lte": [votes, most]})
+        if request.classes:
+            of_unit = {"$in": [unit, f"{self._set_path}.of_classes"]}
+            conditions.append({"$or": [self._has_class(request.classes, "$$this"), of_unit]})
+        if request.missed_by is not None:
+            conditions += [f"{self._set_path}.assigned", {"$not": [{"$in": [unit, f"{self._set_path}.drawn"]}]}]
+        if request.is_pair:
+            said = [unit, self._lists.kind("$$this")]
+            conditions += [f"{self._set_path}.shared", {"$not": [{"$in": [said, f"{self._set_path}.agreed"]}]}]
+        return conditions

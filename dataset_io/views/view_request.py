@@ -1,0 +1,207 @@
+"""Which part of a run a view is asked to show, checked."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...agreement.errors import AgreementInputError
+from ...agreement.objects.verdicts import CROWD
+from ...agreement.objects.verdicts import VERDICTS as OBJECT_VERDICTS
+from ...agreement.ratings.compute import VERDICTS as RATING_VERDICTS
+from ...agreement.tags.compute import VERDICTS as TAG_VERDICTS
+from ..record.run_labels import RunLabels, check_annotators_of
+
+#: what labels of every family can be judged as
+VERDICTS: dict[str, tuple[str, ...]] = {
+    "objects": (*OBJECT_VERDICTS, CROWD),
+    "ratings": RATING_VERDICTS,
+    "numbers": RATING_VERDICTS,
+    "tags": TAG_VERDICTS,
+    "pixels": (),
+}
+#: what a view cannot be asked for, by family
+_WITHOUT: dict[str, tuple[str, ...]] = {
+    "objects": (),
+    "ratings": ("missed_by",),
+    "numbers": ("missed_by",),
+    "tags": ("confusion",),
+    "pixels": ("verdict", "missed_by", "classes", "confusion", "votes"),
+}
+
+Votes = int | tuple[int | None, int | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class ViewRequest:
+    """What a view shows; empty or None what was not asked for.
+
+    Attributes:
+        verdicts: labels with one of these
+        annotators: one, or two who disagree
+        missed_by: annotator who has not what the others have
+        classes: classes of the units
+        confusion: two classes that met in one unit
+        votes: least and most annotators who agree
+        min_score: lowest score of samples
+        max_score: highest
+    """
+
+    verdicts: tuple[str, ...] = ()
+    annotators: tuple[str, ...] = ()
+    missed_by: str | None = None
+    classes: tuple[str, ...] = ()
+    confusion: tuple[str, ...] = ()
+    votes: tuple[int | None, int | None] | None = None
+    min_score: float | None = None
+    max_score: float | None = None
+
+    @property
+    def has_scores(self) -> bool:
+        """Whether the samples are limited by their scores."""
+        return self.min_score is not None or self.max_score is not None
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether two annotators are asked for, who disagree."""
+        return len(self.annotators) == 2
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether labels are chosen, not only samples."""
+        chosen = (self.verdicts, self.annotators, self.missed_by, self.classes, self.confusion, self.votes)
+        return any(chosen)
+
+    def shown(self, annotators: Sequence[str]) -> tuple[str, ...]:
+        """Those of all annotators whose labels are shown."""
+        return tuple(name for name in self.annotators or annotators if name != self.missed_by)
+
+
+def check_request(
+    labels: RunLabels,
+    *,
+    verdict: str | Sequence[str] | None = None,
+    annotators: str | Sequence[str] | None = None,
+    missed_by: str | None = None,
+    classes: str | Sequence[str] | None = None,
+    confusion: Sequence[str] | None = None,
+    votes: Votes = None,
+    min_score: float | None = None,
+    max_score: float | None = None,
+) -> ViewRequest:
+    """Check what a view of a run is asked for; arguments as of :func:`view_agreement`.
+
+    Raises:
+        AgreementInputError: naming the first argument that is not usable
+    """
+    given = {"verdict": verdict, "missed_by": missed_by, "classes": classes, "confusion": confusion, "votes": votes}
+    for option in options_without(labels):
+        if given[option] is not None:
+            titles = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
+            raise AgreementInputError(f"`{option}` must be None for a run on {titles}, got {given[option]!r}")
+    request = ViewRequest(
+        verdicts=_verdicts(labels, verdict),
+        annotators=_annotators(labels, annotators),
+        missed_by=missed_by,
+        classes=_names("classes", classes),
+        confusion=_confusion(confusion),
+        votes=_votes(votes),
+        min_score=_score("min_score", min_score),
+        max_score=_score("max_score", max_score),
+    )
+    _check_missed_by(labels, request)
+    if request.min_score is not None and request.max_score is not None and request.min_score > request.max_score:
+        raise AgreementInputError(
+            f"`min_score` must be at most `max_score`, got {request.min_score!r} and {request.max_score!r}"
+        )
+    return request
+
+
+def options_without(labels: RunLabels) -> tuple[str, ...]:
+    """What a view of a run cannot be asked for."""
+    without = _WITHOUT[labels.family]
+    # plain fields hold no labels that could tell their votes
+    return without if all(kind.is_label for kind in labels.kinds) else (*without, "votes")
+
+
+def _names(option: str, value: Any) -> tuple[str, ...]:
+    names = (value,) if isinstance(value, str) else value
+    if names is None:
+        return ()
+    if not isinstance(names, Sequence) or not names or not all(isinstance(name, str) and name for name in names):
+        raise AgreementInputError(f"`{option}` must be a name or a list of names, got {value!r}")
+    return tuple(dict.fromkeys(names))
+
+
+def _verdicts(labels: RunLabels, value: Any) -> tuple[str, ...]:
+    known = VERDICTS[labels.family]
+    verdicts = _names("verdict", value)
+    unknown = [verdict for verdict in verdicts if verdict not in known]
+    if unknown:
+        raise AgreementInputError(f"`verdict` must be one of {', '.join(known)}, got {unknown[0]!r}")
+    return verdicts
+
+
+def _annotators(labels: RunLabels, value: Any) -> tuple[str, ...]:
+    annotators = _names("annotators", value)
+    check_annotators_of(labels, "annotators", list(annotators))
+    if len(annotators) > 2:
+        raise AgreementInputError(
+            f"`annotators` must be one annotator, or two who disagree, got {len(annotators)} ({', '.join(annotators)})"
+        )
+    return annotators
+
+
+def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
+    if request.missed_by is None:
+        return
+    if not isinstance(request.missed_by, str):
+        raise AgreementInputError(f"`missed_by` must be the name of an annotator, got {request.missed_by!r}")
+    check_annotators_of(labels, "missed_by", [request.missed_by])
+    if request.annotators == (request.missed_by,):
+        raise AgreementInputError(
+            f"`missed_by` must be somebody else than `annotators`, whose labels are shown, got {request.missed_by!r} "
+            "for both"
+        )
+
+
+def _confusion(value: Any) -> tuple[str, ...]:
+    if value is None:
+        return ()
+    names = _names("confusion", value)
+    if isinstance(value, str) or len(value) != 2 or len(names) != 2:
+        raise AgreementInputError(f"`confusion` must be two different classes, got {value!r}")
+    return names
+
+
+def _votes(value: Any) -> tuple[int | None, int | None] | None:
+    if value is None:
+        return None
+    limits = (value, value) if isinstance(value, numbers.Integral) else value
+    if (
+        isinstance(limits, str)
+        or not isinstance(limits, Sequence)
+        or len(limits) != 2
+        or not all(limit is None or _is_count(limit) for limit in limits)
+        or (None not in limits and limits[0] > limits[1])
+    ):
+        raise AgreementInputError(
+            f"`votes` must be a number of annotators, or the least and the most (least, most), got {value!r}"
+        )
+    least, most = (None if limit is None else int(limit) for limit in limits)
+    return None if (least, most) == (None, None) else (least, most)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
+
+
+def _score(option: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        raise AgreementInputError(f"`{option}` must be a number, got {value!r}")
+    return float(value)

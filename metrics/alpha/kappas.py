@@ -1,0 +1,310 @@
+"""Chance-corrected agreement of ratings: the kappas, Brennan-Prediger, Gwet's AC1 and AC2, weighted or not.
+
+All are ``(p_a - p_e) / (1 - p_e)``, computed as ``1 - D_o / D_e`` with the disagreement ``D_o = 1 - p_a`` that is
+observed and ``D_e = 1 - p_e`` that chance would give. They differ in ``D_e`` only.
+
+Missing ratings as in Gwet (2014): ``D_o`` is the mean over the units with at least two ratings, and the shares of
+the categories come from all units with a rating.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray, sums_by
+from .category_weights import Weights, category_weights, disagreement_weights, expected_disagreement
+from .nominal import unit_disagreement
+from .rated import alpha_from_disagreement
+from .ratings import RatingCounts, category_positions, check_ratings, count_ratings
+
+Categories = Sequence[float] | FloatArray | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Observed:
+    """What all coefficients of one table need.
+
+    Attributes:
+        counts: ratings of every unit and category
+        share: shape ``(K,)``, mean over the rated units of the share of their ratings in each category
+        disagreement: mean over the units with two ratings of the weighted share of differing pairs; nan without any
+    """
+
+    counts: RatingCounts
+    share: FloatArray
+    disagreement: float
+
+
+def _differing(counts: RatingCounts, weights: Weights) -> FloatArray:
+    """Weighted number of ordered pairs of ratings that differ, of every unit ``(U,)``."""
+    if weights == "identity":
+        return unit_disagreement(counts.unit, counts.count, counts.n_units)[1].astype(np.float64)
+    return counts.disagreement(disagreement_weights(weights, counts.n_categories))
+
+
+def _observe(ratings: FloatArray, weights: Weights, categories: Categories) -> _Observed:
+    counts = count_ratings(ratings, categories)
+    disagreement_weights(weights, counts.n_categories)  # an unknown name is an error, whatever the ratings
+    m = counts.per_unit()
+    rated, several = m >= 1, m >= 2
+    of_category = sums_by(counts.category, counts.count / m[counts.unit], counts.n_categories)
+    share = of_category / max(int(rated.sum()), 1)
+    differing = _differing(counts, weights)[several] / (m[several] * (m[several] - 1))
+    return _Observed(counts, share, float(differing.mean()) if len(differing) else math.nan)
+
+
+def _corrected(observed: float, expected: float) -> float:
+    """``1 - D_o / D_e``, nan where chance gives no disagreement."""
+    return 1.0 - observed / expected if expected > 0 else math.nan
+
+
+def _two_columns(a: FloatArray, b: FloatArray, categories: Categories) -> tuple[IntArray, IntArray, int]:
+    """Positions of the categories of the units that both rated, and the number of categories in the list."""
+    columns = [np.asarray(column, dtype=np.float64) for column in (a, b)]
+    if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
+        raise ValueError(f"`a` and `b` must have the same shape (U,), got {columns[0].shape} and {columns[1].shape}")
+    table = check_ratings(np.column_stack(columns))
+    table = table[~np.isnan(table).any(axis=1)]
+    position, n_categories = category_positions(table.ravel(), categories)
+    return position[::2], position[1::2], n_categories
+
+
+def cohen_kappa(
+    a: FloatArray, b: FloatArray, *, weights: Weights | None = None, categories: Categories = None
+) -> float:
+    """Cohen's kappa of two annotators, each with own shares of the categories, over the units that both rated.
+
+    Args:
+        a: shape ``(U,)``, category codes, nan where the first did not rate
+        b: shape ``(U,)``, those of the second
+        weights: how much a near miss agrees, see :func:`~.category_weights.category_weights`; None is ``"identity"``
+        categories: all categories in their order; by default those that occur, ascending. Only weights depend on
+            it: their distances are steps in this list (not differences of the codes)
+
+    Undefined:
+        nan without a unit that both rated, and where both gave one and the same category throughout
+
+    Raises:
+        ValueError: if the shapes differ, a rating is infinite or not in ``categories``, or the weights are unknown
+
+    Example:
+        >>> cohen_kappa(np.array([1, 1, 2, 2.]), np.array([1, 2, 2, 2.]))
+        0.5
+
+    References:
+        J. Cohen, "A coefficient of agreement for nominal scales", 1960; "Weighted kappa", 1968
+    """
+    first, second, n_categories = _two_columns(a, b, categories)
+    kind: Weights = "identity" if weights is None else weights
+    differing = disagreement_weights(kind, n_categories)(first, second)
+    if not len(differing):
+        return math.nan
+    shares = [np.bincount(column, minlength=n_categories) / len(column) for column in (first, second)]
+    return _corrected(float(differing.mean()), expected_disagreement(kind, shares[0], shares[1]))
+
+
+def scott_pi(a: FloatArray, b: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
+    """Scott's pi of two annotators, who share the mean of their shares; arguments as in :func:`cohen_kappa`.
+
+    Undefined:
+        nan without a unit that both rated, and where both gave one and the same category throughout
+
+    Raises:
+        ValueError: as :func:`cohen_kappa`
+
+    Example:
+        >>> round(scott_pi(np.array([1, 1, 2, 2.]), np.array([1, 2, 2, 2.])), 6)
+        0.466667
+
+    References:
+        W. A. Scott, "Reliability of content analysis: the case of nominal scale coding", 1955
+    """
+    first, second, n_categories = _two_columns(a, b, categories)
+    both = np.column_stack([first, second]).astype(np.float64)
+    return fleiss_kappa(both, weights=weights, categories=np.arange(n_categories, dtype=np.float64))
+
+
+def fleiss_kappa(ratings: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
+    """Fleiss' kappa: chance has the mean shares of the categories, ``p_e = Σ w_ck π_c π_k``.
+
+    Args:
+        ratings: shape ``(U, R)``, category codes of ``U`` units by ``R`` annotators, nan where one did not rate
+        weights: how much a near miss agrees, see :func:`~.category_weights.category_weights`
+        categories: all categories that could have been given, in their order; by default those that occur,
+            ascending. Weights are steps in this list (not differences of the codes)
+
+    Undefined:
+        nan without a unit that two annotators rated, and where all ratings are of one category
+
+    Raises:
+        ValueError: if the table does not have two dimensions, has an infinite value or one that is not in
+            ``categories``, or the weights are unknown
+
+    Example:
+        >>> round(fleiss_kappa(np.array([[1, 1], [1, 2], [2, 2], [2, 2.]])), 6)
+        0.466667
+
+    References:
+        J. L. Fleiss, "Measuring nominal scale agreement among many raters", 1971; K. L. Gwet, "Handbook of
+        Inter-Rater Reliability", 4th ed., 2014
+    """
+    seen = _observe(ratings, weights, categories)
+    return _corrected(seen.disagreement, expected_disagreement(weights, seen.share, seen.share))
+
+
+def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
+    """Conger's kappa: each annotator has own shares, ``p_e`` is the mean over pairs of annotators of Cohen's.
+
+    Cohen's kappa for two annotators who rated everything. Arguments as in :func:`fleiss_kappa`; annotators without a
+    rating do not count.
+
+    Undefined:
+        nan without a unit that two annotators rated, and where all ratings are of one category
+
+    Raises:
+        ValueError: as :func:`fleiss_kappa`
+
+    Example:
+        >>> conger_kappa(np.array([[1, 1], [1, 2], [2, 2], [2, 2.]]))
+        0.5
+
+    References:
+        A. J. Conger, "Integration and generalization of kappas for multiple raters", 1980; K. L. Gwet, "Handbook of
+        Inter-Rater Reliability", 4th ed., 2014
+    """
+    seen = _observe(ratings, weights, categories)
+    table = check_ratings(ratings)
+    listed = np.unique(table[~np.isnan(table)]) if categories is None else categories
+    columns = (category_positions(column[~np.isnan(column)], listed) for column in table.T)
+    counted = (np.bincount(position, minlength=k) for position, k in columns if len(position))
+    by_annotator = np.array(list(counted))
+    if len(by_annotator) < 2:
+        return math.nan
+    share = by_annotator / by_annotator.sum(axis=1, keepdims=True)
+    # the sum over pairs of different annotators is that over all pairs without each one and himself
+    total = share.sum(axis=0)
+    own = sum(expected_disagreement(weights, row, row) for row in share)
+    n_pairs = len(share) * (len(share) - 1)
+    return _corrected(seen.disagreement, (expected_disagreement(weights, total, total) - own) / n_pairs)
+
+
+def brennan_prediger(
+    ratings: FloatArray,
+    n_categories: int | None = None,
+    *,
+    weights: Weights = "identity",
+    categories: Categories = None,
+) -> float:
+    """Brennan and Prediger's coefficient: chance takes every category alike, ``p_e = Σ w_ck / K²``.
+
+    Args:
+        ratings: as in :func:`fleiss_kappa`
+        n_categories: number ``K`` of categories that could have been given; with weights give ``categories``
+        weights: as in :func:`fleiss_kappa`
+        categories: as in :func:`fleiss_kappa`
+
+    Undefined:
+        nan without a unit that two annotators rated, and with one category
+
+    Raises:
+        ValueError: as :func:`fleiss_kappa`; if ``n_categories`` is given with ``categories`` or weights, or is less
+            than the number of categories that occur
+
+    Example:
+        >>> brennan_prediger(np.array([[1, 1], [1, 2], [2, 2], [2, 2.]]))
+        0.5
+
+    References:
+        R. L. Brennan, D. J. Prediger, "Coefficient kappa: some uses, misuses, and alternatives", 1981
+    """
+    seen = _observe(ratings, weights, categories)
+    k = seen.counts.n_categories
+    if n_categories is not None:
+        if categories is not None or weights != "identity":
+            raise ValueError(f"`n_categories` must be None with `categories` or `weights`, got {n_categories}")
+        if n_categories < k:
+            raise ValueError(f"`n_categories` must be at least the {k} that occur, got {n_categories}")
+        k = n_categories
+    if weights == "identity":
+        return _corrected(seen.disagreement, 1.0 - 1.0 / k if k else 0.0)
+    return _corrected(seen.disagreement, float((1.0 - category_weights(weights, k)).mean()) if k else 0.0)
+
+
+def gwet_ac2(ratings: FloatArray, *, weights: Weights = "quadratic", categories: Categories = None) -> float:
+    """Gwet's AC2: chance agrees on the ratings that are hard, ``p_e = Σ w_ck Σ π_c (1 - π_c) / (K (K - 1))``.
+
+    Hardly moved by how common the categories are, unlike kappa and alpha. Arguments as in :func:`fleiss_kappa`;
+    the number of ``categories`` counts, so give all that could have been chosen.
+
+    Undefined:
+        nan without a unit that two annotators rated, and with one category
+
+    Raises:
+        ValueError: as :func:`fleiss_kappa`
+
+    Example:
+        >>> round(gwet_ac2(np.array([[1, 1], [1, 2], [3, 3], [3, 3.]])), 6)
+        0.846154
+
+    References:
+        K. L. Gwet, "Computing inter-rater reliability and its variance in the presence of high agreement", 2008;
+        "Handbook of Inter-Rater Reliability", 4th ed., 2014
+    """
+    seen = _observe(ratings, weights, categories)
+    k = seen.counts.n_categories
+    if k < 2:
+        return math.nan
+    total_weight = k if weights == "identity" else float(category_weights(weights, k).sum())
+    chance = total_weight / (k * (k - 1)) * float((seen.share * (1.0 - seen.share)).sum())
+    return _corrected(seen.disagreement, 1.0 - chance)
+
+
+def gwet_ac1(ratings: FloatArray, *, categories: Categories = None) -> float:
+    """Gwet's AC1, :func:`gwet_ac2` without weights: ``p_e = Σ π_c (1 - π_c) / (K - 1)``.
+
+    Undefined:
+        nan without a unit that two annotators rated, and with one category
+
+    Raises:
+        ValueError: as :func:`fleiss_kappa`
+
+    Example:
+        >>> round(gwet_ac1(np.array([[1, 1], [1, 2], [2, 2], [2, 2.]])), 6)
+        0.529412
+
+    References:
+        as :func:`gwet_ac2`
+    """
+    return gwet_ac2(ratings, weights="identity", categories=categories)
+
+
+def weighted_alpha(ratings: FloatArray, *, weights: Weights = "quadratic", categories: Categories = None) -> float:
+    """Krippendorff's alpha with the disagreement ``1 - w`` of weights; arguments as in :func:`fleiss_kappa`.
+
+    Nominal alpha with ``"identity"``; that for intervals of equally spaced categories with ``"quadratic"``.
+
+    Undefined:
+        nan without two ratings of one unit, and where all of them are of one category
+
+    Raises:
+        ValueError: as :func:`fleiss_kappa`
+
+    Example:
+        >>> round(weighted_alpha(np.array([[1, 1], [1, 2], [2, 2.]]), weights="linear"), 6)
+        0.444444
+
+    References:
+        K. L. Gwet, "On the Krippendorff's alpha coefficient", 2011
+    """
+    counts = count_ratings(ratings, categories)
+    disagreement_weights(weights, counts.n_categories)
+    counts = counts.of_pairable_units()
+    m = counts.per_unit()
+    several = m >= 2
+    of_category = sums_by(counts.category, counts.count, counts.n_categories)
+    observed = float((_differing(counts, weights)[several] / (m[several] - 1)).sum())
+    return alpha_from_disagreement(observed, expected_disagreement(weights, of_category, of_category), int(m.sum()))

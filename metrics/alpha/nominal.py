@@ -1,0 +1,269 @@
+"""Krippendorff's alpha and percent agreement; for nominal categories from counts that add up over batches.
+
+These counts are integers, so any split of the units into batches gives the same coefficients to the last bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
+
+import numpy as np
+
+from ..arrays import FloatArray, IntArray, sums_by
+from .rated import interval_alpha, ordinal_alpha, ratio_alpha
+from .ratings import count_ratings
+
+#: what the ratings mean: names, ranks, differences, or values with a true zero
+Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
+
+
+@dataclass(frozen=True, slots=True)
+class NominalTally:
+    """Sufficient statistics of nominal ratings; units with fewer than two ratings are left out.
+
+    Attributes:
+        category_counts: shape ``(K,)``, ratings of every category
+        disagreement: shape ``(M + 1,)``, entry ``m``: over the units with ``m`` ratings, the sum of
+            ``m² - Σ_c n_uc²``, the ordered pairs of ratings that differ
+        units: shape ``(M + 1,)``, entry ``m``: number of units with ``m`` ratings
+    """
+
+    category_counts: IntArray
+    disagreement: IntArray
+    units: IntArray
+
+    @classmethod
+    def empty(cls) -> NominalTally:
+        """No ratings at all."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64))
+
+    @classmethod
+    def from_counts(cls, unit: IntArray, category: IntArray, count: IntArray) -> NominalTally:
+        """Count sparse ratings.
+
+        Args:
+            unit: shape ``(T,)``, unit numbers ``>= 0``; each (unit, category) at most once
+            category: shape ``(T,)``, category codes ``>= 0``
+            count: shape ``(T,)``, how many annotators gave this unit this category, ``>= 0``
+        """
+        ratings, differing = unit_disagreement(unit, count)
+        pairable = ratings[unit] >= 2
+        counts = np.bincount(category[pairable], weights=count[pairable])
+        kept = ratings >= 2
+        return cls(
+            counts.astype(np.int64),
+            np.bincount(ratings[kept], weights=differing[kept]).astype(np.int64),
+            np.bincount(ratings[kept]),
+        )
+
+    def __add__(self, other: NominalTally) -> NominalTally:
+        return NominalTally(
+            add_padded(self.category_counts, other.category_counts),
+            add_padded(self.disagreement, other.disagreement),
+            add_padded(self.units, other.units),
+        )
+
+    @property
+    def n_ratings(self) -> int:
+        """Ratings in units with at least two."""
+        return int(self.category_counts.sum())
+
+    @property
+    def n_units(self) -> int:
+        """Units with at least two ratings."""
+        return int(self.units.sum())
+
+    def alpha(self) -> float:
+        """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
+
+        Undefined:
+            nan without two ratings of one unit, and where all ratings are of one category (no variation)
+
+        References:
+            K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+        """
+        n = self.n_ratings
+        counts = self.category_counts.tolist()  # Python integers do not overflow
+        expected = n * n - sum(count * count for count in counts)
+        if expected == 0:
+            return math.nan
+        observed = math.fsum(value / (m - 1) for m, value in enumerate(self.disagreement.tolist()) if value)
+        return float(1.0 - (n - 1) * observed / expected)
+
+    def percent_agreement(self) -> float:
+        """Mean over units of the share of pairs of ratings that agree, in [0, 1].
+
+        Undefined:
+            nan without a unit with two ratings
+
+        References:
+            J. L. Fleiss, "Measuring nominal scale agreement among many raters", 1971 (the observed part)
+        """
+        if not self.n_units:
+            return math.nan
+        differing = math.fsum(value / (m * (m - 1)) for m, value in enumerate(self.disagreement.tolist()) if value)
+        return 1.0 - differing / self.n_units
+
+
+def unit_disagreement(unit: IntArray, count: IntArray, n_units: int = 0) -> tuple[IntArray, IntArray]:
+    """Ratings ``m`` of every unit and its ordered pairs of ratings that differ, ``m² - Σ_c n_uc²``.
+
+    Args:
+        unit: shape ``(T,)``, unit numbers from 0; each (unit, category) at most once
+        count: shape ``(T,)``, ratings of the unit in one category
+        n_units: number of units, if the last ones may have no rating
+    """
+    ratings = np.bincount(unit, weights=count, minlength=n_units).astype(np.int64)
+    agreeing = np.bincount(unit, weights=count * count, minlength=n_units).astype(np.int64)
+    return ratings, ratings * ratings - agreeing
+
+
+def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Krippendorff's alpha of many small groups of units (the samples of a batch) at once, shape ``(n_groups,)``.
+
+    Args:
+        unit: shape ``(T,)``, unit numbers from 0; each (unit, category) at most once
+        category: shape ``(T,)``, category codes ``>= 0``
+        count: shape ``(T,)``, ratings of the unit in the category, ``>= 0``
+        group: shape ``(U,)``, group of every unit
+        n_groups: number of groups
+
+    Undefined:
+        nan where :meth:`NominalTally.alpha` is; tell the reasons apart with :func:`ratings_by_group`
+    """
+    ratings, differing = unit_disagreement(unit, count, len(group))
+    pairable = ratings >= 2
+    observed = sums_by(group[pairable], differing[pairable] / (ratings[pairable] - 1), n_groups)
+    rows = pairable[unit]
+    n_categories = int(category.max(initial=0)) + 1
+    keys, inverse = np.unique(group[unit[rows]] * n_categories + category[rows], return_inverse=True)
+    of_category = sums_by(inverse, count[rows], len(keys))
+    in_group = keys // n_categories
+    n = sums_by(in_group, of_category, n_groups)
+    return nominal_alpha_of_squares(observed, n, sums_by(in_group, of_category**2, n_groups))
+
+
+def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray) -> FloatArray:
+    """Krippendorff's alpha, ``1 - D_o / D_e``, from sums over units; for many sets of units at once.
+
+    Both sums are over the units with at least two ratings and add up over any groups of units, such as samples.
+
+    Args:
+        observed: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m - 1)``, for ``m`` ratings of a unit,
+            ``n_uc`` of them of category ``c``
+        counts: shape ``(..., K)``, ratings of every category
+
+    Returns:
+        shape ``(...,)`` in (-∞, 1]
+
+    Undefined:
+        nan without two ratings of one unit, and where all ratings are of one category (no variation)
+
+    Example:
+        >>> nominal_alpha_of_sums(np.array([2.0, 0.0]), np.array([[3, 3], [0, 4.0]])).round(6)
+        array([0.444444,      nan])
+
+    References:
+        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+    """
+    ratings = np.asarray(counts, dtype=np.float64)
+    return nominal_alpha_of_squares(
+        np.asarray(observed, dtype=np.float64), ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1)
+    )
+
+
+def nominal_alpha_of_squares(observed: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
+    """As :func:`nominal_alpha_of_sums`, where the counts of the categories are sparse; all of shape ``(...,)``.
+
+    Args:
+        observed: as there
+        n: number of ratings
+        squares: sum over the categories of the squared number of ratings
+
+    Undefined:
+        nan without two ratings of one unit, and where all ratings are of one category (no variation)
+    """
+    expected = n * n - squares
+    undefined = expected <= 0
+    return np.where(undefined, np.nan, 1.0 - (n - 1) * observed / np.where(undefined, 1.0, expected))
+
+
+def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:
+    """Ratings in units with at least two, for every group of units; arguments as in :func:`alpha_by_group`.
+
+    Returns:
+        shape ``(n_groups,)``; 0 where alpha is undefined for want of pairable ratings
+    """
+    ratings, _ = unit_disagreement(unit, count, len(group))
+    pairable = ratings >= 2
+    return np.bincount(group[pairable], weights=ratings[pairable], minlength=n_groups).astype(np.int64)
+
+
+def add_padded(a: IntArray, b: IntArray) -> IntArray:
+    """Sum of two arrays of counts, the shorter one continued with zeros."""
+    if len(a) < len(b):
+        a, b = b, a
+    total = a.copy()
+    total[: len(b)] += b
+    return total
+
+
+def _tally(ratings: FloatArray) -> NominalTally:
+    counts = count_ratings(ratings)
+    return NominalTally.from_counts(counts.unit, counts.category, counts.count)
+
+
+def krippendorff_alpha(
+    ratings: FloatArray, *, level: Level = "nominal", domain: Sequence[float] | FloatArray | None = None
+) -> float:
+    """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
+
+    Args:
+        ratings: shape ``(U, R)``, category codes or values of ``U`` units by ``R`` annotators, nan where one did not
+            rate
+        level: what the ratings mean: ``"nominal"`` (names), ``"ordinal"`` (ranks), ``"interval"`` (differences) or
+            ``"ratio"`` (values ``>= 0`` with a true zero)
+        domain: for ``"ordinal"``: all category codes in their order; by default those of the ratings, ascending.
+            Categories that nobody used change nothing, the order does
+
+    Undefined:
+        nan without two ratings of one unit, and where all of them are equal (no variation)
+
+    Raises:
+        ValueError: if the table does not have two dimensions or has an infinite value, a rating is not in the
+            domain, or is negative at the level ``"ratio"``
+
+    Example:
+        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
+        0.444444
+        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [9, 9.]]), level="interval"), 6)
+        0.989691
+
+    References:
+        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+    """
+    if level not in get_args(Level):
+        raise ValueError(f"`level` must be one of {', '.join(get_args(Level))}, got {level!r}")
+    if level == "ordinal":
+        return ordinal_alpha(ratings, domain)
+    if domain is not None:
+        raise ValueError(f"`domain` must be None unless `level` is 'ordinal', got the level {level!r}")
+    if level == "nominal":
+        return _tally(ratings).alpha()
+    return interval_alpha(ratings) if level == "interval" else ratio_alpha(ratings)
+
+
+def percent_agreement(ratings: FloatArray) -> float:
+    """Mean over units of the share of pairs of annotators who agree; arguments as in :func:`krippendorff_alpha`.
+
+    Undefined:
+        nan without a unit that two annotators rated
+
+    Example:
+        >>> round(percent_agreement(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
+        0.666667
+    """
+    return _tally(ratings).percent_agreement()

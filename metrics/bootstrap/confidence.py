@@ -1,0 +1,183 @@
+"""Confidence intervals from resampled values and leave-one-out values: percentile, BCa, and the jackknife beside them.
+
+Axes: ``B`` resamples, ``V`` values of a statistic.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from ..arrays import BoolArray, FloatArray, IntArray
+
+#: below this many samples an interval says little: reports warn
+FEW_SAMPLES = 20
+
+#: differences up to this share of the estimate (of 1, for smaller ones) are rounding of sums
+ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, slots=True)
+class ConfidenceIntervals:
+    """Estimates with their uncertainty, one of each for every value of a statistic, shape ``(V,)``.
+
+    Attributes:
+        estimate: the statistic of the samples as they are
+        percentile_low: lower end of the percentile interval
+        percentile_high: its upper end
+        bca_low: lower end of the bias-corrected and accelerated interval
+        bca_high: its upper end
+        standard_error: standard deviation of the resamples
+        jackknife_error: standard error from leaving out each sample once
+        jackknife_low: ``estimate`` less the normal quantile times ``jackknife_error``; may leave the range of the
+            statistic
+        jackknife_high: ``estimate`` plus that
+        n_undefined: resamples in which the statistic is undefined; the others make the interval
+        n_samples: number of samples, or of clusters where these are resampled
+    """
+
+    estimate: FloatArray
+    percentile_low: FloatArray
+    percentile_high: FloatArray
+    bca_low: FloatArray
+    bca_high: FloatArray
+    standard_error: FloatArray
+    jackknife_error: FloatArray
+    jackknife_low: FloatArray
+    jackknife_high: FloatArray
+    n_undefined: IntArray
+    n_samples: int
+
+    @classmethod
+    def undefined(cls, n_values: int, resamples: int, n_samples: int) -> ConfidenceIntervals:
+        """Nan throughout."""
+        nan = np.full(n_values, np.nan)
+        return cls(nan, nan, nan, nan, nan, nan, nan, nan, nan, np.full(n_values, resamples), n_samples)
+
+
+def confidence_intervals(
+    estimate: FloatArray, values: FloatArray, power_sums: FloatArray, *, n_samples: int, level: float
+) -> ConfidenceIntervals:
+    """Intervals from what resampling and leaving out gave.
+
+    BCa takes the quantiles at ``Φ(z₀ + (z₀ + z) / (1 - a (z₀ + z)))``. ``z₀`` is the normal quantile of the share of
+    resamples below the estimate, ties counted half; ``a`` the skewness of the leave-one-out values. It is the
+    percentile interval where all resamples are on one side of the estimate, no sample changes the estimate when it is
+    left out, or ``1 - a (z₀ + z)`` is not positive.
+
+    Args:
+        estimate: shape ``(V,)``
+        values: shape ``(B, V)``, of the resamples, nan where undefined
+        power_sums: shape ``(3, V)``: over the leave-one-out values ``t``, the sums of ``t - estimate``, of its square
+            and of its cube
+        n_samples: number of leave-one-out values, ``>= 2``
+        level: of the intervals, in (0, 1)
+
+    Undefined:
+        nan where the estimate is undefined; all but the estimate nan where more than half of the resamples are
+        undefined, or a leave-one-out value is: such an estimate rests on one sample
+
+    References:
+        B. Efron, "Better bootstrap confidence intervals", 1987, equations 2.3 and 6.6; B. Efron, R. J. Tibshirani, "An
+        Introduction to the Bootstrap", 1993, sections 11.2, 13.3 and 14.3; J. Hughes, "Toward improved inference for
+        Krippendorff's Alpha agreement coefficient", 2022 (the jackknife)
+    """
+    n_undefined = np.isnan(values).sum(axis=0).astype(np.int64)
+    n_defined = len(values) - n_undefined
+    spread, skew = _central(power_sums, n_samples)
+    defined = ~np.isnan(estimate) & ~np.isnan(spread) & (2 * n_undefined <= len(values))
+
+    ordered = np.sort(values, axis=0)
+    tails = np.array([[0.5 - level / 2], [0.5 + level / 2]])
+    percentile = _quantiles(ordered, n_defined, np.broadcast_to(tails, (2, len(estimate))))
+    bias = _bias_correction(estimate, values, n_defined)
+    bca = _quantiles(ordered, n_defined, _bca_tails(tails, bias, _acceleration(estimate, spread, skew, n_samples)))
+
+    error = np.sqrt(spread * (n_samples - 1) / n_samples)
+    reach = float(ndtri(0.5 + level / 2)) * error
+
+    def known(column: FloatArray) -> FloatArray:
+        return np.where(defined, column, np.nan)
+
+    return ConfidenceIntervals(
+        estimate=estimate,
+        percentile_low=known(percentile[0]),
+        percentile_high=known(percentile[1]),
+        bca_low=known(bca[0]),
+        bca_high=known(bca[1]),
+        standard_error=known(_standard_deviation(values, n_defined)),
+        jackknife_error=known(error),
+        jackknife_low=known(estimate - reach),
+        jackknife_high=known(estimate + reach),
+        n_undefined=n_undefined,
+        n_samples=n_samples,
+    )
+
+
+def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
+    """Sums of squares and cubes of ``n`` values about their mean, from those about the estimate."""
+    first, second, third = power_sums
+    mean = first / n
+    return np.maximum(second - n * mean**2, 0.0), third - 3 * mean * second + 2 * n * mean**3
+
+
+def _rounding(estimate: FloatArray) -> FloatArray:
+    """Differences from the estimate that mean nothing."""
+    size: FloatArray = ROUNDING * np.maximum(1.0, np.abs(estimate))
+    return size
+
+
+def _bias_correction(estimate: FloatArray, values: FloatArray, n_defined: IntArray) -> FloatArray:
+    """``z₀``; infinite where all resamples are on one side of the estimate."""
+    difference = values - estimate
+    rounding = _rounding(estimate)
+    below = (difference < -rounding).sum(axis=0)
+    ties = (np.abs(difference) <= rounding).sum(axis=0)
+    correction: FloatArray = ndtri((below + ties / 2) / np.maximum(n_defined, 1))
+    return correction
+
+
+def _acceleration(estimate: FloatArray, spread: FloatArray, skew: FloatArray, n: int) -> FloatArray:
+    """``a``; nan where no sample changes the estimate."""
+    moving: BoolArray = spread > n * _rounding(estimate) ** 2
+    # a value left out pulls the estimate the other way: hence the sign
+    return np.where(moving, -skew / (6 * np.where(moving, spread, 1.0) ** 1.5), np.nan)
+
+
+def _bca_tails(tails: FloatArray, bias: FloatArray, acceleration: FloatArray) -> FloatArray:
+    """Shares at which BCa takes the quantiles of the resamples; shapes ``(2, 1)``, ``(V,)``, ``(V,)`` to ``(2, V)``."""
+    known = np.isfinite(bias) & np.isfinite(acceleration)
+    bias, acceleration = np.where(known, bias, 0.0), np.where(known, acceleration, 0.0)
+    shifted = bias + ndtri(tails)
+    divisor = 1.0 - acceleration * shifted
+    known &= (divisor > 0).all(axis=0)
+    shares: FloatArray = np.where(known, ndtr(bias + shifted / np.where(known, divisor, 1.0)), tails)
+    return shares
+
+
+def _quantiles(ordered: FloatArray, n_defined: IntArray, shares: FloatArray) -> FloatArray:
+    """Quantiles of every column by linear interpolation, shape ``(2, V)``; nan for a column without values.
+
+    Args:
+        ordered: shape ``(B, V)``, ascending, nan last
+        n_defined: shape ``(V,)``, values of every column that are not nan
+        shares: shape ``(2, V)``
+    """
+    last = np.maximum(n_defined - 1, 0)
+    position = shares * last
+    lower = np.floor(position).astype(np.int64)
+    column = np.arange(ordered.shape[1])
+    low, high = ordered[lower, column], ordered[np.minimum(lower + 1, last), column]
+    quantiles: FloatArray = low + (position - lower) * (high - low)
+    return quantiles
+
+
+def _standard_deviation(values: FloatArray, n_defined: IntArray) -> FloatArray:
+    """Standard deviation of every column over its values that are not nan; nan for fewer than two."""
+    present = ~np.isnan(values)
+    mean = np.where(present, values, 0.0).sum(axis=0) / np.maximum(n_defined, 1)
+    squares = np.where(present, values - mean, 0.0) ** 2
+    deviation = np.sqrt(squares.sum(axis=0) / np.maximum(n_defined - 1, 1))
+    return np.where(n_defined >= 2, deviation, np.nan)

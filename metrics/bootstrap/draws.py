@@ -1,0 +1,172 @@
+"""Draws of samples, and the sums of additive columns over what was drawn, in chunks of bounded memory.
+
+Axes: ``S`` samples, ``T`` samples of a part, ``C`` columns, ``B`` resamples, ``V`` values of a statistic.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+import numpy as np
+from scipy.sparse import csr_array, issparse
+
+from ..arrays import FloatArray, IntArray
+
+#: additive columns of every sample, shape ``(S, C)``: an array, or a sparse array of any format
+Columns: TypeAlias = FloatArray | csr_array
+
+#: sums ``(..., C)`` to values ``(..., V)``, for any leading axes, nan where undefined, without a warning
+Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
+
+#: size of the arrays of one chunk of resamples, or of samples left out; with copies about twice this
+CHUNK_BYTES = 2**24
+
+#: samples that are drawn together; draws from more samples begin with how many are from each block
+BLOCK = 2048
+
+#: sparse columns are multiplied as dense ones where at least one in so many entries is not zero: that is faster
+DENSE_FROM = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Columns of some samples, and a statistic of their sums.
+
+    Attributes:
+        columns: shape ``(T, C)``, additive columns
+        statistic: function of their sums
+        samples: shape ``(T,)``, numbers of the samples that the rows are of, each at most once, all other samples being
+            zeros; None where there is a row for every sample in their order
+    """
+
+    columns: Columns
+    statistic: Statistic
+    samples: IntArray | None = None
+
+
+def checked_columns(columns: Columns, name: str) -> Columns:
+    """Columns as float64, sparse ones by rows."""
+    rows = csr_array(columns, dtype=np.float64) if issparse(columns) else np.asarray(columns, dtype=np.float64)
+    if rows.ndim != 2:
+        raise ValueError(f"`{name}` must have shape (S, C), got {rows.shape}")
+    if not np.isfinite(rows.data if issparse(rows) else rows).all():
+        raise ValueError(f"`{name}` must be finite, got nan or an infinite value")
+    return rows
+
+
+def resampled(parts: Sequence[Part], n_samples: int, resamples: int, seed: int) -> Iterator[list[FloatArray]]:
+    """Sums of consecutive resamples over the rows of every part, ``(b, C)`` each.
+
+    The draws do not depend on how many resamples are done at once, nor on the parts.
+    """
+    blocks = [_Rows.of(part, n_samples) for part in parts]
+    starts = range(0, n_samples, BLOCK)
+    share = np.diff(np.append(starts, n_samples)) / max(n_samples, 1)
+    # a single block has all draws, so that these are those of one generator
+    seeds = [seed] if len(starts) == 1 else [[seed, number] for number in range(len(starts))]
+    generators = [np.random.Generator(np.random.PCG64(each)) for each in seeds]
+    of_blocks = np.random.Generator(np.random.PCG64([seed, len(starts)]))
+    n_columns = sum(part.columns.shape[1] for part in parts)
+    at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(n_samples, BLOCK) + n_columns + 1)))
+    for first in range(0, resamples, at_once):
+        n = min(at_once, resamples - first)
+        sums = [np.zeros((n, part.columns.shape[1])) for part in parts]
+        n_drawn = of_blocks.multinomial(n_samples, share, n) if len(starts) > 1 else np.full((n, 1), n_samples)
+        for number, start in enumerate(starts):
+            weights = _weights(generators[number], min(BLOCK, n_samples - start), n_drawn[:, number])
+            for total, rows in zip(sums, blocks, strict=True):
+                rows.add(total, number, weights)
+        yield sums
+
+
+def _weights(rng: np.random.Generator, n_samples: int, n_drawn: IntArray) -> FloatArray:
+    """How often consecutive resamples draw every sample of a block, ``(b, S)``."""
+    weights = np.empty((len(n_drawn), n_samples))
+    for weight, n in zip(weights, n_drawn.tolist(), strict=True):
+        weight[:] = np.bincount(rng.integers(0, n_samples, n), minlength=n_samples)
+    return weights
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The rows of a part by blocks of samples.
+
+    Attributes:
+        columns: shape ``(T, C)``
+        order: shape ``(T,)``, the rows in the order of their samples; None if they are in this order
+        samples: shape ``(T,)``, ascending; None if they are all
+        ends: shape ``(n_blocks + 1,)``, where those of every block begin and end
+        dense: whether products of dense rows are faster
+    """
+
+    columns: Columns
+    order: IntArray | None
+    samples: IntArray | None
+    ends: IntArray
+    dense: bool
+
+    @classmethod
+    def of(cls, part: Part, n_samples: int) -> _Rows:
+        n_rows, n_columns = part.columns.shape
+        dense = isinstance(part.columns, np.ndarray) or part.columns.nnz * DENSE_FROM > n_rows * n_columns
+        edges = np.append(np.arange(0, n_samples, BLOCK), n_samples)
+        if part.samples is None:
+            return cls(part.columns, None, None, edges, dense)
+        order = np.argsort(part.samples, kind="stable")
+        samples = part.samples[order]
+        return cls(part.columns, order, samples, np.searchsorted(samples, edges), dense)
+
+    def add(self, total: FloatArray, block: int, weights: FloatArray) -> None:
+        """Add what the resamples drew from a block."""
+        start, end = int(self.ends[block]), int(self.ends[block + 1])
+        n_columns = total.shape[1]
+        at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1)))
+        # rows are put into the order of the weights, unless the weights of few rows are fewer
+        placed = self.samples is not None and weights.shape[1] <= min(at_once, 4 * (end - start))
+        for first in range(start, end, at_once):
+            last = min(first + at_once, end)
+            rows = self.columns[first:last] if self.order is None else self.columns[self.order[first:last]]
+            if self.dense:
+                rows = _as_array(rows)
+            if self.samples is None:
+                total += weights[:, first - start : last - start] @ rows
+                continue
+            place = self.samples[first:last] - block * BLOCK
+            if placed and isinstance(rows, np.ndarray):
+                of_block = np.zeros((weights.shape[1], n_columns))
+                of_block[place] = rows
+                total += weights @ of_block
+            else:
+                total += weights[:, place] @ rows
+
+
+def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:
+    """Sums of the differences that leaving out one sample makes, of their squares and cubes, shape ``(3, V)``.
+
+    Samples without a row make no difference.
+    """
+    power_sums = np.zeros((3, len(estimate)))
+    n_rows, n_columns = part.columns.shape
+    at_once = max(1, CHUNK_BYTES // (32 * (n_columns + 1)))
+    for start in range(0, n_rows, at_once):
+        rows = part.columns[start : start + at_once]
+        difference = values_of(part.statistic, total - _as_array(rows)) - estimate
+        squares = difference * difference
+        power_sums += [difference.sum(axis=0), squares.sum(axis=0), (squares * difference).sum(axis=0)]
+    return power_sums
+
+
+def _as_array(rows: Columns) -> FloatArray:
+    return rows if isinstance(rows, np.ndarray) else rows.toarray()
+
+
+def values_of(statistic: Statistic, sums: FloatArray) -> FloatArray:
+    """Values of the statistic, nan where it is not finite."""
+    values = np.asarray(statistic(sums), dtype=np.float64)
+    if values.shape[:-1] != sums.shape[:-1] or values.ndim != sums.ndim:
+        raise ValueError(
+            f"`statistic` must give values (..., V) for sums (..., C), got {values.shape} for {sums.shape}"
+        )
+    return np.where(np.isfinite(values), values, np.nan)

@@ -1,0 +1,345 @@
+"""Agreement on the keypoints of objects: how near they are for the size of the objects, and which are labelled."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, IntArray
+from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
+from .overlaps import dice_from_iou
+
+#: the published σ of COCO's 17 points: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles
+COCO_SIGMAS: FloatArray = np.array([0.026, *np.repeat([0.025, 0.035, 0.079, 0.072, 0.062, 0.107, 0.087, 0.089], 2)])
+COCO_SIGMAS.setflags(write=False)
+
+#: σ of points of which nothing is known
+DEFAULT_SIGMA = 0.05
+
+#: the shorter side of an object counts as at least this share of the longer one
+_LEAST_ASPECT = 0.1
+
+#: similarities below are no overlap
+_LEAST_SIMILARITY = 1e-12
+
+#: pairs of points that are compared at once (about 100 bytes each)
+_MAX_POINTS_AT_ONCE = 50_000
+
+
+def check_points(points_xy: FloatArray, name: str = "points_xy") -> FloatArray:
+    """Return the points as float64, both coordinates nan where a point is not labelled.
+
+    Raises:
+        ValueError: if the array is not ``(_, _, 2)`` or has an infinite value
+    """
+    points = np.asarray(points_xy, dtype=np.float64)
+    if points.ndim != 3 or points.shape[2] != 2:
+        raise ValueError(f"`{name}` must have the shape (N, L, 2), got {points.shape}")
+    if np.isinf(points).any():
+        raise ValueError(f"`{name}` must be finite or nan, got {points[np.isinf(points).any(axis=2)][0].tolist()}")
+    return np.where(np.isnan(points).any(axis=2, keepdims=True), np.nan, points)
+
+
+def _check_sigmas(sigmas: FloatArray | float, n_points: int) -> FloatArray:
+    """σ of every point, shape ``(L,)``."""
+    values = np.asarray(sigmas, dtype=np.float64)
+    if values.shape not in ((), (n_points,)):
+        raise ValueError(f"`sigmas` must be one number or have the shape ({n_points},), got {values.shape}")
+    unusable = ~(np.isfinite(values) & (values > 0))
+    if unusable.any():
+        raise ValueError(f"`sigmas` must be finite and > 0, got {values[unusable].flat[0]!s}")
+    return np.broadcast_to(values, (n_points,))
+
+
+def _check_pairs(points_a: FloatArray, points_b: FloatArray) -> tuple[FloatArray, FloatArray]:
+    a, b = check_points(points_a, "points_a"), check_points(points_b, "points_b")
+    if a.shape != b.shape:
+        raise ValueError(f"`points_a` and `points_b` must have the same shape, got {a.shape} and {b.shape}")
+    return a, b
+
+
+def _labelled(points: FloatArray) -> BoolArray:
+    present: BoolArray = ~np.isnan(points[..., 0])
+    return present
+
+
+def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Least and greatest coordinates of the labelled points of every object, both ``(N, 2)``; infinite without any."""
+    present = _labelled(points)[..., None]
+    low = np.where(present, points, np.inf).min(axis=1, initial=np.inf)
+    return low, np.where(present, points, -np.inf).max(axis=1, initial=-np.inf)
+
+
+def _sides(points: FloatArray) -> FloatArray:
+    """Width and height of the box round the labelled points of every object, ``(N, 2)``; 0 without any."""
+    low, high = _corners(points)
+    with np.errstate(over="ignore"):  # coordinates at the end of all numbers
+        sides: FloatArray = np.maximum(high - low, 0.0)
+    return sides
+
+
+def _area(points: FloatArray) -> FloatArray:
+    sides = _sides(points)
+    longer = sides.max(axis=1)
+    with np.errstate(over="ignore"):
+        area: FloatArray = longer * np.maximum(sides.min(axis=1), _LEAST_ASPECT * longer)
+    return area
+
+
+def _mean_where(kept: BoolArray, values: FloatArray) -> FloatArray:
+    """Mean of the values kept in every row, nan where none is."""
+    n = kept.sum(axis=1)
+    total = np.where(kept, values, 0.0).sum(axis=1)
+    return np.where(n > 0, total / np.maximum(n, 1), np.nan)
+
+
+def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        x, y = a[..., 0] - b[..., 0], a[..., 1] - b[..., 1]
+        squared: FloatArray = x * x + y * y
+    return squared
+
+
+def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArray) -> FloatArray:
+    """Mean similarity of the points labelled by both; ``area`` is the mean of the two objects', ``(P,)``."""
+    squared = _squared_distances(a, b)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # objects without extent
+        near = np.exp(-squared / (2.0 * area[:, None] * (2.0 * sigmas) ** 2))
+    return _mean_where(~np.isnan(squared), np.where(squared == 0.0, 1.0, near))
+
+
+def object_scale(points_xy: FloatArray) -> FloatArray:
+    """Squared scale ``s²`` of every object: the area of the box round its labelled points, in square pixels.
+
+    The shorter side of the box counts as at least a tenth of the longer one, so that points on one line still have an
+    extent. It is 0 for a single point. COCO uses the area of the object's segment instead, which keypoints alone do not
+    have and which is about half as large.
+
+    Args:
+        points_xy: shape ``(N, L, 2)``, in pixels; nan where a point is not labelled
+
+    Returns:
+        shape ``(N,)``
+
+    Undefined:
+        nan for an object without a labelled point
+
+    Raises:
+        ValueError: if the array is not ``(_, _, 2)`` or has an infinite value
+
+    Example:
+        >>> object_scale(np.array([[[0, 0], [40, 10], [20, 5]], [[7, 0], [7, 40], [np.nan, np.nan]]]))
+        array([400., 160.])
+    """
+    points = check_points(points_xy)
+    return np.where(_labelled(points).any(axis=1), _area(points), np.nan)
+
+
+def oks(points_a: FloatArray, points_b: FloatArray, sigmas: FloatArray | float = DEFAULT_SIGMA) -> FloatArray:
+    """Object keypoint similarity of two annotators, row by row.
+
+    The mean, over the points that both labelled, of ``exp(-d² / (2 s² k²))``, where ``d`` is the distance of the two
+    points, ``k = 2 σ``, and ``s²`` the mean of :func:`object_scale` of the two objects. It measures position only;
+    points labelled by one annotator are left to :func:`visibility_agreement`. Symmetric. Two single points have no
+    scale: they are 1 where equal, otherwise 0.
+
+    Args:
+        points_a: shape ``(P, L, 2)``, in pixels of the image (not in shares of its width and height, which distort
+            distances); nan where a point is not labelled
+        points_b: same shape, the same points in the same order
+        sigmas: σ of every point ``(L,)``, or one for all; the larger, the more distance is forgiven
+
+    Returns:
+        shape ``(P,)``, in [0, 1]
+
+    Undefined:
+        nan where no point is labelled by both, and where distances and scale are both too large for a number
+
+    Raises:
+        ValueError: if an array has the wrong shape or an infinite value, or a σ is not > 0
+
+    Example:
+        >>> a, b = np.array([[[0, 0], [40, 10.0]]]), np.array([[[0, 0], [40, 12.0]]])
+        >>> oks(a, b, 0.05).round(4)
+        array([0.8174])
+
+    References:
+        M. Ruggero Ronchi and P. Perona, "Benchmarking and Error Diagnosis in Multi-Instance Pose Estimation", ICCV
+        2017; symmetric in place of a ground truth's segment area
+    """
+    a, b = _check_pairs(points_a, points_b)
+    return _similarity(a, b, _area(a) / 2.0 + _area(b) / 2.0, _check_sigmas(sigmas, a.shape[1]))
+
+
+def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArray:
+    """Points labelled by both annotators, of those labelled by either, row by row.
+
+    Args:
+        points_a: shape ``(P, L, 2)``; nan where a point is not labelled
+        points_b: same shape, the same points in the same order
+
+    Returns:
+        shape ``(P,)``, in [0, 1]
+
+    Undefined:
+        nan where neither annotator labelled a point
+
+    Raises:
+        ValueError: if an array is not ``(_, _, 2)`` or has an infinite value, or the shapes differ
+
+    Example:
+        >>> a = np.array([[[0, 0], [40, 10], [np.nan, np.nan]]])
+        >>> visibility_agreement(a, np.array([[[3, 2], [np.nan, np.nan], [5, 5]]])).round(4)
+        array([0.3333])
+    """
+    a, b = (_labelled(points) for points in _check_pairs(points_a, points_b))
+    return _mean_where(a | b, (a & b).astype(np.float64))
+
+
+def mean_pixel_distance(points_a: FloatArray, points_b: FloatArray) -> FloatArray:
+    """Mean distance of the points that both annotators labelled, row by row; arguments as in :func:`oks`.
+
+    Returns:
+        shape ``(P,)``, in pixels
+
+    Undefined:
+        nan where no point is labelled by both
+
+    Example:
+        >>> mean_pixel_distance(np.array([[[0, 0], [40, 10.0]]]), np.array([[[3, 4], [40, 11.0]]]))
+        array([3.])
+    """
+    a, b = _check_pairs(points_a, points_b)
+    squared = _squared_distances(a, b)
+    return _mean_where(~np.isnan(squared), np.sqrt(squared))
+
+
+def pck(points_a: FloatArray, points_b: FloatArray, alpha: float = 0.1) -> FloatArray:
+    """Share of the points labelled by both annotators that are near enough ("correct"), row by row.
+
+    Near enough is a distance of at most ``alpha`` times the size of the object: the longer side of the box round its
+    labelled points, as the mean of the two annotators. Points as in :func:`oks`.
+
+    Args:
+        points_a: shape ``(P, L, 2)``, in pixels; nan where a point is not labelled
+        points_b: same shape, the same points in the same order
+        alpha: share of the object's size, > 0
+
+    Returns:
+        shape ``(P,)``, in [0, 1]
+
+    Undefined:
+        nan where no point is labelled by both
+
+    Raises:
+        ValueError: as :func:`oks`, and if ``alpha`` is not > 0
+
+    Example:
+        >>> a, b = np.array([[[0, 0], [40, 10.0]]]), np.array([[[3, 4], [40, 11.0]]])
+        >>> pck(a, b, 0.1)
+        array([0.5])
+
+    References:
+        Y. Yang and D. Ramanan, "Articulated Human Detection with Flexible Mixtures of Parts", PAMI 2013
+    """
+    if not 0.0 < alpha < np.inf:
+        raise ValueError(f"`alpha` must be finite and > 0, got {alpha!r}")
+    a, b = _check_pairs(points_a, points_b)
+    squared = _squared_distances(a, b)
+    size = _sides(a).max(axis=1) / 2.0 + _sides(b).max(axis=1) / 2.0
+    near = np.sqrt(squared) <= alpha * size[:, None]
+    return _mean_where(~np.isnan(squared), near.astype(np.float64))
+
+
+@dataclass(frozen=True, slots=True)
+class Keypoints:
+    """The keypoints of objects, as a geometry that can be matched.
+
+    Points have no area. A pair of objects whose OKS is ``s`` is represented by two objects of area 1 that share the
+    area ``2 s / (1 + s)``: their IoU is ``s`` and their Dice coefficient is the shared area. Pairs without a common
+    point, or with an OKS below 1e-12, do not overlap.
+
+    Attributes:
+        points_xy: shape ``(N, L, 2)``, in pixels of the image; nan where a point is not labelled, and after the last
+            point of an object with fewer than ``L``
+        sigmas: σ of every point ``(L,)``, or one for all; see :func:`oks`
+    """
+
+    points_xy: FloatArray
+    sigmas: FloatArray | float = DEFAULT_SIGMA
+
+    def __post_init__(self) -> None:
+        check_points(self.points_xy)
+        _check_sigmas(self.sigmas, self.points_xy.shape[1])
+
+    def __len__(self) -> int:
+        return len(self.points_xy)
+
+    @property
+    def area(self) -> FloatArray:
+        """How large every object is; see :func:`object_scale`."""
+        return object_scale(self.points_xy)
+
+    def boxes_xyxy(self) -> FloatArray:
+        """Box around the labelled points of every object; nan without any."""
+        boxes = np.concatenate(_corners(check_points(self.points_xy)), axis=1)
+        return np.where(np.isfinite(boxes), boxes, np.nan)
+
+    def take(self, rows: IntArray | BoolArray) -> Keypoints:
+        """The keypoints of some of the objects, by index or mask."""
+        return Keypoints(self.points_xy[rows], self.sigmas)
+
+    def joined(self, others: Sequence[Keypoints]) -> Keypoints:
+        """These objects, followed by others, padded to the greatest number of points.
+
+        Raises:
+            ValueError: if the objects have different σ
+        """
+        parts = [self, *others]
+        for other in others:
+            if not np.array_equal(self.sigmas, other.sigmas):
+                raise ValueError(f"Joined keypoints must have the same `sigmas`, got {self.sigmas} and {other.sigmas}")
+        longest = max(part.points_xy.shape[1] for part in parts)
+        padded = [
+            np.pad(part.points_xy, ((0, 0), (0, longest - part.points_xy.shape[1]), (0, 0)), constant_values=np.nan)
+            for part in parts
+        ]
+        return Keypoints(np.concatenate(padded), self.sigmas)
+
+    def overlaps(self, objects: Objects) -> Overlaps:
+        """The pairs of objects of different annotators on the same sample that are near each other.
+
+        Raises:
+            ValueError: if there are not as many objects as keypoints
+        """
+        if len(objects) != len(self):
+            raise ValueError(f"`objects` must have the length {len(self)}, got {len(objects)}")
+        return find_overlaps(objects, np.ones(len(self)), self._intersection_of())
+
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """What the objects of two index columns share, each of them of area 1."""
+        return self._intersection_of()(i, j)
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """nan: points cover no area."""
+        return np.full(n_groups, np.nan)
+
+    def _intersection_of(self) -> IntersectionOf:
+        points = check_points(self.points_xy)
+        area = _area(points)
+        n_points = points.shape[1]
+        sigmas = _check_sigmas(self.sigmas, n_points)
+        step = max(1, _MAX_POINTS_AT_ONCE // max(n_points, 1))
+
+        def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
+            similarity = np.empty(len(i))
+            for start in range(0, len(i), step):
+                a, b = i[start : start + step], j[start : start + step]
+                similarity[start : start + step] = _similarity(
+                    points[a], points[b], area[a] / 2.0 + area[b] / 2.0, sigmas
+                )
+            return np.where(similarity >= _LEAST_SIMILARITY, dice_from_iou(similarity), 0.0)
+
+        return intersection_of

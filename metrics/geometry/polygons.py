@@ -1,0 +1,264 @@
+"""Polygons of any shape: repaired from the rings that annotators drew, and the exact areas that pairs of them share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+
+from ..arrays import BoolArray, FloatArray, IntArray
+from .boxes import check_boxes
+from .edges import polygon_edges, shared_areas
+from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
+from .overlay import Overlay, intersection_measure, overlay
+from .vertices import GeometryArray, check_vertices, differs_from_previous, distinct_geometries
+
+#: beyond this many pairs of edges GEOS is as fast, and needs less memory if very many of them have abscissas in common
+MAX_EDGE_PAIRS = 1_000_000
+#: a sum over edges below this share of the pair's extent may be rounding: GEOS tells whether they share an area
+DOUBTFUL_SHARE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Polygons:
+    """Regions with straight borders, each of any number of parts and holes.
+
+    Attributes:
+        geometry: shape ``(N,)``, valid shapely Polygons and MultiPolygons; an empty Polygon where there is no area
+        area: shape ``(N,)``, in the square of the coordinates' unit
+        bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``; zeros where empty
+        repaired: shape ``(N,)``, a ring was not the border of an area as it was drawn: it crosses or touches itself,
+            has a spike, or encloses nothing
+    """
+
+    geometry: GeometryArray
+    area: FloatArray
+    bounds: FloatArray
+    repaired: BoolArray
+
+    @classmethod
+    def from_geometry(cls, geometry: GeometryArray, repaired: BoolArray | None = None) -> Polygons:
+        """Columns of valid geometries, shape ``(N,)``."""
+        bounds = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
+        none = np.zeros(len(geometry), np.bool_)
+        return cls(geometry, shapely.area(geometry), bounds, none if repaired is None else repaired)
+
+    def __len__(self) -> int:
+        return len(self.geometry)
+
+    def boxes_xyxy(self) -> FloatArray:
+        """Box around every polygon."""
+        return self.bounds
+
+    def take(self, rows: IntArray | BoolArray) -> Polygons:
+        """Some of the polygons."""
+        return Polygons(self.geometry[rows], self.area[rows], self.bounds[rows], self.repaired[rows])
+
+    def joined(self, others: Sequence[Polygons]) -> Polygons:
+        """These polygons, followed by others."""
+        every = [self, *others]
+        return Polygons(
+            np.concatenate([polygons.geometry for polygons in every]),
+            np.concatenate([polygons.area for polygons in every]),
+            np.concatenate([polygons.bounds for polygons in every]),
+            np.concatenate([polygons.repaired for polygons in every]),
+        )
+
+    def overlaps(self, objects: Objects) -> Overlaps:
+        """The overlapping pairs of polygons of different annotators on the same sample."""
+        return find_overlaps(objects, self.area, _intersection_of(self))
+
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """Areas shared by the polygons of two index columns."""
+        return polygon_intersection(self.geometry[i], self.geometry[j])
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Area that the polygons of every group cover together."""
+        return union_area(self.geometry[rows], group, n_groups)
+
+
+def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, n_shapes: int) -> Polygons:
+    """Polygons from the rings that they were drawn with.
+
+    A point is inside if an odd number of the shape's rings surround it: a ring in a ring is a hole, rings apart are
+    parts, the overlap of two rings is outside, and so is a shape of twice the same ring. A ring may be open or end with
+    its first point. A ring that crosses itself is repaired (``shapely.make_valid``): its loops are inside, what it
+    surrounds twice is outside (unless edges run on top of each other); spikes and rings without area are dropped.
+
+    Args:
+        points_xy: shape ``(V, 2)``, vertices in any one unit per shape
+        ring: shape ``(V,)``, ascending: the ring of every vertex
+        shape: one entry for each ring, ascending: the shape that the ring belongs to
+        n_shapes: number ``N`` of shapes; those without rings are empty
+
+    Returns:
+        ``N`` polygons
+
+    Raises:
+        ValueError: if the columns do not fit together, or a coordinate is not finite
+
+    Example:
+        >>> square_with_hole = np.array([[0, 0], [4, 0], [4, 4], [0, 4], [1, 1], [1, 3], [3, 3], [3, 1.]])
+        >>> polygons_from_rings(square_with_hole, np.repeat([0, 1], 4), np.array([0, 0]), 1).area
+        array([12.])
+    """
+    points, rings, shapes = check_vertices(points_xy, ring, shape, n_shapes, "ring")
+    geometry, intact = _simple_polygons(points, rings, len(shapes))
+    repaired = np.bincount(shapes[~intact], minlength=n_shapes) > 0
+    kept = ~shapely.is_empty(geometry)
+    shapes, geometry = shapes[kept], geometry[kept]
+    return Polygons.from_geometry(_merged(shapely.symmetric_difference, geometry, shapes, n_shapes), repaired)
+
+
+def _merged(operation: Overlay, geometry: GeometryArray, group: IntArray, n_groups: int) -> GeometryArray:
+    """The polygons of every group, an ascending column, merged to one; empty for a group without any."""
+    merged = np.full(n_groups, shapely.Polygon(), dtype=np.object_)
+    geometry = geometry.copy()
+    while len(group):  # neighbours of one group, two by two
+        place = np.arange(len(group)) - np.searchsorted(group, group)
+        first = place % 2 == 0
+        second = np.flatnonzero(~first)
+        if not len(second):
+            break
+        geometry[second - 1] = _areas_of(overlay(operation, geometry[second - 1], geometry[second]))
+        group, geometry = group[first], geometry[first]
+    merged[group] = geometry
+    return merged
+
+
+def polygon_unions(geometry: GeometryArray, group: IntArray, n_groups: int) -> GeometryArray:
+    """What the polygons of every group cover together, shape ``(G,)``; empty for a group without any.
+
+    Args:
+        geometry: shape ``(M,)``, valid shapely Polygons and MultiPolygons
+        group: shape ``(M,)``, ascending, group of each of them
+        n_groups: number ``G`` of groups
+    """
+    return _merged(shapely.union, geometry, group, n_groups)
+
+
+def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> FloatArray:
+    """Area that the polygons of every group cover together, shape ``(G,)``; arguments as :func:`polygon_unions`.
+
+    Undefined:
+        never; 0 for a group without polygons
+
+    Example:
+        >>> boxes = boxes_as_polygons(np.array([[0, 0, 2, 2.], [1, 0, 3, 2.], [5, 0, 6, 1.]]))
+        >>> union_area(boxes, np.array([0, 0, 1]), 2)
+        array([6., 1.])
+    """
+    area: FloatArray = shapely.area(polygon_unions(geometry, group, n_groups))
+    return area
+
+
+def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tuple[GeometryArray, BoolArray]:
+    """The valid area inside every ring, shape ``(n_rings,)``, and whether it is that of the ring as it was drawn."""
+    kept = differs_from_previous(points_xy, ring)
+    points, ring = points_xy[kept], ring[kept]
+    start = np.searchsorted(ring, np.arange(n_rings + 1))
+    first, last, some = start[:-1], start[1:] - 1, np.diff(start) > 1
+    closing = last[some][(points[first[some]] == points[last[some]]).all(axis=1)]
+    points, ring = np.delete(points, closing, axis=0), np.delete(ring, closing)
+
+    enough = np.bincount(ring, minlength=n_rings) >= 3
+    geometry = np.full(n_rings, shapely.Polygon(), dtype=np.object_)
+    intact = np.zeros(n_rings, np.bool_)
+    if enough.any():
+        number = np.cumsum(enough) - 1
+        rows = enough[ring]
+        drawn = shapely.polygons(shapely.linearrings(points[rows], indices=number[ring[rows]]))
+        valid = shapely.is_valid(drawn)
+        drawn[~valid] = _areas_of(shapely.make_valid(drawn[~valid]))
+        geometry[enough], intact[enough] = drawn, valid
+    return geometry, intact
+
+
+def _areas_of(geometry: GeometryArray) -> GeometryArray:
+    """The parts that have an area, without the lines and points of mixed collections; shape ``(N,)``."""
+    result = geometry.copy()
+    mixed = np.flatnonzero(~np.isin(shapely.get_type_id(geometry), (3, 6)))  # neither Polygon nor MultiPolygon
+    result[mixed] = shapely.Polygon()
+    parts, row = shapely.get_parts(geometry[mixed], return_index=True)
+    polygons, part = shapely.get_parts(parts, return_index=True)
+    areal = shapely.get_type_id(polygons) == 3
+    rows, number = np.unique(row[part[areal]], return_inverse=True)
+    if len(rows):
+        result[mixed[rows]] = shapely.multipolygons(polygons[areal], indices=number.reshape(-1))
+    return result
+
+
+def boxes_as_polygons(boxes_xyxy: FloatArray) -> GeometryArray:
+    """Boxes as shapely Polygons, shape ``(N,)``, to compare them with other shapes; empty where without area.
+
+    Args:
+        boxes_xyxy: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``
+
+    Raises:
+        ValueError: as :func:`~.boxes.box_iou`
+    """
+    boxes = check_boxes(boxes_xyxy, "boxes_xyxy")
+    geometry = np.full(len(boxes), shapely.Polygon(), dtype=np.object_)
+    solid = (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
+    geometry[solid] = shapely.box(*boxes[solid].T)
+    return geometry
+
+
+def polygon_intersection(a: GeometryArray, b: GeometryArray) -> FloatArray:
+    """Area shared by the polygons of each row; symmetric but for rounding, exactly the own area for equal polygons.
+
+    Args:
+        a: shape ``(P,)``, valid shapely Polygons and MultiPolygons, as of :func:`polygons_from_rings`
+        b: shape ``(P,)``, the same
+
+    Returns:
+        shape ``(P,)``, between 0 and the smaller area, in the square of the coordinates' unit
+
+    Undefined:
+        never; 0 where a polygon is empty
+
+    Raises:
+        ValueError: if the lengths differ
+
+    Example:
+        >>> boxes = boxes_as_polygons(np.array([[0, 0, 2, 2.], [1, 0, 3, 2.]]))
+        >>> polygon_intersection(boxes[:1], boxes[1:])
+        array([2.])
+    """
+    if len(a) != len(b):
+        raise ValueError(f"`a` and `b` must have the same length, got {len(a)} and {len(b)}")
+    geometry, (i, j) = distinct_geometries(np.asarray(a, np.object_), np.asarray(b, np.object_))
+    return _intersection_of(Polygons.from_geometry(geometry))(i, j)
+
+
+def _intersection_of(polygons: Polygons) -> IntersectionOf:
+    """The areas shared by the polygons of two index columns, as a function of these."""
+    geometry, area = polygons.geometry, polygons.area
+    x_min, y_min, x_max, y_max = (np.ascontiguousarray(column) for column in polygons.bounds.T)
+    edges = polygon_edges(geometry)
+    n_edges = np.diff(edges.start)
+
+    def different_areas(a: IntArray, b: IntArray) -> FloatArray:
+        large = n_edges[a] * n_edges[b] > MAX_EDGE_PAIRS
+        small = np.flatnonzero(~large)
+        shared = np.empty(len(a))
+        shared[small] = shared_areas(edges, polygons.bounds, a[small], b[small])
+        width, height = (np.maximum(side[a], side[b]) for side in (x_max - x_min, y_max - y_min))
+        large[small] = shared[small] < DOUBTFUL_SHARE * (width * height)[small]
+        shared[large] = intersection_measure(shapely.area, geometry[a[large]], geometry[b[large]])
+        return shared
+
+    def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
+        shared = np.zeros(len(i))
+        width = np.minimum(x_max[i], x_max[j]) - np.maximum(x_min[i], x_min[j])
+        height = np.minimum(y_max[i], y_max[j]) - np.maximum(y_min[i], y_min[j])
+        near = np.flatnonzero((width > 0) & (height > 0))
+        a, b = i[near], j[near]
+        same = shapely.equals_exact(geometry[a], geometry[b], 0.0)
+        shared[near[same]] = area[a[same]]
+        shared[near[~same]] = different_areas(a[~same], b[~same])
+        return np.clip(shared, 0.0, np.minimum(area[i], area[j]))
+
+    return intersection_of

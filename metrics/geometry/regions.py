@@ -1,0 +1,219 @@
+"""Objects of different geometry that are compared with each other: boxes, polygons, instance masks and lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import shapely
+
+from ..arrays import BoolArray, FloatArray, IntArray
+from .boxes import box_area, box_intersection, check_boxes
+from .extents import Boxes
+from .lines import Lines, line_overlap
+from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
+from .objects import Objects, Overlaps, box_overlaps, find_overlaps
+from .polygons import Polygons, boxes_as_polygons, polygon_intersection, polygon_unions
+
+BOX, POLYGON, MASK, LINE = range(4)
+
+
+@dataclass(frozen=True, slots=True)
+class Regions:
+    """Objects of any of four kinds, in one unit per sample: pixels of the image where there are masks or lines.
+
+    A region is compared with a region by the area that they share, whatever their kinds; a mask covers the squares of
+    its pixels, and a pixel is counted in part where a box or polygon covers part of it. A line is compared with a line
+    by the length that they share (see :class:`~.lines.Lines`), and shares nothing with a region.
+
+    Attributes:
+        kind: shape ``(N,)``, ``BOX``, ``POLYGON``, ``MASK`` or ``LINE``
+        row: shape ``(N,)``, row of every object among those of its kind
+        bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)`` around every object; of a box it is the box
+        area: shape ``(N,)``, area; of a line, length
+        polygons: the objects that are polygons
+        masks: the objects that are masks
+        lines: the objects that are lines; None where there are none
+    """
+
+    kind: IntArray
+    row: IntArray
+    bounds: FloatArray
+    area: FloatArray
+    polygons: Polygons
+    masks: MaskCrops
+    lines: Lines | None = None
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    @classmethod
+    def of_boxes(cls, boxes_xyxy: FloatArray) -> Regions:
+        """Regions that are boxes."""
+        boxes = check_boxes(boxes_xyxy)
+        return _of_kind(BOX, boxes, box_area(boxes))
+
+    @classmethod
+    def of_polygons(cls, polygons: Polygons) -> Regions:
+        """Regions that are polygons."""
+        return _of_kind(POLYGON, polygons.bounds, polygons.area, polygons=polygons)
+
+    @classmethod
+    def of_masks(cls, masks: MaskCrops) -> Regions:
+        """Regions that are masks."""
+        return _of_kind(MASK, masks.bounds, masks.area, masks=masks)
+
+    @classmethod
+    def of_lines(cls, lines: Lines) -> Regions:
+        """Objects that are lines."""
+        return _of_kind(LINE, lines.boxes_xyxy(), lines.length, lines=lines)
+
+    @property
+    def n_repaired(self) -> int:
+        """Polygons with a ring that was no border of an area as it was drawn."""
+        return int(self.polygons.repaired[self.row[self.kind == POLYGON]].sum())
+
+    def boxes_xyxy(self) -> FloatArray:
+        """Box around every object."""
+        return self.bounds
+
+    def take(self, rows: IntArray | BoolArray) -> Regions:
+        """Some of the objects."""
+        return Regions(
+            self.kind[rows], self.row[rows], self.bounds[rows], self.area[rows], self.polygons, self.masks, self.lines
+        )
+
+    def joined(self, others: Sequence[Regions]) -> Regions:
+        """These objects, followed by others."""
+        every = [self, *others]
+        n_before = {
+            POLYGON: _starts([len(regions.polygons) for regions in every]),
+            MASK: _starts([len(regions.masks) for regions in every]),
+            LINE: _starts([0 if regions.lines is None else len(regions.lines) for regions in every]),
+        }
+        rows = []
+        for number, regions in enumerate(every):
+            offset = np.zeros(len(regions), np.int64)
+            for kind, starts in n_before.items():
+                offset[regions.kind == kind] = starts[number]
+            rows.append(regions.row + offset)
+        lines = [regions.lines for regions in every if regions.lines is not None]
+        return Regions(
+            np.concatenate([regions.kind for regions in every]),
+            np.concatenate(rows),
+            np.concatenate([regions.bounds for regions in every]),
+            np.concatenate([regions.area for regions in every]),
+            self.polygons.joined([regions.polygons for regions in others]),
+            self.masks.joined([regions.masks for regions in others]),
+            lines[0].joined(lines[1:]) if lines else None,
+        )
+
+    def overlaps(self, objects: Objects) -> Overlaps:
+        """The overlapping pairs of objects of different annotators on the same sample."""
+        if (self.kind == BOX).all():
+            return box_overlaps(objects, self.bounds)
+        return find_overlaps(objects, self.area, self.intersection_of)
+
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """What the objects of two index columns share, row by row; shape ``(P,)``, symmetric but for rounding."""
+        shared = np.zeros(len(i))
+        reach = np.where(self.kind == LINE, 0.0 if self.lines is None else self.lines.tolerance_px, 0.0)
+        gap = np.maximum(self.bounds[i, :2], self.bounds[j, :2]) - np.minimum(self.bounds[i, 2:], self.bounds[j, 2:])
+        near = np.flatnonzero((gap <= reach[i][:, None]).all(axis=1))
+        # the kind that comes first stands left
+        swapped = self.kind[i[near]] > self.kind[j[near]]
+        a, b = np.where(swapped, j[near], i[near]), np.where(swapped, i[near], j[near])
+        for (kind_a, kind_b), compare in _COMPARE.items():
+            of_kinds = (self.kind[a] == kind_a) & (self.kind[b] == kind_b)
+            if of_kinds.any():
+                shared[near[of_kinds]] = compare(self, a[of_kinds], b[of_kinds])
+        return shared
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Area that the regions of every group cover together; nan where one is a line."""
+        kind = self.kind[rows]
+        if (kind == BOX).all():
+            return Boxes(self.bounds).union_area(rows, group, n_groups)
+        drawn = (kind == BOX) | (kind == POLYGON)
+        geometry = np.full(int(drawn.sum()), shapely.Polygon(), dtype=np.object_)
+        boxes = kind[drawn] == BOX
+        geometry[boxes] = boxes_as_polygons(self.bounds[rows[kind == BOX]])
+        geometry[~boxes] = self.polygons.geometry[self.row[rows[kind == POLYGON]]]
+        polygons = polygon_unions(geometry, group[drawn], n_groups)
+        painted = kind == MASK
+        of_masks, number = np.unique(group[painted], return_inverse=True)
+        masks = self.masks.unions(self.row[rows[painted]], number.reshape(-1), len(of_masks))
+        area: FloatArray = shapely.area(polygons)
+        shared = mask_polygon_intersection(masks, np.arange(len(of_masks)), polygons[of_masks])
+        area[of_masks] += masks.area - shared
+        area[group[kind == LINE]] = np.nan
+        return area
+
+    def _boxes_as_polygons(self, rows: IntArray) -> shapely.Geometry:
+        distinct, inverse = np.unique(rows, return_inverse=True)
+        return boxes_as_polygons(self.bounds[distinct])[inverse]
+
+    def _box_box(self, a: IntArray, b: IntArray) -> FloatArray:
+        return box_intersection(self.bounds[a], self.bounds[b])
+
+    def _box_polygon(self, a: IntArray, b: IntArray) -> FloatArray:
+        return polygon_intersection(self._boxes_as_polygons(a), self.polygons.geometry[self.row[b]])
+
+    def _box_mask(self, a: IntArray, b: IntArray) -> FloatArray:
+        return mask_box_intersection(self.masks, self.row[b], self.bounds[a])
+
+    def _polygon_polygon(self, a: IntArray, b: IntArray) -> FloatArray:
+        return polygon_intersection(self.polygons.geometry[self.row[a]], self.polygons.geometry[self.row[b]])
+
+    def _polygon_mask(self, a: IntArray, b: IntArray) -> FloatArray:
+        return mask_polygon_intersection(self.masks, self.row[b], self.polygons.geometry[self.row[a]])
+
+    def _mask_mask(self, a: IntArray, b: IntArray) -> FloatArray:
+        return mask_intersection(self.masks, self.row[a], self.row[b])
+
+    def _line_line(self, a: IntArray, b: IntArray) -> FloatArray:
+        if self.lines is None:
+            raise ValueError("`lines` must be given with objects that are lines, got None")
+        geometry = self.lines.geometry
+        return line_overlap(geometry[self.row[a]], geometry[self.row[b]], self.lines.tolerance_px)
+
+
+_COMPARE: dict[tuple[int, int], Callable[[Regions, IntArray, IntArray], FloatArray]] = {
+    (BOX, BOX): Regions._box_box,
+    (BOX, POLYGON): Regions._box_polygon,
+    (BOX, MASK): Regions._box_mask,
+    (POLYGON, POLYGON): Regions._polygon_polygon,
+    (POLYGON, MASK): Regions._polygon_mask,
+    (MASK, MASK): Regions._mask_mask,
+    (LINE, LINE): Regions._line_line,
+}
+
+
+def as_regions(geometry: Boxes | Regions) -> Regions:
+    """Objects as regions, to compare them with those of other kinds."""
+    return Regions.of_boxes(geometry.xyxy) if isinstance(geometry, Boxes) else geometry
+
+
+def _starts(lengths: list[int]) -> IntArray:
+    return np.cumsum([0, *lengths[:-1]])
+
+
+def _of_kind(
+    kind: int,
+    bounds: FloatArray,
+    area: FloatArray,
+    polygons: Polygons | None = None,
+    masks: MaskCrops | None = None,
+    lines: Lines | None = None,
+) -> Regions:
+    n = len(bounds)
+    return Regions(
+        np.full(n, kind),
+        np.zeros(n, np.int64) if kind == BOX else np.arange(n),
+        bounds,
+        area,
+        Polygons.from_geometry(np.empty(0, np.object_)) if polygons is None else polygons,
+        MaskCrops.from_crops([]) if masks is None else masks,
+        lines,
+    )

@@ -1,0 +1,109 @@
+"""Match the labels of several annotators: which of them are the same physical object.
+
+Columns of objects in, a unit number per object out, for many samples at once. The methods:
+
+- ``optimal``: the partition into units with the greatest surplus of similarity over the threshold (:mod:`.optimal`)
+- ``recursive``: sequential assignment, annotator by annotator (:mod:`.recursive`)
+- ``mutual_best``: objects that are each other's best match (:mod:`.mutual_best`)
+
+``optimal`` depends on nothing but the objects; the other two may depend on the order of the annotators.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import BoolArray, IntArray, number_by_first
+from ..geometry.objects import Objects, Overlaps
+from ..geometry.overlaps import Similarity
+from .mutual_best import match_mutual_best
+from .optimal import ClassHandling as ClassHandling
+from .optimal import match_optimal
+from .recursive import match_recursive
+
+Method = Literal["optimal", "recursive", "mutual_best"]
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """Which objects are one physical object.
+
+    Attributes:
+        unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
+        n_units: number of units
+        n_hard: components that needed a decision between several partitions
+        n_inexact: those of them that are too large for an exact solution
+        aligned: shape ``(2, A)``, pairs of objects that are each other's best match (method ``mutual_best`` only)
+    """
+
+    unit: IntArray
+    n_units: int
+    n_hard: int = 0
+    n_inexact: int = 0
+    aligned: IntArray | None = None
+
+
+def match_objects(
+    objects: Objects,
+    overlaps: Overlaps,
+    *,
+    threshold: float = 0.5,
+    similarity: Similarity = "iou",
+    method: Method = "optimal",
+    classes: ClassHandling = "prefer",
+) -> Matching:
+    """Match objects across annotators, sample by sample.
+
+    Every object is in exactly one unit, and a unit has at most one object of each annotator.
+
+    Args:
+        objects: ``N`` objects of any number of samples
+        overlaps: the overlapping pairs among them
+        threshold: least similarity of a match, in (0, 1]; not used by ``mutual_best``
+        similarity: IoU or Dice; ``mutual_best`` always uses Dice
+        method: ``optimal`` maximises the sum over within-unit pairs of (similarity - threshold); pairs at the
+            threshold, give or take 1e-9, match. ``recursive`` is the sequential assignment of Tschirschwitz et al.,
+            in which pairs at the threshold do not match. ``mutual_best`` is the alignment of Hajič jr. et al., in which
+            only pairs of one class are aligned (unless ``classes`` is ``ignore``)
+        classes: ``ignore`` matches by geometry alone; ``require`` only objects of one class; ``prefer`` objects of
+            one class first, then what can be added to those units whatever its class
+
+    Raises:
+        ValueError: if the threshold is outside (0, 1] or an option is unknown
+
+    References:
+        D. Tschirschwitz et al., "A Dataset for Analysing Complex Document Layouts in the Digital Humanities and Its
+        Evaluation with Krippendorff's Alpha", GCPR 2022 (``recursive``);
+        J. Hajič jr. and P. Pecina, "The MUSCIMA++ dataset", ICDAR 2017 (``mutual_best``)
+    """
+    if not 0.0 < threshold <= 1.0:
+        raise ValueError(f"`threshold` must be in (0, 1], got {threshold!r}")
+    for name, value, allowed in (
+        ("similarity", similarity, ("iou", "dice")),
+        ("method", method, ("optimal", "recursive", "mutual_best")),
+        ("classes", classes, ("prefer", "ignore", "require")),
+    ):
+        if value not in allowed:
+            raise ValueError(f"`{name}` must be one of {allowed}, got {value!r}")
+    if method == "mutual_best":
+        unit, n_units, aligned = match_mutual_best(objects, overlaps, classes)
+        return Matching(unit, n_units, aligned=aligned)
+    values = overlaps.similarity(similarity)
+    if method == "recursive":
+        unit = match_recursive(objects, overlaps.i, overlaps.j, values, threshold, classes)
+        return Matching(unit, int(unit.max(initial=-1)) + 1)
+    thresholds = np.full(len(objects), threshold)
+    found = match_optimal(objects.annotator, objects.category, overlaps.i, overlaps.j, values, thresholds, classes)
+    return Matching(found.unit, found.n_units, len(found.hard_at), len(found.inexact_at))
+
+
+def without_units_of(matching: Matching, objects: BoolArray) -> Matching:
+    """The matching of the other objects, where a mask ``(N,)`` marks all objects of some of the units."""
+    unit, n_units = number_by_first(matching.unit[~objects])
+    aligned = matching.aligned
+    if aligned is not None:
+        aligned = (np.cumsum(~objects) - 1)[aligned[:, ~objects[aligned].any(axis=0)]]
+    return Matching(unit, n_units, matching.n_hard, matching.n_inexact, aligned)

@@ -1,0 +1,130 @@
+"""The matching method ``mutual_best``: objects of two annotators that are each other's best match by Dice."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, IntArray, components
+from ..geometry.objects import Objects, Overlaps
+from .partition import TIE
+
+
+def match_mutual_best(objects: Objects, overlaps: Overlaps, classes: str) -> tuple[IntArray, int, IntArray]:
+    """Align every pair of annotators, then join the alignments into units.
+
+    Of several best matches (Dice equal within 1e-9) one of the same class is taken, then the one that comes first.
+    Only pairs of one class count as aligned, as published, unless classes are to be ignored. For two annotators the
+    units are the aligned pairs; for more, aligned pairs are joined in descending Dice wherever the joined unit keeps
+    one object per annotator. With classes ``prefer`` the units also join mutual best matches of different classes, so
+    that they show as class conflicts.
+
+    Args:
+        objects: ``N`` objects
+        overlaps: the overlapping pairs among them
+        classes: ``prefer``, ``ignore`` or ``require``
+
+    Returns:
+        unit of every object ``(N,)``, number of units, aligned pairs ``(2, A)``
+    """
+    dice = overlaps.similarity("dice")
+    same_class = objects.category[overlaps.i] == objects.category[overlaps.j]
+    forward = _best_partner(objects, overlaps.i, overlaps.j, dice, same_class)
+    mutual = forward & _best_partner(objects, overlaps.j, overlaps.i, dice, same_class)
+    aligned = mutual if classes == "ignore" else mutual & same_class
+    joined = aligned if classes == "require" else mutual
+    unit, n_units = _join(objects, overlaps.i[joined], overlaps.j[joined], dice[joined])
+    return unit, n_units, np.stack([overlaps.i[aligned], overlaps.j[aligned]])
+
+
+def _best_partner(
+    objects: Objects, own: IntArray, other: IntArray, dice: FloatArray, same_class: BoolArray
+) -> BoolArray:
+    """Whether ``other`` is the best match of ``own`` among the objects of its annotator, for every pair."""
+    best = np.zeros(len(own), np.bool_)
+    if not len(own):
+        return best
+    n_annotators = int(objects.annotator.max()) + 1
+    _, rival = np.unique(own * n_annotators + objects.annotator[other], return_inverse=True)
+    greatest = np.zeros(int(rival.max()) + 1)
+    np.maximum.at(greatest, rival, dice)
+    candidates = np.flatnonzero(dice >= greatest[rival] - TIE)
+    order = candidates[np.lexsort((other[candidates], ~same_class[candidates], rival[candidates]))]
+    is_first = np.ones(len(order), np.bool_)
+    is_first[1:] = rival[order[1:]] != rival[order[:-1]]
+    best[order[is_first]] = True
+    return best
+
+
+def _join(objects: Objects, i: IntArray, j: IntArray, dice: FloatArray) -> tuple[IntArray, int]:
+    n = len(objects)
+    _, component = components(i, j, n)
+    n_members = np.bincount(component, minlength=1)
+    keys = np.unique(component * (int(objects.annotator.max(initial=0)) + 1) + objects.annotator)
+    n_annotators = np.bincount(keys // (int(objects.annotator.max(initial=0)) + 1), minlength=len(n_members))
+    conflict = n_annotators < n_members
+    leader = np.arange(n)
+    # without two objects of one annotator every aligned pair can be joined
+    first = np.full(len(n_members), n)
+    np.minimum.at(first, component, np.arange(n))
+    easy = ~conflict[component]
+    leader[easy] = first[component[easy]]
+    disputed = np.flatnonzero(conflict[component[i]])
+    disputed = disputed[np.lexsort((j[disputed], i[disputed], -dice[disputed]))]
+    members = {k: [k] for k in np.flatnonzero(~easy).tolist()}
+    annotator = objects.annotator
+    for a, b in zip(i[disputed].tolist(), j[disputed].tolist(), strict=True):
+        p, q = sorted((int(leader[a]), int(leader[b])))
+        if p == q or set(annotator[members[p]]) & set(annotator[members[q]]):
+            continue
+        leader[members[q]] = p
+        members[p] += members.pop(q)
+    _, unit = np.unique(leader, return_inverse=True)  # a leader is the first object of its unit
+    return unit, int(unit.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Quality of the alignment of two annotators over any number of samples, from sums.
+
+    Undefined:
+        recall, precision and F are nan where neither annotator has an object
+
+    References:
+        J. Hajič jr. and P. Pecina, "The MUSCIMA++ dataset for handwritten optical music recognition", ICDAR 2017
+
+    Attributes:
+        n_a: objects of ``a``
+        n_b: objects of ``b``
+        n_aligned: aligned pairs
+        recall_sum: sum over aligned pairs of (shared area / area of the object of ``a``)
+        precision_sum: sum over aligned pairs of (shared area / area of the object of ``b``)
+    """
+
+    n_a: int
+    n_b: int
+    n_aligned: int
+    recall_sum: float
+    precision_sum: float
+
+    @property
+    def _n(self) -> int:
+        return self.n_a + self.n_b - self.n_aligned
+
+    @property
+    def recall(self) -> float:
+        """Mean recall over aligned pairs and unaligned objects (which count 0); nan without objects."""
+        return self.recall_sum / self._n if self._n else math.nan
+
+    @property
+    def precision(self) -> float:
+        """Mean precision over aligned pairs and unaligned objects (which count 0); nan without objects."""
+        return self.precision_sum / self._n if self._n else math.nan
+
+    @property
+    def f_score(self) -> float:
+        """Harmonic mean of recall and precision, 0 where either is 0; nan without objects."""
+        total = self.recall + self.precision
+        return 2.0 * self.recall * self.precision / total if total else total

@@ -1,0 +1,180 @@
+"""The matching method ``optimal``: the partition of every component into units with the greatest surplus."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_by
+from .partition import TIE, best_partitions
+
+ClassHandling = Literal["prefer", "ignore", "require"]
+
+#: entries of weight matrices of hard components that are solved at once
+_MAX_WEIGHTS_AT_ONCE = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class OptimalMatching:
+    """Units, and what it took to find them.
+
+    Attributes:
+        unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
+        n_units: number of units
+        hard_at: shape ``(H,)``, threshold of every component that needed a decision between several partitions
+        inexact_at: threshold of every one of these whose solution is not proven to be the best
+    """
+
+    unit: IntArray
+    n_units: int
+    hard_at: FloatArray
+    inexact_at: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """What one stage joins: objects, or units of the stage before."""
+
+    group: IntArray  # (N,) node of every object
+    size: IntArray  # (V,) objects of every node
+    annotators: IntArray  # (V, W) annotators of every node as bits of W words
+    threshold: FloatArray  # (V,)
+
+
+def match_optimal(
+    annotator: IntArray,
+    category: IntArray,
+    i: IntArray,
+    j: IntArray,
+    similarity: FloatArray,
+    threshold: FloatArray,
+    classes: ClassHandling,
+    *,
+    programme: bool = True,
+) -> OptimalMatching:
+    """Maximise the sum over within-unit pairs of (similarity - threshold).
+
+    Args:
+        annotator: shape ``(N,)``, annotator of every object
+        category: shape ``(N,)``, class code
+        i: shape ``(P,)``, with ``j`` the overlapping pairs, each once
+        j: shape ``(P,)``
+        similarity: shape ``(P,)``
+        threshold: shape ``(N,)``, equal for all objects that are connected by pairs
+        classes: ``prefer``, ``ignore`` or ``require``
+        programme: as :func:`~.partition.best_partitions`
+    """
+    n = len(annotator)
+    alone = _Nodes(np.arange(n), np.ones(n, np.int64), _annotator_bits(annotator), threshold)
+    if classes == "ignore":
+        return _stage(alone, i, j, similarity, programme)
+    same_class = category[i] == category[j]
+    first = _stage(alone, i[same_class], j[same_class], similarity[same_class], programme)
+    if classes == "require":
+        return first
+    size = np.bincount(first.unit, minlength=first.n_units)
+    annotators = np.zeros((first.n_units, alone.annotators.shape[1]), np.int64)
+    np.bitwise_or.at(annotators, first.unit, alone.annotators)
+    of_node = np.empty(first.n_units)
+    of_node[first.unit] = threshold
+    second = _stage(_Nodes(first.unit, size, annotators, of_node), i, j, similarity, programme)
+    return OptimalMatching(
+        second.unit,
+        second.n_units,
+        np.concatenate([first.hard_at, second.hard_at]),
+        np.concatenate([first.inexact_at, second.inexact_at]),
+    )
+
+
+def _annotator_bits(annotator: IntArray) -> IntArray:
+    """One bit for the annotator of every object, shape ``(N, W)``; 63 annotators a word."""
+    words = int(annotator.max(initial=0)) // 63 + 1
+    bits = np.zeros((len(annotator), words), np.int64)
+    bits[np.arange(len(annotator)), annotator // 63] = np.int64(1) << (annotator % 63)
+    return bits
+
+
+def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, programme: bool) -> OptimalMatching:
+    """Join nodes so that the sum of (similarity - threshold) over the cross pairs of joined nodes is greatest."""
+    u, v, gain = _node_pairs(nodes, i, j, similarity)
+    share = (nodes.annotators[u] & nodes.annotators[v]).any(axis=1)
+    gainful = ~share & (gain >= -TIE)
+    n_nodes = len(nodes.size)
+    # nodes of different components lose by being joined, whatever else is joined
+    n_components, component = components(u[gainful], v[gainful], n_nodes)
+    n_members = np.bincount(component, minlength=n_components)
+    n_edges = np.bincount(component[u[gainful]], minlength=n_components)
+    hard = n_edges < n_members * (n_members - 1) // 2
+    group = component
+    of_component = np.empty(n_components)
+    of_component[component] = nodes.threshold
+    inexact = np.zeros(n_components, np.bool_)
+    if hard.any():
+        within = hard[component[u]] & (component[u] == component[v])
+        pairs = (u[within], v[within], gain[within])
+        group, inexact = _split_hard(nodes, component, n_members, hard, pairs, programme)
+    numbers, n_units = number_by_first(group[nodes.group])
+    return OptimalMatching(numbers, n_units, of_component[hard], of_component[inexact])
+
+
+def _node_pairs(
+    nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray
+) -> tuple[IntArray, IntArray, FloatArray]:
+    """The overlapping pairs of nodes and what joining each of them gains."""
+    u, v = nodes.group[i], nodes.group[j]
+    n = len(nodes.size)
+    if len(nodes.group) == n:  # nodes are objects, pairs are distinct
+        return u, v, similarity - nodes.threshold[u]
+    cross = u != v
+    keys, inverse = np.unique(np.minimum(u, v)[cross] * n + np.maximum(u, v)[cross], return_inverse=True)
+    u, v = keys // n, keys % n
+    gain: FloatArray = sums_by(inverse, similarity[cross], len(keys))
+    return u, v, gain - nodes.threshold[u] * (nodes.size[u] * nodes.size[v])
+
+
+def _split_hard(
+    nodes: _Nodes,
+    component: IntArray,
+    n_members: IntArray,
+    hard: BoolArray,
+    pairs: tuple[IntArray, IntArray, FloatArray],
+    programme: bool,
+) -> tuple[IntArray, BoolArray]:
+    """Give the groups of hard components numbers of their own; returns the group of every node, and of every
+    component whether it was solved inexactly."""
+    u, v, gain = pairs
+    group = component.copy()
+    next_group = len(n_members)
+    inexact = np.zeros(len(n_members), np.bool_)
+    in_hard = np.flatnonzero(hard[component])
+    in_hard = in_hard[np.argsort(component[in_hard], kind="stable")]
+    n_of_node = n_members[component[in_hard]]
+    place = np.zeros(len(component), np.int64)  # of a node within its component
+    for n in np.unique(n_of_node).tolist():
+        of_size = in_hard[n_of_node == n].reshape(-1, n)
+        place[of_size] = np.arange(n)
+        step = max(1, _MAX_WEIGHTS_AT_ONCE // (n * n))
+        for start in range(0, len(of_size), step):
+            members = of_size[start : start + step]
+            slot = np.full(len(n_members), -1)  # of a component among the members
+            slot[component[members[:, 0]]] = np.arange(len(members))
+            size, threshold = nodes.size[members], nodes.threshold[members[:, 0]]
+            weights = -threshold[:, None, None] * (size[:, :, None] * size[:, None, :])
+            here = slot[component[u]] >= 0
+            c, p, q = slot[component[u[here]]], place[u[here]], place[v[here]]
+            weights[c, p, q] = weights[c, q, p] = gain[here]
+            groups, exact = best_partitions(weights, _sharing(nodes.annotators[members]), programme=programme)
+            group[members] = next_group + np.arange(len(members))[:, None] * n + groups
+            next_group += members.size
+            inexact[component[members[:, 0]]] = ~exact
+    return group, inexact
+
+
+def _sharing(bits: IntArray) -> BoolArray:
+    """Which nodes of every component share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
+    shared = np.zeros((*bits.shape[:2], bits.shape[1]), np.bool_)
+    for word in range(bits.shape[2]):
+        shared |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0
+    return shared

@@ -1,0 +1,104 @@
+"""The matching method ``recursive``: assignment of one annotator after the other to the units found so far."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from ..arrays import FloatArray, IntArray, number_by_first
+from ..geometry.objects import Objects
+from .partition import TIE
+
+
+def match_recursive(
+    objects: Objects, i: IntArray, j: IntArray, similarity: FloatArray, threshold: float, classes: str
+) -> IntArray:
+    """Match sample by sample; the result depends on the order of the annotators.
+
+    The units are the objects of the first annotator. The objects of every further annotator are assigned to the
+    objects of the first annotator, those left over to the second's, and so on; each takes the unit of the object it
+    was assigned to, if that unit has none of this annotator yet; what is left opens new units. An assignment has the
+    least total of (1 - similarity) over the objects that have a candidate, and only pairs above the threshold count.
+
+    With classes ``require`` only pairs of one class are candidates; with ``prefer`` each assignment is made among
+    those first, then among all that is left; ``ignore`` is the published method.
+
+    Args:
+        objects: ``N`` objects
+        i: shape ``(P,)``, with ``j`` the overlapping pairs
+        j: shape ``(P,)``
+        similarity: shape ``(P,)``
+        threshold: a pair matches if its similarity is greater (by more than 1e-9)
+        classes: ``prefer``, ``ignore`` or ``require``
+
+    Returns:
+        unit of every object, shape ``(N,)``
+    """
+    n = len(objects)
+    unit = np.full(n, -1)  # row of the object that opened the unit
+    taken = np.zeros(n, np.bool_)  # units with an object of the current annotator
+    same_class = objects.category[i] == objects.category[j]
+    every = np.ones(len(i), np.bool_)
+    passes = {"ignore": [every], "require": [same_class], "prefer": [same_class, every]}[classes]
+    of_pair = _pairs_of_annotators(objects.annotator[i], objects.annotator[j])
+    for current in np.unique(objects.annotator).tolist():
+        taken[:] = False
+        for pairs in of_pair.get(current, []):
+            for allowed in passes:
+                free = pairs[allowed[pairs] & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]
+                chosen = free[_assigned(objects.sample[i[free]], i[free], j[free], similarity[free], threshold)]
+                unit[j[chosen]] = unit[i[chosen]]
+                taken[unit[i[chosen]]] = True
+        opens = np.flatnonzero((objects.annotator == current) & (unit < 0))
+        unit[opens] = opens
+    return number_by_first(unit)[0]
+
+
+def _pairs_of_annotators(first: IntArray, second: IntArray) -> dict[int, list[IntArray]]:
+    """For every annotator the pairs with each earlier one, in the order of those."""
+    of_pair: dict[int, list[IntArray]] = {}
+    order = np.lexsort((first, second))  # stable: rows stay in their order
+    ends = np.flatnonzero(np.r_[np.diff(first[order]) != 0, True] | np.r_[np.diff(second[order]) != 0, True]) + 1
+    for pairs in np.split(order, ends[:-1]) if len(order) else []:
+        of_pair.setdefault(int(second[pairs[0]]), []).append(pairs)
+    return of_pair
+
+
+def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray, threshold: float) -> IntArray:
+    """Which pairs of two annotators' objects are assigned to each other, sample by sample.
+
+    Args:
+        sample: shape ``(P,)``, ascending
+        p: shape ``(P,)``, object of one annotator
+        q: shape ``(P,)``, object of the other
+        similarity: shape ``(P,)``
+        threshold: as in :func:`match_recursive`
+    """
+    above = similarity > threshold + TIE
+    where = np.flatnonzero(above)
+    if not len(where):
+        return where
+    # where nobody has a choice, the pairs above the threshold have the greatest total of all assignments
+    contested = (np.bincount(p[where])[p[where]] > 1) | (np.bincount(q[where])[q[where]] > 1)
+    hard = np.isin(sample, sample[where[contested]])
+    # elsewhere all objects that have a candidate are assigned together, by pairs below the threshold too
+    candidate = np.zeros(int(max(p.max(), q.max())) + 1, np.bool_)
+    candidate[p[where]] = candidate[q[where]] = True
+    compared = np.flatnonzero(hard & candidate[p] & candidate[q])
+    of_sample = np.split(compared, np.flatnonzero(np.diff(sample[compared])) + 1) if len(compared) else []
+    assigned = [pairs[_best_assignment(p[pairs], q[pairs], similarity[pairs])] for pairs in of_sample]
+    chosen = np.concatenate([where[~hard[where]], *assigned])
+    kept: IntArray = chosen[above[chosen]]
+    return kept
+
+
+def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArray:
+    """The pairs of the assignment of the greatest total similarity; others are not similar at all."""
+    row_of, row = np.unique(p, return_inverse=True)
+    column_of, column = np.unique(q, return_inverse=True)
+    matrix = np.zeros((len(row_of), len(column_of)))
+    number = np.full(matrix.shape, -1)
+    matrix[row, column], number[row, column] = similarity, np.arange(len(p))
+    assigned = number[linear_sum_assignment(matrix, maximize=True)]
+    found: IntArray = assigned[assigned >= 0]
+    return found

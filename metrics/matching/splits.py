@@ -1,0 +1,101 @@
+"""Objects that one annotator drew as a whole and another one in parts."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..arrays import BoolArray, IntArray, group_ends, number_by_first, pairs_between
+from ..geometry.extents import Geometry
+from ..geometry.objects import MAX_PAIRS_AT_ONCE, Objects, Overlaps
+from ..geometry.overlaps import iom_from_areas
+from .partition import TIE
+
+#: least intersection over minimum of a part and its whole, and of a part and a larger one in which it lies
+LEAST_INCLUSION = 0.7
+
+
+def find_splits(
+    objects: Objects, candidates: BoolArray, overlaps: Overlaps, geometry: Geometry, threshold: float
+) -> BoolArray:
+    """Which of some objects are the whole, or one of the parts, where one annotator drew one and another one several.
+
+    The parts of a whole are the objects of one other annotator that are smaller and share at least 0.7 of their own
+    area with it, but for those that lie as far in a larger part: what is drawn within a part is no further part. There
+    must be at least 2 of them, and the IoU of their union with the whole must reach the threshold. Classes do not
+    matter: the parts of an object often have names of their own. All comparisons give or take 1e-9.
+
+    Args:
+        objects: ``N`` objects
+        candidates: shape ``(N,)``, objects of which it is asked; whole and parts may be others too
+        overlaps: the overlapping pairs
+        geometry: extent of the objects
+        threshold: least IoU of the union of the parts with the whole
+
+    Returns:
+        shape ``(N,)``
+
+    Undefined:
+        never; False where objects cover no area (lines, keypoints)
+
+    Example:
+        >>> from .geometry import Boxes
+        >>> boxes = Boxes(np.array([[0, 0, 10, 10.], [0, 0, 5, 10.], [5, 0, 9, 10.]]))
+        >>> one_and_two = Objects(np.zeros(3, np.int64), np.array([0, 1, 1]), np.ones(3, np.int64))
+        >>> find_splits(one_and_two, np.ones(3, bool), boxes.overlaps(one_and_two), boxes, 0.5)
+        array([ True,  True,  True])
+    """
+    found = np.zeros(len(objects), np.bool_)
+    whole, part = _included(overlaps)
+    group, n_groups = number_by_first(whole * (int(objects.annotator.max(initial=0)) + 1) + objects.annotator[part])
+    whole, part, group = _several(whole, part, group, n_groups, candidates)
+    if not len(group):
+        return found
+    alone = ~_within_another(part, group, overlaps, geometry)
+    whole, part, group = _several(whole[alone], part[alone], group[alone], int(group[-1]) + 1, candidates)
+    if not len(group):
+        return found
+    n_groups = int(group[-1]) + 1
+    first = np.flatnonzero(np.r_[True, np.diff(group) > 0])
+    of_parts = geometry.union_area(part, group, n_groups)
+    rows, groups = np.r_[part, whole[first]], np.r_[group, group[first]]
+    order = np.argsort(groups, kind="stable")
+    of_all = geometry.union_area(rows[order], groups[order], n_groups)
+    shared = of_parts + overlaps.area[whole[first]] - of_all
+    split = shared >= (threshold - TIE) * of_all
+    found[whole[first[split]]] = True
+    found[part[split[group]]] = True
+    return found & candidates
+
+
+def _included(overlaps: Overlaps) -> tuple[IntArray, IntArray]:
+    """The pairs of which the smaller object lies mostly in the larger one: rows of the larger, and of the smaller."""
+    mostly = overlaps.inclusion() >= LEAST_INCLUSION - TIE
+    i, j = overlaps.i[mostly], overlaps.j[mostly]
+    swapped = overlaps.area[i] < overlaps.area[j]
+    whole, part = np.where(swapped, j, i), np.where(swapped, i, j)
+    smaller = overlaps.area[part] < (1.0 - TIE) * overlaps.area[whole]
+    return whole[smaller], part[smaller]
+
+
+def _several(
+    whole: IntArray, part: IntArray, group: IntArray, n_groups: int, candidates: BoolArray
+) -> tuple[IntArray, IntArray, IntArray]:
+    """The groups of at least 2 parts in which anything is a candidate, numbered from 0 and sorted; parts by row."""
+    asked = np.zeros(n_groups, np.bool_)
+    asked[group[candidates[whole] | candidates[part]]] = True
+    kept = np.flatnonzero((asked & (np.bincount(group, minlength=n_groups) >= 2))[group])
+    order = kept[np.lexsort((part[kept], group[kept]))]
+    return whole[order], part[order], number_by_first(group[order])[0]
+
+
+def _within_another(part: IntArray, group: IntArray, overlaps: Overlaps, geometry: Geometry) -> BoolArray:
+    """Which parts, shape ``(M,)``, lie mostly in a larger one of their group; of equally large ones in an earlier."""
+    within = np.zeros(len(part), np.bool_)
+    for a, b in pairs_between(np.arange(1, len(part) + 1), group_ends(group), MAX_PAIRS_AT_ONCE):
+        i, j = part[a], part[b]
+        area_i, area_j = overlaps.area[i], overlaps.area[j]
+        mostly = iom_from_areas(geometry.intersection_of(i, j), area_i, area_j) >= LEAST_INCLUSION - TIE
+        i_is_smaller = area_i < (1.0 - TIE) * area_j
+        within[a[mostly & i_is_smaller]] = True
+        within[b[mostly & ~i_is_smaller]] = True
+    return within

@@ -1,0 +1,233 @@
+"""The matching threshold that the data suggest: what annotators agree on against what meets by chance.
+
+How near is the best match of an object among those of another annotator, on the same image (observed) and on another
+one (expected)? Where the densities of the two cross, a match is as likely chance as agreement.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeVar
+
+import numpy as np
+
+from ..arrays import BoolArray, FloatArray, IntArray, ranges
+from ..geometry.extents import Geometry
+from ..geometry.objects import Objects, Overlaps
+from ..geometry.overlaps import Similarity
+
+G = TypeVar("G", bound=Geometry)
+
+#: pairs of objects of different samples that are compared, if one other sample for each does not make more
+MAX_PAIRS = 1_000_000
+#: bins of the histograms, of equal width from 0 to 1
+N_BINS = 20
+
+_GRID = 1000
+
+TOO_FEW, NO_VARIATION, NO_CROSSING = "too_few_values", "no_variation", "no_crossing"
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdFromData:
+    """The threshold, and how well any threshold can tell agreement from chance.
+
+    Attributes:
+        threshold: similarity at which the densities cross
+        ks: largest difference of the two cumulative distributions, in [0, 1]; 1 if a threshold tells them apart
+        missed: share of the observed best similarities below the threshold
+        by_chance: share of the expected ones at the threshold or above
+        n_observed: number of observed best similarities
+        n_expected: number of expected ones
+        observed: shape ``(20,)``, how many lie in each bin of 0.05 from 0 to 1, the last one with its end
+        expected: shape ``(20,)``
+        reason: why there is no threshold, or an empty string: ``too_few_values``; ``no_variation`` (all observed or all
+            expected ones are equal, so that there is no density); ``no_crossing`` (agreement is nowhere likelier
+            than chance, or also for objects that do not overlap)
+
+    Undefined:
+        ``threshold``, ``missed`` and ``by_chance`` nan where there is a reason, ``ks`` nan without values
+    """
+
+    threshold: float
+    ks: float
+    missed: float
+    by_chance: float
+    n_observed: int
+    n_expected: int
+    observed: IntArray
+    expected: IntArray
+    reason: str
+
+
+def best_similarities(
+    objects: Objects, overlaps: Overlaps, assigned: BoolArray, *, similarity: Similarity = "iou"
+) -> FloatArray:
+    """The best similarity of every object with the objects of every other annotator assigned to its sample.
+
+    Args:
+        objects: ``N`` objects
+        overlaps: the overlapping pairs among them
+        assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
+        similarity: IoU or Dice
+
+    Returns:
+        one value for every object and other annotator, 0 where that one drew nothing that overlaps
+    """
+    n_annotators = assigned.shape[1]
+    best = np.zeros((len(objects), n_annotators))
+    values = overlaps.similarity(similarity)
+    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
+        np.maximum.at(best, (own, objects.annotator[other]), values)
+    compared = assigned[objects.sample]
+    compared[np.arange(len(objects)), objects.annotator] = False
+    similarities: FloatArray = best[compared]
+    return similarities
+
+
+def similarities_between_samples(
+    objects: Objects,
+    geometry: G,
+    assigned: BoolArray,
+    *,
+    similarity: Similarity = "iou",
+    rng: np.random.Generator,
+    max_pairs: int = MAX_PAIRS,
+) -> FloatArray:
+    """The best similarity of every object with the objects of every annotator of another sample, drawn by chance.
+
+    All samples are put on one canvas: boxes and keypoints in relative coordinates as if all images had one size,
+    geometry in pixels as it is. The samples are placed in a circle in random order, and each is compared with the next
+    one on either side, the second next and so on, as long as ``max_pairs`` allows, at most until all are compared.
+
+    Args:
+        objects: ``N`` objects
+        geometry: their extent
+        assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
+        similarity: IoU or Dice
+        rng: places the samples
+        max_pairs: pairs of objects that are compared, if neighbours alone are not more
+
+    Returns:
+        a value for every object, other sample and annotator assigned to that, 0 where nothing overlaps
+
+    Undefined:
+        no values with fewer than two samples
+    """
+    n_samples = len(assigned)
+    n_objects = np.bincount(objects.sample, minlength=n_samples)
+    circle = rng.permutation(n_samples)
+    parts = []
+    n_pairs = 0
+    for shift in range(1, n_samples // 2 + 1):
+        opposite = 2 * shift == n_samples  # half of the circle meets the other half
+        own = circle[:shift] if opposite else circle
+        other = np.roll(circle, -shift)[: len(own)]
+        n_pairs += int((n_objects[own] * n_objects[other]).sum())
+        if shift > 1 and n_pairs > max_pairs:
+            break
+        parts.append(_between(objects, geometry, assigned, own, other, similarity))
+    return np.concatenate([np.empty(0), *parts])
+
+
+def _between(
+    objects: Objects,
+    geometry: G,
+    assigned: BoolArray,
+    own: IntArray,
+    other: IntArray,
+    similarity: Similarity,
+) -> FloatArray:
+    """Best similarities of the objects of samples with those of others, and the other way round."""
+    n_objects = np.bincount(objects.sample, minlength=len(assigned))
+    start = np.cumsum(n_objects) - n_objects
+    # a sample for every pair of samples, in which the objects of either are those of one annotator
+    two = np.stack([own, other], axis=1).ravel()
+    rows = ranges(start[two], n_objects[two])
+    side = np.repeat(np.tile([0, 1], len(own)), n_objects[two])
+    pair = np.repeat(np.arange(len(own)), n_objects[own] + n_objects[other])
+    joined = Objects(pair, side, np.zeros(len(rows), np.int64))
+    overlaps = geometry.take(rows).overlaps(joined)
+    best = np.zeros((len(rows), assigned.shape[1]))
+    values = overlaps.similarity(similarity)
+    for a, b in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
+        np.maximum.at(best, (a, objects.annotator[rows[b]]), values)
+    opposite = np.stack([other, own], axis=1)[pair, side]
+    compared: FloatArray = best[assigned[opposite]]
+    return compared
+
+
+def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: int) -> ThresholdFromData:
+    """Where the densities of observed and expected best similarities cross.
+
+    The densities are estimated with Gaussian kernels (bandwidth by Scott's rule) over the distance, 1 - similarity, as
+    kalos does: the threshold is the first crossing beyond the most frequent observed distance, of those at which
+    agreement is likelier than chance (kalos: of all, so that it finds none where many objects are missed). Where both
+    densities vanish between the two, it is the middle of that gap.
+
+    Args:
+        observed: best similarities on the same sample, in [0, 1]
+        expected: best similarities on other samples
+        n_objects: objects that the expected ones are about; several values of one are not independent, so that the
+            bandwidth is that of as many values
+
+    Undefined:
+        as :class:`ThresholdFromData`
+
+    References:
+        D. Tschirschwitz and V. Rodehorst, "KALOS finds Consensus", CVPR 2026, and the program kalos 0.8.0
+    """
+    histograms = [np.histogram(values, bins=N_BINS, range=(0.0, 1.0))[0] for values in (observed, expected)]
+    distance, reason = _crossing(1.0 - observed, 1.0 - expected, n_objects)
+    threshold = 1.0 - distance
+    defined = not reason
+    return ThresholdFromData(
+        threshold=threshold,
+        ks=_largest_difference(observed, expected),
+        missed=float((observed < threshold).mean()) if defined else np.nan,
+        by_chance=float((expected >= threshold).mean()) if defined else np.nan,
+        n_observed=len(observed),
+        n_expected=len(expected),
+        observed=histograms[0],
+        expected=histograms[1],
+        reason=reason,
+    )
+
+
+def _crossing(observed: FloatArray, expected: FloatArray, n_objects: int) -> tuple[float, str]:
+    """The distance at which chance takes over, or nan and why there is none."""
+    if min(len(observed), len(expected), n_objects) < 2:
+        return np.nan, TOO_FEW
+    if np.ptp(observed) == 0.0 or np.ptp(expected) == 0.0:
+        return np.nan, NO_VARIATION
+    density = _density(observed, len(observed))
+    excess = density - _density(expected, n_objects)
+    peak = int(np.where(excess > 0.0, density, 0.0).argmax())
+    chance = np.flatnonzero(excess[peak:] < 0.0)
+    if not excess[peak] > 0.0 or not len(chance):
+        return np.nan, NO_CROSSING
+    first = peak + int(chance[0])
+    last = int(np.flatnonzero(excess[:first] > 0.0)[-1])  # both densities vanish between these
+    return (last + first) / (2 * _GRID), ""
+
+
+def _density(distances: FloatArray, n: int) -> FloatArray:
+    """Gaussian kernel density at 0, 0.001 … 1 with the bandwidth of ``n`` values, up to a factor."""
+    bandwidth = n**-0.2 * float(distances.std(ddof=1))
+    position = np.clip(distances, 0.0, 1.0) * _GRID
+    below = np.minimum(position.astype(np.int64), _GRID - 1)
+    upper = position - below  # every value is shared between the two points of the grid around it
+    weight = np.bincount(below, 1.0 - upper, _GRID + 1) + np.bincount(below + 1, upper, _GRID + 1)
+    offset = np.arange(-_GRID, _GRID + 1) / (_GRID * bandwidth)
+    kernel = np.exp(-0.5 * offset**2)
+    density: FloatArray = np.convolve(weight, kernel)[_GRID : 2 * _GRID + 1] / (len(distances) * bandwidth)
+    return density
+
+
+def _largest_difference(observed: FloatArray, expected: FloatArray) -> float:
+    """Kolmogorov-Smirnov distance in the direction in which observed similarities are greater."""
+    if not len(observed) or not len(expected):
+        return np.nan
+    at = np.unique(np.concatenate([observed, expected]))
+    below = (np.searchsorted(np.sort(values), at, side="left") / len(values) for values in (expected, observed))
+    return max(0.0, float(np.subtract(*below).max()))

@@ -1,0 +1,1 @@
+"""Agreement of semantic masks, pixel by pixel."""

@@ -1,0 +1,291 @@
+"""Agreement of the outlines of regions: boundary IoU, surface Dice and the 95 % Hausdorff distance, in pixels.
+
+A boundary pixel is a pixel of the mask that has one of its 4 neighbours outside the mask. Outside the image is outside
+the mask, so a mask that reaches the border of the image has its boundary there. All three numbers follow one rule for
+empty masks: undefined if both are empty, the worst value if one is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.spatial import cKDTree
+
+from ..arrays import BoolArray, FloatArray, IntArray
+from .joint_counts import ClassMask
+
+#: default width of the bands of boundary IoU, as a share of the image diagonal
+BAND_SHARE = 0.02
+
+
+@dataclass(frozen=True, slots=True)
+class BoundaryAgreement:
+    """Boundary numbers of every class of two semantic masks; nan for a class that neither has.
+
+    Attributes:
+        values: shape ``(K,)``, the classes, as asked for
+        boundary_iou: shape ``(K,)``, in [0, 1]
+        surface_dice: shape ``(K,)``, in [0, 1]
+        hd95: shape ``(K,)``, pixels
+    """
+
+    values: IntArray
+    boundary_iou: FloatArray
+    surface_dice: FloatArray
+    hd95: FloatArray
+
+
+def boundary_iou(a: BoolArray, b: BoolArray, width_px: int | None = None) -> float:
+    """IoU of the bands along the inside of the two outlines, in [0, 1].
+
+    A pixel of a mask is in its band if a pixel outside the mask is at most ``width_px`` rows and columns away, as in
+    the authors' own program. Bands wider than the regions give the IoU of the masks.
+
+    Args:
+        a: shape ``(H, W)``, mask of one annotator
+        b: shape ``(H, W)``, mask of the other
+        width_px: width of the bands, at least 1; by default 2 % of the image diagonal, rounded, at least 1
+
+    Undefined:
+        nan where both masks are empty; 0 where one is
+
+    Raises:
+        ValueError: if the masks are not boolean and of one shape ``(H, W)``, or the width is below 1
+
+    Example:
+        >>> a, b = np.zeros((2, 6, 9), bool)
+        >>> a[1:5, 1:5] = b[1:5, 2:6] = True
+        >>> boundary_iou(a, b, width_px=1)
+        0.3333333333333333
+
+    References:
+        B. Cheng et al., "Boundary IoU: Improving Object-Centric Image Segmentation Evaluation", 2021
+    """
+    _check_masks(a, b)
+    return _band_iou(*_crop(a, b), _band_width(width_px, a.shape))
+
+
+def surface_dice(a: BoolArray, b: BoolArray, tolerance_px: float) -> float:
+    """Share of the boundary pixels of both masks that have the other's boundary within a tolerance, in [0, 1].
+
+    Args:
+        a: shape ``(H, W)``, mask of one annotator
+        b: shape ``(H, W)``, mask of the other
+        tolerance_px: greatest accepted distance between pixel centres, in pixels, at least 0
+
+    Undefined:
+        nan where both masks are empty; 0 where one is
+
+    Raises:
+        ValueError: if the masks are not boolean and of one shape ``(H, W)``, or the tolerance is negative
+
+    Example:
+        >>> a, b = np.zeros((2, 6, 9), bool)
+        >>> a[1:5, 1:5] = b[1:5, 2:6] = True
+        >>> surface_dice(a, b, tolerance_px=0), surface_dice(a, b, tolerance_px=1)
+        (0.5, 1.0)
+
+    References:
+        S. Nikolov et al., "Deep learning to achieve clinically applicable segmentation of head and neck anatomy for
+        radiotherapy", 2018 (boundary pixels, where the authors' program weighs pieces of contour by their length)
+    """
+    _check_masks(a, b)
+    _check_tolerance(tolerance_px)
+    return _share_within(*_boundary_distances(*_crop(a, b)), tolerance_px)
+
+
+def hd95(a: BoolArray, b: BoolArray) -> float:
+    """95 % Hausdorff distance of the boundaries in pixels, from 0 to the image diagonal.
+
+    The maximum of two 95th percentiles (linear between ranks): of the distances of the boundary pixels of ``a`` from
+    the nearest boundary pixel of ``b``, and the reverse. Programs that take one percentile of both sets together give
+    other numbers.
+
+    Args:
+        a: shape ``(H, W)``, mask of one annotator
+        b: shape ``(H, W)``, mask of the other
+
+    Undefined:
+        nan where both masks are empty; the image diagonal, ``sqrt(H² + W²)``, where one is
+
+    Raises:
+        ValueError: if the masks are not boolean and of one shape ``(H, W)``
+
+    Example:
+        >>> a, b = np.zeros((2, 6, 9), bool)
+        >>> a[1:5, 1:5] = b[1:5, 4:8] = True
+        >>> hd95(a, b)
+        3.0
+
+    References:
+        D. Huttenlocher et al., "Comparing images using the Hausdorff distance", 1993 (the percentile);
+        L. Maier-Hein et al., "Metrics reloaded", 2024 (the maximum of the directed percentiles)
+    """
+    _check_masks(a, b)
+    return _percentile_distance(*_boundary_distances(*_crop(a, b)), worst=math.hypot(*a.shape))
+
+
+def boundary_agreement(
+    mask_a: ClassMask,
+    mask_b: ClassMask,
+    values: Sequence[int],
+    *,
+    width_px: int | None = None,
+    tolerance_px: float,
+    excluded: BoolArray | None = None,
+) -> BoundaryAgreement:
+    """Boundary IoU, surface Dice and HD95 of every class of two semantic masks.
+
+    Args:
+        mask_a: shape ``(H, W)``, integers, mask of one annotator
+        mask_b: shape ``(H, W)``, integers, mask of the other
+        values: the classes to compare, usually all but background
+        width_px: as in :func:`boundary_iou`
+        tolerance_px: as in :func:`surface_dice`
+        excluded: shape ``(H, W)``, pixels that belong to no class in either mask, such as those of
+            :func:`~.pixel_classes.ignored_pixels`; what touches them has a boundary there
+
+    Undefined:
+        nan for a class that neither mask has
+
+    Raises:
+        ValueError: if the masks are not integers of one shape ``(H, W)``, or an option is out of range
+    """
+    for name, mask in (("mask_a", mask_a), ("mask_b", mask_b)):
+        if mask.dtype.kind not in "biu":
+            raise ValueError(f"`{name}` must be integers, got {mask.dtype}")
+    _check_shapes("mask_a", mask_a, "mask_b", mask_b)
+    _check_tolerance(tolerance_px)
+    if excluded is not None:
+        _check_shapes("mask_a", mask_a, "excluded", excluded)
+    width = _band_width(width_px, mask_a.shape)
+    diagonal = math.hypot(*mask_a.shape)
+    numbers = np.full((3, len(values)), np.nan)
+    for k, value in enumerate(values):
+        a, b = mask_a == value, mask_b == value
+        if excluded is not None:
+            a, b = a & ~excluded, b & ~excluded
+        a, b = _crop(a, b)
+        distances = _boundary_distances(a, b)
+        numbers[:, k] = (
+            _band_iou(a, b, width),
+            _share_within(*distances, tolerance_px),
+            _percentile_distance(*distances, worst=diagonal),
+        )
+    return BoundaryAgreement(np.asarray(values, np.int64), *numbers)
+
+
+def _check_masks(a: BoolArray, b: BoolArray) -> None:
+    for name, mask in (("a", a), ("b", b)):
+        if mask.dtype != np.bool_:
+            raise ValueError(f"`{name}` must be boolean, got {mask.dtype}")
+    _check_shapes("a", a, "b", b)
+
+
+def _check_shapes(name_a: str, a: ClassMask, name_b: str, b: ClassMask) -> None:
+    if a.ndim != 2 or a.shape != b.shape:
+        raise ValueError(f"`{name_a}` and `{name_b}` must have one shape (H, W), got {a.shape} and {b.shape}")
+
+
+def _check_tolerance(tolerance_px: float) -> None:
+    if not tolerance_px >= 0:
+        raise ValueError(f"`tolerance_px` must be at least 0, got {tolerance_px!r}")
+
+
+def _band_width(width_px: int | None, shape: tuple[int, ...]) -> int:
+    if width_px is None:
+        return max(1, round(BAND_SHARE * math.hypot(*shape)))
+    if width_px < 1:
+        raise ValueError(f"`width_px` must be at least 1, got {width_px!r}")
+    return width_px
+
+
+def _crop(a: BoolArray, b: BoolArray) -> tuple[BoolArray, BoolArray]:
+    """The smallest part of the image with all of both masks; what lies outside it is in neither."""
+    either = a | b
+    rows = np.flatnonzero(either.any(axis=1))
+    if not len(rows):
+        return a[:0, :0], b[:0, :0]
+    row_slice = slice(rows[0], rows[-1] + 1)
+    columns = np.flatnonzero(either[row_slice].any(axis=0))
+    part = row_slice, slice(columns[0], columns[-1] + 1)
+    return a[part], b[part]
+
+
+def _band_iou(a: BoolArray, b: BoolArray, width: int) -> float:
+    band_a, band_b = a & ~_eroded(a, width), b & ~_eroded(b, width)
+    either = np.count_nonzero(band_a | band_b)
+    return float(np.count_nonzero(band_a & band_b) / either) if either else math.nan
+
+
+def _eroded(mask: BoolArray, width: int) -> BoolArray:
+    """Pixels of which the square of ``2 width + 1`` rows and columns around them is in the mask."""
+    return _eroded_rows(_eroded_rows(mask, width).T, width).T
+
+
+def _eroded_rows(mask: BoolArray, width: int) -> BoolArray:
+    """Pixels of which ``width`` pixels above and below are in the mask; outside the array is not."""
+    if 2 * width >= len(mask):
+        return np.zeros_like(mask)
+    window = 2 * width + 1
+    covered = 1  # entry k: the rows k … k + covered - 1 are in the mask; the span doubles until it is the window
+    inside = mask
+    while covered < window:
+        step = min(covered, window - covered)
+        inside = inside[:-step] & inside[step:]
+        covered += step
+    eroded = np.zeros_like(mask)
+    eroded[width:-width] = inside
+    return eroded
+
+
+def _boundary(mask: BoolArray) -> BoolArray:
+    """Pixels of the mask with one of 4 neighbours outside it; outside the array is outside the mask."""
+    inner = np.zeros_like(mask)
+    inner[1:-1, 1:-1] = mask[:-2, 1:-1] & mask[2:, 1:-1] & mask[1:-1, :-2] & mask[1:-1, 2:]
+    return mask & ~inner
+
+
+def _boundary_distances(a: BoolArray, b: BoolArray) -> tuple[FloatArray, FloatArray]:
+    """Distance of every boundary pixel of each mask from the nearest boundary pixel of the other.
+
+    Returns:
+        distances in pixels from ``a`` to ``b``, shape ``(N,)``, and from ``b`` to ``a``, ``(M,)``; infinite where the
+        other is empty
+    """
+    boundary_a, boundary_b = _boundary(a), _boundary(b)
+    return _directed_distances(boundary_a, boundary_b), _directed_distances(boundary_b, boundary_a)
+
+
+def _directed_distances(start: BoolArray, end: BoolArray) -> FloatArray:
+    distances = np.zeros(np.count_nonzero(start))
+    if not end.any():
+        distances[:] = np.inf
+        return distances
+    # a tree of boundary pixels takes a tenth of the time of a distance transform; shared ones need no search
+    distances[~end[start]] = cKDTree(_positions(end)).query(_positions(start & ~end))[0]
+    return distances
+
+
+def _positions(mask: BoolArray) -> IntArray:
+    """Rows and columns of the pixels of a mask, shape ``(N, 2)``; a tenth of the time of ``np.argwhere``."""
+    return np.column_stack(np.divmod(np.flatnonzero(mask), mask.shape[1]))
+
+
+def _share_within(a_to_b: FloatArray, b_to_a: FloatArray, tolerance_px: float) -> float:
+    n = len(a_to_b) + len(b_to_a)
+    if not n:
+        return math.nan
+    if not (len(a_to_b) and len(b_to_a)):  # an infinite tolerance does not accept what is not there
+        return 0.0
+    within = np.count_nonzero(a_to_b <= tolerance_px) + np.count_nonzero(b_to_a <= tolerance_px)
+    return float(within / n)
+
+
+def _percentile_distance(a_to_b: FloatArray, b_to_a: FloatArray, *, worst: float) -> float:
+    if not (len(a_to_b) and len(b_to_a)):
+        return worst if len(a_to_b) or len(b_to_a) else math.nan
+    return float(max(np.percentile(a_to_b, 95), np.percentile(b_to_a, 95)))

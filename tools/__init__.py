@@ -1,0 +1,1 @@
+"""What serves development: demo, benchmarks, comparison with other programs, set-up and browser."""

@@ -1,0 +1,74 @@
+"""The main job against MongoDB's floor and against FiftyOne's own evaluation."""
+
+from __future__ import annotations
+
+import itertools
+import statistics
+import time
+from typing import Any
+
+import fiftyone as fo
+
+from tools.dev.plugin import load_plugin
+
+from .database import floor_seconds, make_dataset
+from .generated import ANNOTATORS
+from .output import Row, say
+
+N_SAMPLES = 5_000
+N_EVALUATED = 1_000
+REPETITIONS = 3
+
+
+#: options of the main job alone: scores, verdicts and match ids, without what the report adds
+BARE: dict[str, Any] = {"sensitivity": False, "resamples": 0}
+
+
+def our_seconds(dataset: fo.Dataset, **options: Any) -> float:
+    """Seconds of ``compute_agreement``: read, match, statistics, write, run record."""
+    plugin = load_plugin()
+    started = time.perf_counter()
+    plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False, **options)
+    seconds = time.perf_counter() - started
+    plugin.delete_agreement(dataset)
+    return seconds
+
+
+def evaluation_seconds(dataset: fo.Dataset) -> float:
+    """Seconds of ``evaluate_detections`` with an ``eval_key`` for the three pairs, scaled to all samples."""
+    view = dataset.limit(N_EVALUATED)
+    started = time.perf_counter()
+    for k, (a, b) in enumerate(itertools.combinations(ANNOTATORS, 2)):
+        view.evaluate_detections(a, gt_field=b, eval_key=f"pair_{k}", progress=False)
+    seconds = time.perf_counter() - started
+    dataset.delete_evaluations()
+    return seconds * len(dataset) / N_EVALUATED
+
+
+def measure() -> list[Row]:
+    """Time everything on one generated dataset, taking turns."""
+    dataset = make_dataset("bench-main-job", N_SAMPLES)
+    n_labels = sum(dataset.count(f"{name}.detections") for name in ANNOTATORS)
+    say(f"main job: {N_SAMPLES} samples, {len(ANNOTATORS)} annotators, {n_labels} boxes")
+    our_seconds(dataset), floor_seconds(dataset)  # warm up
+    bare, without_intervals, whole, floors = [], [], [], []
+    for _ in range(REPETITIONS):
+        bare.append(our_seconds(dataset, **BARE))
+        floors.append(floor_seconds(dataset))
+        without_intervals.append(our_seconds(dataset, resamples=0))
+        whole.append(our_seconds(dataset))
+    say(f"  main job {_shown(bare)}, MongoDB's floor {_shown(floors)}")
+    say(f"  with other thresholds and rules {_shown(without_intervals)}, with 1,000 resamples {_shown(whole)}")
+    evaluation = evaluation_seconds(dataset)
+    dataset.delete()
+    own, floor, report, intervals = map(statistics.median, (bare, floors, without_intervals, whole))
+    return [
+        Row("compute_agreement, main job / MongoDB's floor", own, floor, own / floor, "at most 1.3"),
+        Row("evaluate_detections, 3 pairs / main job", evaluation, own, evaluation / own, "at least 50"),
+        Row("with thresholds and rules / main job", report, own, report / own, "at most 1.5 s more"),
+        Row("with 1,000 resamples / without", intervals, report, intervals / report, "at most 1 s more"),
+    ]
+
+
+def _shown(seconds: list[float]) -> str:
+    return " ".join(f"{value:.2f}" for value in seconds) + " s"

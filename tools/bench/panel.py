@@ -1,0 +1,139 @@
+"""How long the panel takes to open, to follow a view and to answer clicks, on 5,000 and 50,000 generated samples.
+
+A process that has never drawn the panel is measured too: ``python -m tools.bench.panel DATASET`` prints its seconds.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .output import Row, say
+
+SIZES = (5_000, 50_000)
+_REPEATS = 10
+_FRESH = 3
+_URI = "@annotator/agreement/agreement_panel"
+
+
+def measure() -> list[Row]:
+    """Seconds of the panel's handlers."""
+    from tools.dev.plugin import load_plugin
+
+    from .database import make_dataset
+
+    rows = []
+    for n_samples in SIZES:
+        dataset = make_dataset(f"bench-panel-{n_samples}", n_samples)
+        try:
+            report = load_plugin().compute_agreement(
+                dataset, ["alice", "bob", "carol"], sensitivity=False, progress=False
+            )
+            rows += _of(dataset, _clicks(report), n_samples)
+        finally:
+            dataset.delete()
+    return rows
+
+
+def _clicks(report: Any) -> dict[str, dict[str, Any]]:
+    """A click on everything that is a door."""
+    met = report.to_dataframe("confusion").iloc[0]
+    return {
+        "pair": {"path": "charts.pairs_1", "x": "alice", "y": "bob"},
+        "missed": {"path": "charts.annotators_1", "x": 0.1, "y": "alice", "trace": "missed"},
+        "confusion": {"path": "charts.confusion_1", "x": met["a"], "y": met["b"]},
+        "verdict": {"path": "charts.verdicts_1", "x": "lone"},
+        "votes": {"path": "charts.votes_1", "x": "2 of 3"},
+        "scores": {"path": "charts.scores_1", "x": 0.725},
+        "class": {"path": "class_table_1", "row": 0},
+    }
+
+
+def _of(dataset: Any, clicks: dict[str, dict[str, Any]], n_samples: int) -> list[Row]:
+    half = n_samples // 2
+    door = _sent("open_door", dataset, {}, **clicks["verdict"])[1]
+    views = [dataset.limit(half - k) for k in range(_REPEATS + 1)]
+    small = [dataset.limit(half // 10 - k) for k in range(_REPEATS)]
+    of_view = {"of_view": True}
+    # the first view of a run reads what the run stored of its samples, which is kept for the next ones
+    first = [_seconds("on_change_view", dataset, {**of_view, "refreshed": k + 1}, views[0]) for k in range(_FRESH)]
+    _seconds("on_change_view", dataset, of_view, views[-1])
+    measured: dict[str, Callable[[int], float]] = {
+        # every refresh is read anew, as when the panel opens for the first time
+        "opens": lambda k: _seconds("on_load", dataset, {"refreshed": k + 1}),
+        "opens again": lambda k: _seconds("on_load", dataset, {}),
+        f"{half:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, views[k]),
+        f"{half // 10:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, small[k]),
+        **{
+            f"door: {name}": lambda k, click=click: _seconds("open_door", dataset, {}, **click)
+            for name, click in clicks.items()
+        },
+        "door: worst sample": lambda k: _seconds("open_sample", dataset, {}, path="worst_1", row=0),
+        "back": lambda k: _seconds("back", dataset, door),
+    }
+    found = {"opens in a new process": [_seconds_of_new_process(dataset.name) for _ in range(_FRESH)]}
+    found[f"the first {half:,} samples as a view"] = first
+    found |= {what: [once(k) for k in range(_REPEATS)] for what, once in measured.items()}
+    rows = []
+    for what, seconds in found.items():
+        p50, p95 = np.percentile(seconds, [50, 95]).tolist()
+        say(f"panel, {n_samples:,} samples, {what}: p50 {p50:.3f} s, p95 {p95:.3f} s")
+        rows.append(Row(f"panel, {n_samples:,} samples, {what}, p95 (s)", p95, 1.0, p95, "< 1"))
+    return rows
+
+
+def _seconds_of_new_process(dataset_name: str) -> float:
+    command = [sys.executable, "-m", "tools.bench.panel", dataset_name]
+    return float(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()[-1])
+
+
+def _seconds(method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any) -> float:
+    return _sent(method, dataset, state, view, **params)[0]
+
+
+def _sent(
+    method: str, dataset: Any, state: dict[str, Any], view: Any = None, **params: Any
+) -> tuple[float, dict[str, Any]]:
+    """Seconds of a handler, and the state that it leaves.
+
+    Raises:
+        RuntimeError: if it only had an error to tell
+    """
+    import fiftyone.operators as foo
+    from fiftyone.operators.executor import ExecutionContext, Executor
+
+    panel = foo.get_operator(_URI)
+    request = {
+        "dataset_name": dataset.name,
+        "params": {"panel_id": "bench", "panel_state": dict(state), "__method__": method, **params},
+    }
+    if view is not None:
+        request["view"] = view._serialize()
+    ctx = ExecutionContext(request, executor=Executor(), operator_uri=_URI)
+    started = time.perf_counter()
+    panel.execute(ctx)
+    seconds = time.perf_counter() - started
+    sent = ctx.executor.to_json()["requests"]
+    told = [entry["params"]["message"] for entry in sent if entry["operator_uri"].endswith("notify")]
+    if told:
+        raise RuntimeError(f"{method} {params} must lead somewhere, got: {told[0]}")
+    return seconds, dict(ctx.panel_state)
+
+
+def _print_first_opening(dataset_name: str) -> None:
+    """Open the panel for the first time in this process, whose plugins the App has loaded before."""
+    import fiftyone as fo
+    import fiftyone.operators as foo
+
+    dataset = fo.load_dataset(dataset_name)
+    foo.list_operators()
+    say(str(_seconds("on_load", dataset, {})))
+
+
+if __name__ == "__main__":
+    _print_first_opening(sys.argv[1])

@@ -1,0 +1,76 @@
+"""The parts of a report on objects, from the records of the samples: its numbers, and their intervals."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import statistics
+import time
+
+import numpy as np
+
+from tools.dev.plugin import load_plugin
+
+from .generated import ANNOTATORS, N_CLASSES, generate
+from .output import Row, say
+
+N_SAMPLES = 5_000
+N_MANY = 100_000
+REPETITIONS = 3
+_BATCH = 1_000
+
+
+def _records_and_context(n_samples: int) -> tuple:
+    """What a run keeps of generated boxes, and what its report needs beside that."""
+    load_plugin()
+    from annotator_agreement.agreement import make_config
+    from annotator_agreement.agreement.objects.columns import Batch
+    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.objects.records import record
+    from annotator_agreement.agreement.report import ReportContext, RunFacts
+    from annotator_agreement.metrics import Objects
+    from annotator_agreement.metrics.geometry.extents import Boxes
+
+    config = make_config(list(ANNOTATORS))
+    data = generate(n_samples)
+    boxes = data.boxes_xywh_rel.copy()
+    boxes[:, 2:] += boxes[:, :2]
+    total = None
+    starts = np.searchsorted(data.sample, np.arange(0, n_samples + _BATCH, _BATCH))
+    for number, (start, end) in enumerate(itertools.pairwise(starts.tolist())):
+        first = number * _BATCH
+        n = min(_BATCH, n_samples - first)
+        objects = Objects(data.sample[start:end] - first, data.annotator[start:end], data.label[start:end] + 1)
+        batch = Batch(objects, Boxes(boxes[start:end]), np.ones((n, len(ANNOTATORS)), np.bool_))
+        records = record(compute_agreement_of(batch, config), config)
+        total = records if total is None else total + records
+    class_names = ["(missing)", *(f"class_{k:02d}" for k in range(N_CLASSES))]
+    return total, ReportContext(config, config.annotators, class_names, ["Detections"], RunFacts())
+
+
+def _seconds(n_samples: int, repetitions: int) -> tuple[float, float]:
+    """Seconds of the report without intervals, and what 1,000 resamples add."""
+    records, context = _records_and_context(n_samples)
+    from annotator_agreement.agreement.objects.build import build_object_report
+
+    without = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
+    numbers, everything = [], []
+    for _ in range(repetitions):
+        for options, seconds in ((without, numbers), (context, everything)):
+            started = time.perf_counter()
+            build_object_report(records, options)
+            seconds.append(time.perf_counter() - started)
+    own = statistics.median(numbers)
+    return own, statistics.median(everything) - own
+
+
+def measure() -> list[Row]:
+    """Time the report on some samples, and its intervals on very many."""
+    say(f"report: {N_SAMPLES} samples, {len(ANNOTATORS)} annotators, {N_CLASSES} classes; then {N_MANY} samples")
+    own, intervals = _seconds(N_SAMPLES, REPETITIONS)
+    _, of_many = _seconds(N_MANY, 1)
+    return [
+        Row(f"report of {N_SAMPLES} samples without intervals, s", own, None, None, "at most 1.5"),
+        Row("1,000 resamples of them, s", intervals, None, None, "at most 1"),
+        Row(f"1,000 resamples of {N_MANY} samples, s", of_many, None, None, "at most 30"),
+    ]

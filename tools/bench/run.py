@@ -1,0 +1,30 @@
+"""Measure everything and print the ratios: ``make bench``; parts of it: ``make bench ARGS="main_job kernels"``."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import platform
+import sys
+
+from tools.dev.private_fiftyone import ROOT, PrivateFiftyOne
+
+from .output import print_rows, say
+
+PARTS = ("kernels", "main_job", "sweep", "report", "shapes", "semantic", "memory", "panel")
+
+
+def main() -> None:
+    """Run the parts that were asked for."""
+    parts = sys.argv[1:] or PARTS
+    os.environ["FIFTYONE_SHOW_PROGRESS_BARS"] = "false"
+    PrivateFiftyOne(ROOT / ".dev" / "bench").start()
+    say(f"{platform.platform()}, {os.cpu_count()} cores, Python {platform.python_version()}")
+    rows = []
+    for part in parts:
+        rows += importlib.import_module(f"tools.bench.{part}").measure()
+    print_rows(rows)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""The numbers at other thresholds and under other rules, which every report has, against one run."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import numpy as np
+
+from tools.dev.plugin import load_plugin
+
+from .database import make_dataset
+from .generated import ANNOTATORS, generate
+from .main_job import our_seconds
+from .output import Row, say
+
+N_SAMPLES = 5_000
+BATCH_SAMPLES = 1_000
+REPETITIONS = 3
+
+
+def measure() -> list[Row]:
+    """Time a run, and on the same labels, in batches as large as a run's, what sweeps and rules add to it."""
+    load_plugin()
+    from annotator_agreement.agreement import make_config
+    from annotator_agreement.agreement.objects.columns import Batch
+    from annotator_agreement.agreement.objects.compute import compute_agreement_of
+    from annotator_agreement.agreement.objects.rules import rules_of
+    from annotator_agreement.agreement.objects.sweep import sweep_batch
+    from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
+    from annotator_agreement.metrics import THRESHOLDS, Objects
+    from annotator_agreement.metrics.geometry.extents import Boxes
+
+    data = generate(N_SAMPLES)
+    boxes = data.boxes_xywh_rel.copy()
+    boxes[:, 2:] += boxes[:, :2]
+    assigned = np.ones((data.n_samples, data.n_annotators), np.bool_)
+    every = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), assigned)
+    config = make_config(list(ANNOTATORS))
+    number = np.arange(N_SAMPLES) // BATCH_SAMPLES
+    batches = [every.select(number == k) for k in np.unique(number)]
+    agreements = [compute_agreement_of(batch, config) for batch in batches]
+    say(f"sweep: {len(data.sample)} boxes in {len(agreements)} batches")
+
+    def threshold() -> None:
+        sample = ThresholdSample()
+        for agreement in agreements:
+            sample += ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity)
+        sample.threshold(config.similarity, config.seed)
+
+    dataset = make_dataset("bench-sweep", N_SAMPLES)
+    our_seconds(dataset)  # warm up
+    run = statistics.median(our_seconds(dataset) for _ in range(REPETITIONS))
+    dataset.delete()
+    upper = tuple(level for level in THRESHOLDS if level >= 0.3)
+    timed = [
+        (f"{len(upper)} thresholds from 0.30", lambda: [sweep_batch(each, config, upper) for each in agreements], 3),
+        (f"{len(THRESHOLDS)} thresholds from 0.10", lambda: [sweep_batch(each, config) for each in agreements], 6),
+        ("alpha under all rules", lambda: [rules_of(each, config) for each in agreements], 1),
+        ("threshold from the data", threshold, 1),
+    ]
+    return [_row(what, work, run, times) for what, work, times in timed]
+
+
+def _row(what: str, work: Callable[[], object], run: float, times: int) -> Row:
+    seconds = statistics.median(_seconds(work) for _ in range(REPETITIONS))
+    return Row(f"{what} / compute_agreement", seconds, run, seconds / run, f"at most {times}")
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

@@ -1,0 +1,106 @@
+"""The annotations that all programs get: boxes of LVIS, and generated ones, as COCO JSON."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.bench.generated import generate
+from tools.dev.private_fiftyone import ROOT
+
+LVIS = ROOT.parent / "shared" / "data" / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
+N_GENERATED = 1_000
+WIDTH, HEIGHT = 640, 480
+
+
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """Boxes of several annotators, in the file that the other programs read and as columns.
+
+    Attributes:
+        name: for the table
+        path: COCO JSON with a ``rater_list`` on images and a ``rater_id`` on annotations
+        coco: what the file holds
+        annotators: names, sorted
+        ids: shape ``(N,)``, ids of the annotations
+        sample: shape ``(N,)``, position of the image
+        annotator: shape ``(N,)``, position in ``annotators``
+        category: shape ``(N,)``, category ids
+        boxes_xyxy: shape ``(N, 4)``, relative to the image
+    """
+
+    name: str
+    path: Path
+    coco: dict[str, Any]
+    annotators: list[str]
+    ids: NDArray[np.int64]
+    sample: NDArray[np.int64]
+    annotator: NDArray[np.int64]
+    category: NDArray[np.int64]
+    boxes_xyxy: NDArray[np.float64]
+
+    @property
+    def n_samples(self) -> int:
+        """Number of images."""
+        return len(self.coco["images"])
+
+    @classmethod
+    def of(cls, name: str, path: Path, coco: dict[str, Any]) -> Annotations:
+        """Columns of a COCO dictionary."""
+        annotators = sorted({rater for image in coco["images"] for rater in image["rater_list"]})
+        position = {image["id"]: k for k, image in enumerate(coco["images"])}
+        entries = coco["annotations"]
+        sample = np.array([position[entry["image_id"]] for entry in entries])
+        size = np.array([[image["width"], image["height"]] for image in coco["images"]], np.float64)
+        boxes = np.array([entry["bbox"] for entry in entries]) / np.tile(size, 2)[sample]
+        boxes[:, 2:] += boxes[:, :2]
+        return cls(
+            name=name,
+            path=path,
+            coco=coco,
+            annotators=annotators,
+            ids=np.array([entry["id"] for entry in entries]),
+            sample=sample,
+            annotator=np.array([annotators.index(entry["rater_id"]) for entry in entries]),
+            category=np.array([entry["category_id"] for entry in entries]),
+            boxes_xyxy=boxes,
+        )
+
+
+def lvis() -> Annotations | None:
+    """200 images of LVIS annotated twice; None where the file is absent."""
+    if not LVIS.is_file():
+        return None
+    return Annotations.of("LVIS-200", LVIS, json.loads(LVIS.read_text()))
+
+
+def generated(n_annotators: int, folder: Path, n_samples: int = N_GENERATED) -> Annotations:
+    """The boxes that the benchmarks use; the file is written into a folder."""
+    data = generate(n_samples, n_annotators)
+    names = [f"annotator_{k}" for k in range(n_annotators)]
+    boxes = data.boxes_xywh_rel * np.tile([WIDTH, HEIGHT], 2)
+    columns = (data.sample.tolist(), data.annotator.tolist(), data.label.tolist(), boxes.tolist())
+    coco = {
+        "images": [
+            {"id": k + 1, "file_name": f"{k:05d}.jpg", "width": WIDTH, "height": HEIGHT, "rater_list": names}
+            for k in range(n_samples)
+        ],
+        "categories": [{"id": k + 1, "name": f"class_{k:02d}"} for k in range(int(data.label.max()) + 1)],
+        "annotations": [
+            {"id": k + 1, "image_id": s + 1, "category_id": label + 1, "rater_id": names[a], "bbox": box}
+            for k, (s, a, label, box) in enumerate(zip(*columns, strict=True))
+        ],
+    }
+    return written(f"generated, {n_annotators} annotators", folder / f"generated_{n_annotators}.json", coco)
+
+
+def written(name: str, path: Path, coco: dict[str, Any]) -> Annotations:
+    """Write a COCO dictionary and give its columns."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(coco))
+    return Annotations.of(name, path, coco)

@@ -1,0 +1,193 @@
+"""What kalos says besides alpha, against the corresponding numbers of ours. One function a table."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tools.dev.plugin import load_plugin
+
+from .annotations import Annotations, written
+from .answer import MISSING, reliability_tables
+from .differences import differing_places
+from .explain import why
+from .matching import THRESHOLD, Comparison, answer_of
+from .ours import OurDataset
+from .table import EQUAL, Row, Section
+from .threshold import threshold_from_data
+
+#: diagnostics are compared for one method only: its units are closest to ours (mgm stops, see :func:`pairs`)
+METHOD, COST = "greedy", "category_lenient"
+OPTIONS = {"method": "optimal", "classes": "prefer"}
+_OURS = ", ".join(f"`{value}`" for value in OPTIONS.values())
+_THEIRS = f"kalos `{METHOD}`, `{COST}`"
+
+
+def pairs(comparison: Comparison) -> Section | None:
+    """The matrix of pairs: kalos matches each pair afresh, our report takes the units of all annotators."""
+    data = comparison.annotations
+    if len(data.annotators) != 3:
+        return None
+    theirs = _diagnostics(comparison)
+    report = comparison.ours.report(**OPTIONS)
+    full = reliability_tables(data, comparison.run(OPTIONS).unit)
+    of_pair = {(pair.a, pair.b): pair.alpha for pair in report.pairs}
+    rows = []
+    for a, b in itertools.combinations(data.annotators, 2):
+        values = theirs["mean_pairs"][f"{a}|{b}"], theirs["pairs"][f"{a}|{b}"]
+        rows.append(_pair_alone(comparison, a, b, values))
+        ours = of_pair[a, b]
+        columns = [data.annotators.index(a), data.annotators.index(b)]
+        text = "kalos matches the pair alone, the report takes the units of all annotators"
+        text += _rest(abs(ours - _alpha_of_pair(full, columns)))
+        rows.append(Row(f"{_THEIRS}: {a}, {b}", "`report.pairs`", ((None, None), (values[1], ours)), text))
+    return Section(
+        f"{data.name}: pairs",
+        "Alpha of two annotators: on these two alone, and in the report of all.",
+        ("mean α", "pooled α"),
+        rows,
+        [
+            _mgm_stops(comparison),
+            "The intra-annotator agreement of kalos is the mean α of the sessions of one annotator alone (by its "
+            "source, `kalos_execution.py`): computed as the rows of two annotators alone.",
+        ],
+    )
+
+
+def _pair_alone(comparison: Comparison, a: str, b: str, values: tuple[float, float]) -> Row:
+    """A cell of the matrix against our run on the same two."""
+    pair = only(comparison.annotations, (a, b))
+    answer = comparison.kalos.ask("alphas", str(pair.path), METHOD, COST, THRESHOLD)
+    with OurDataset(pair) as ours:
+        own = ours.run(**OPTIONS)
+    theirs = answer_of(pair, answer)
+    text = why(differing_places(pair, theirs.unit, own.unit, THRESHOLD), METHOD, COST, pair)
+    rest = max(abs(theirs.mean - values[0]), abs((theirs.pooled or math.nan) - values[1]))
+    if not rest < EQUAL:
+        text += f" (NOT ALL: kalos on these two alone differs from its matrix by {rest:.6f})"
+    return Row(f"{_THEIRS}: {a}, {b}", _OURS, ((values[0], own.mean), (values[1], own.pooled)), text)
+
+
+def only(annotations: Annotations, annotators: tuple[str, ...]) -> Annotations:
+    """The annotations of some annotators, in a file."""
+    coco = annotations.coco
+    images = [{**image, "rater_list": [*annotators]} for image in coco["images"]]
+    entries = [entry for entry in coco["annotations"] if entry["rater_id"] in annotators]
+    path = annotations.path.with_name(f"{annotations.path.stem}_{'_'.join(annotators)}.json")
+    return written(annotations.name, path, {**coco, "images": images, "annotations": entries})
+
+
+def _alpha_of_pair(tables: list[NDArray[np.float64]], columns: list[int]) -> float:
+    """Alpha of two columns: units with an object of either, and the images that everybody left empty."""
+    kept = []
+    for table in tables:
+        empty = bool((table == MISSING).all())
+        of_pair = table[:, columns]
+        kept.append(of_pair if empty else of_pair[(of_pair != MISSING).any(axis=1)])
+    return float(load_plugin().metrics.krippendorff_alpha(np.concatenate(kept)))
+
+
+def _mgm_stops(comparison: Comparison) -> str:
+    stopped = comparison.kalos.ask("try_diagnostics", str(comparison.annotations.path), "mgm", COST, THRESHOLD)
+    if stopped is None:
+        return "kalos with `mgm` gives the pair matrix too."
+    return f'kalos with `mgm` gives no pair matrix on images in which somebody drew nothing: "{stopped}".'
+
+
+def class_difficulty(comparison: Comparison) -> Section | None:
+    """Alpha of the units in which a class occurs: not offered by the report, whose alpha of a class is binary."""
+    data = comparison.annotations
+    names = {category["id"]: category["name"] for category in data.coco["categories"]}
+    alpha = load_plugin().metrics.krippendorff_alpha
+
+    def of_classes(table: NDArray[np.float64]) -> dict[str, float]:
+        found = {names[k]: alpha(table[(table == k).any(axis=1)]) for k in np.unique(data.category).tolist()}
+        return {name: 1.0 if math.isnan(value) else value for name, value in found.items()}
+
+    theirs: dict[str, float] = _diagnostics(comparison)["difficulty"]
+    ours, formula = (of_classes(table) for table in _both_tables(comparison))
+    differing = [name for name in theirs if abs(theirs[name] - ours[name]) >= EQUAL]
+    text = f"{len(theirs) - len(differing)} of {len(theirs)} classes are equal"
+    if differing:
+        text += "; in the others only the units differ, as above"
+    text += _rest(max(abs(theirs[name] - formula[name]) for name in theirs))
+    values = (float(np.mean(list(theirs.values()))), float(np.mean(list(ours.values()))))
+    return Section(
+        f"{data.name}: class difficulty",
+        "kalos gives the α of the units in which a class occurs, with all classes of these. The α of a class in our "
+        "report is another number (the class against all others, over all units); the kernel gives that of kalos.",
+        ("mean over classes",),
+        [Row(_THEIRS, "`krippendorff_alpha` of those units", (values,), text)],
+    )
+
+
+def vitality(comparison: Comparison) -> Section | None:
+    """Alpha with all annotators minus alpha without one, the units matched once with all."""
+    data = comparison.annotations
+    if len(data.annotators) < 3:
+        return None
+    theirs = _diagnostics(comparison)["vitality"]
+    alpha = load_plugin().metrics.krippendorff_alpha
+    table, their_table = _both_tables(comparison)
+    images = reliability_tables(data, comparison.run(OPTIONS).unit)
+    reported = {annotator.name: annotator.vitality for annotator in comparison.ours.report(**OPTIONS).annotators}
+    rows = []
+    for k, name in enumerate(data.annotators):
+        own, formula = (alpha(units) - alpha(np.delete(units, k, axis=1)) for units in (table, their_table))
+        text = "the same units" if abs(theirs[name] - own) < EQUAL else "only the units differ, as above"
+        text += _rest(abs(theirs[name] - formula))
+        rows.append(Row(f"{_THEIRS}: {name}", "`krippendorff_alpha`, with and without", ((theirs[name], own),), text))
+        kept = np.concatenate([_drawn_by_others(np.delete(image, k, axis=1)) for image in images])
+        text = (
+            f"as above, and ours leaves out the {len(table) - len(kept)} units that only {name} drew, which kalos "
+            "keeps as agreement of the others on a miss"
+        ) + _rest(abs(reported[name] - (alpha(table) - alpha(kept))))
+        rows.append(Row(f"{_THEIRS}: {name}", "`report.annotators`", ((theirs[name], reported[name]),), text))
+    return Section(
+        f"{data.name}: vitality",
+        "Pooled α of all annotators minus that without one, on the units of all: by the rule of kalos, and as in our "
+        "report.",
+        ("vitality",),
+        rows,
+    )
+
+
+def _drawn_by_others(image: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The units that those who are left drew; one of misses where they left the image empty."""
+    drawn = image[(image != MISSING).any(axis=1)]
+    return drawn if len(drawn) else image[:1]
+
+
+def _both_tables(comparison: Comparison) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The ratings of our units and of those of kalos."""
+    data = comparison.annotations
+    answer = comparison.kalos.ask("alphas", str(data.path), METHOD, COST, THRESHOLD)
+    units = (comparison.run(OPTIONS).unit, answer_of(data, answer).unit)
+    ours, theirs = (np.concatenate(reliability_tables(data, unit)) for unit in units)
+    return ours, theirs
+
+
+def _rest(difference: float) -> str:
+    """Says so if our formula on their units does not give their number."""
+    return f" (NOT ALL: our formula on its units differs by {difference:.6f})" if difference >= EQUAL else ""
+
+
+def _diagnostics(comparison: Comparison) -> dict[str, Any]:
+    answer: dict[str, Any] = comparison.kalos.ask(
+        "diagnostics", str(comparison.annotations.path), METHOD, COST, THRESHOLD
+    )
+    return answer
+
+
+#: the tables, in the order of the document; each gives None where a data set has no such numbers
+DIAGNOSTICS: tuple[Callable[[Comparison], Section | None], ...] = (
+    pairs,
+    vitality,
+    class_difficulty,
+    threshold_from_data,
+)

@@ -1,0 +1,195 @@
+"""Mean and pooled alpha of every matching of the other programs, against ours under the same rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from tools.dev.other_programs import KALOS, OtherProgram
+
+from .annotations import Annotations, written
+from .answer import Answer, our_alphas, reliability_tables, units_from_ids
+from .differences import TIE, Place, differing_places, pairs_within_units
+from .explain import example, kinds_of, why
+from .ours import OurDataset
+from .table import EQUAL, Row, Section
+
+THRESHOLD = 0.5
+#: method and cost function of kalos, and our options with the same meaning
+KALOS_METHODS: tuple[tuple[str, str, dict[str, str]], ...] = (
+    ("greedy", "negative_score", {"method": "optimal", "classes": "ignore"}),
+    ("greedy", "category_lenient", {"method": "optimal", "classes": "prefer"}),
+    ("ahc", "negative_score", {"method": "optimal", "classes": "ignore"}),
+    ("ahc", "category_lenient", {"method": "optimal", "classes": "require"}),
+    ("mgm", "negative_score", {"method": "optimal", "classes": "ignore"}),
+    ("mgm", "category_lenient", {"method": "optimal", "classes": "prefer"}),
+    ("shm", "negative_score", {"method": "recursive", "classes": "ignore"}),
+    ("shm", "category_lenient", {"method": "recursive", "classes": "prefer"}),
+)
+#: kalphacv rounds the alpha of every image to so many digits
+KALPHACV_DECIMALS = 4
+#: another order of Python's sets than that of the comparison
+OTHER_HASH_SEED = "2"
+
+
+class Comparison:
+    """Everything about one data set; our runs are made once."""
+
+    def __init__(self, ours: OurDataset, kalos: OtherProgram, kalphacv: OtherProgram) -> None:
+        self.ours = ours
+        self.kalos = kalos
+        self.kalphacv = kalphacv
+        self._runs: dict[tuple[tuple[str, str], ...], Answer] = {}
+
+    @property
+    def annotations(self) -> Annotations:
+        """The data set."""
+        return self.ours.annotations
+
+    def run(self, options: dict[str, str]) -> Answer:
+        """Our numbers and units."""
+        key = tuple(sorted(options.items()))
+        if key not in self._runs:
+            self._runs[key] = self.ours.run(**options)
+        return self._runs[key]
+
+    def section(self) -> Section:
+        """The table, with an example of every kind of difference."""
+        data = self.annotations
+        notes: list[str] = []
+        rows = [self._kalos_row(*method, notes) for method in KALOS_METHODS]
+        if len(data.annotators) > 2:
+            rows.append(self._other_order())
+        rows.append(self._kalphacv_row())
+        if min(data.category) == 1:
+            rows.append(self._kalphacv_from_zero())
+        return Section(
+            title=data.name,
+            intro=f"{data.n_samples} images, {len(data.annotators)} annotators, {len(data.ids)} boxes, "
+            f"IoU {THRESHOLD}; our options besides: `empty='agree'`, `undefined='one'`.",
+            measures=("mean α", "pooled α"),
+            rows=rows,
+            notes=notes,
+        )
+
+    def _kalos_row(self, method: str, cost: str, options: dict[str, str], notes: list[str]) -> Row:
+        theirs = answer_of(
+            self.annotations, self.kalos.ask("alphas", str(self.annotations.path), method, cost, THRESHOLD)
+        )
+        places = self._places(theirs, options)
+        for kind, found in kinds_of(places, cost).items():
+            smallest = min(found, key=lambda place: (len(place.rows), place.rows.tolist()))
+            notes.append(f"`{method}`, `{cost}`, {kind}: {example(smallest, self.annotations)}")
+        text = why(places, method, cost, self.annotations)
+        iou, same_class = pairs_within_units(self.annotations, theirs.unit)
+        if method in ("ahc", "mgm") and (iou < THRESHOLD - TIE).any():
+            text += f" (NOT SO: {int((iou < THRESHOLD - TIE).sum())} of its pairs are below the threshold)"
+        if (method, cost) == ("ahc", "category_lenient"):
+            mixed = int((~same_class).sum())
+            text += (
+                f"; its lenient clustering cuts at the cost of a pair of one class and so joins no two classes "
+                f"({mixed} of {len(same_class)} pairs), hence `require`"
+            )
+        return self._row(f"kalos `{method}`, `{cost}`", options, theirs, text)
+
+    def _other_order(self) -> Row:
+        """The sequential matching of kalos where Python orders sets of names differently."""
+        options = {"method": "recursive", "classes": "ignore"}
+        path = self.annotations.path
+        numbered = with_numbered_annotators(self.annotations, path.with_name(f"{path.stem}_numbered.json"))
+        other = OtherProgram(KALOS, "tools.compare.kalos_side", environment={"PYTHONHASHSEED": OTHER_HASH_SEED})
+        request = ("shm", "negative_score", THRESHOLD)
+        theirs = answer_of(self.annotations, other.ask("alphas", str(path), *request))
+        in_order = other.ask("alphas", str(numbered), *request)
+        other.close()
+        return self._row(
+            f"kalos `shm`, `negative_score`, PYTHONHASHSEED={OTHER_HASH_SEED}",
+            options,
+            theirs,
+            f"other units in {len(self._places(theirs, options))} places: it takes the annotators before in the order "
+            "of a Python set of names, which is another one in every process; with the annotators named 0, 1, 2 …, "
+            "which a set keeps in order, the same process gives "
+            f"{in_order['mean']:.6f} and {in_order['pooled']:.6f}",
+        )
+
+    def _kalphacv_row(self) -> Row:
+        options = {"method": "recursive", "classes": "ignore"}
+        theirs = answer_of(self.annotations, self.kalphacv.ask("alphas", str(self.annotations.path), THRESHOLD))
+        places = self._places(theirs, options)
+        text = "the same units" if not places else f"other units in {len(places)} places"
+        return self._row(
+            "kalphacv",
+            options,
+            theirs,
+            f"{text}; it rounds the α of every image to {KALPHACV_DECIMALS} digits",
+            decimals=KALPHACV_DECIMALS,
+        )
+
+    def _kalphacv_from_zero(self) -> Row:
+        options = {"method": "recursive", "classes": "ignore"}
+        path = self.annotations.path
+        shifted = with_classes_from_zero(self.annotations, path.with_name(f"{path.stem}_from_zero.json"))
+        theirs = answer_of(shifted, self.kalphacv.ask("alphas", str(shifted.path), THRESHOLD))
+        places = self._places(theirs, options)
+        text = "the same units" if not places else f"other units in {len(places)} places"
+        return self._row(
+            "kalphacv, category ids from 0",
+            options,
+            theirs,
+            f"{text}; 0 is its number of a missed object, so that the class 0 and a miss agree",
+            decimals=KALPHACV_DECIMALS,
+            counted=shifted,
+        )
+
+    def _places(self, theirs: Answer, options: dict[str, str]) -> list[Place]:
+        return differing_places(self.annotations, theirs.unit, self.run(options).unit, THRESHOLD)
+
+    def _row(
+        self,
+        name: str,
+        options: dict[str, str],
+        theirs: Answer,
+        text: str,
+        *,
+        decimals: int | None = None,
+        counted: Annotations | None = None,
+    ) -> Row:
+        """The row; the explanation is complete if our formula gives their numbers on their units.
+
+        Args:
+            name: program and options
+            options: ours
+            theirs: the answer of the program
+            text: why the numbers differ
+            decimals: digits to which it rounds the alphas of images
+            counted: the annotations as the program counts them, if not as they are
+        """
+        ours = self.run(options)
+        formula = our_alphas(reliability_tables(counted or self.annotations, theirs.unit), decimals)
+        rest = max(abs(a - b) for a, b in zip((theirs.mean, theirs.pooled), formula, strict=True) if a is not None)
+        if rest >= EQUAL:
+            text += f" (NOT ALL: our formula on its units differs by {rest:.6f})"
+        values = ((theirs.mean, ours.mean), (theirs.pooled, None if theirs.pooled is None else ours.pooled))
+        return Row(name, ", ".join(f"`{value}`" for value in options.values()), values, text)
+
+
+def answer_of(annotations: Annotations, answer: dict[str, Any]) -> Answer:
+    """The answer of another program, with its units as a column."""
+    return Answer(answer["mean"], answer["pooled"], units_from_ids(annotations, answer["units"]))
+
+
+def with_numbered_annotators(annotations: Annotations, path: Path) -> Path:
+    """The same annotations by annotators named 0, 1, 2 … in a file."""
+    number = {name: k for k, name in enumerate(annotations.annotators)}
+    coco = annotations.coco
+    images = [{**image, "rater_list": [number[name] for name in image["rater_list"]]} for image in coco["images"]]
+    entries = [{**entry, "rater_id": number[entry["rater_id"]]} for entry in coco["annotations"]]
+    return written(annotations.name, path, {**coco, "images": images, "annotations": entries}).path
+
+
+def with_classes_from_zero(annotations: Annotations, path: Path) -> Annotations:
+    """The same annotations with category ids that begin at 0, in a file."""
+    coco = annotations.coco
+    categories = [{**category, "id": category["id"] - 1} for category in coco["categories"]]
+    entries = [{**entry, "category_id": entry["category_id"] - 1} for entry in coco["annotations"]]
+    return written(annotations.name, path, {**coco, "categories": categories, "annotations": entries})

@@ -1,0 +1,142 @@
+"""The App in a real Chromium: start both, and find the App's parts."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from .private_fiftyone import ROOT, free_port
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Locator, Page
+
+_START_SECONDS = 240
+#: for anything that a page does: thirty seconds are short on a busy machine, and what works does not wait
+_PAGE_SECONDS = 120
+_ARGUMENTS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+def find_chromium() -> str | None:
+    """The Chromium of this machine, None where there is none."""
+    return next(
+        (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+    )
+
+
+@contextlib.contextmanager
+def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
+    """The App with the demo dataset, built meanwhile; gives the address of the dataset's page."""
+    from tools.demo.dataset import build_demo_dataset
+
+    port = free_port()
+    folder.mkdir(parents=True, exist_ok=True)
+    log_path = folder / "app.log"
+    with log_path.open("w") as log:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "tools.dev.app_server", str(port)],
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            cwd=ROOT,
+            env=dict(os.environ, PYTHONUNBUFFERED="1", HOME=str(folder)),
+        )
+        try:
+            build_demo_dataset(folder / "images", dataset_name)
+            deadline = time.monotonic() + _START_SECONDS
+            while "READY" not in log_path.read_text():
+                if process.poll() is not None or time.monotonic() > deadline:
+                    raise RuntimeError(f"The App did not start:\n{log_path.read_text()}")
+                time.sleep(0.2)
+            yield f"http://127.0.0.1:{port}/datasets/{dataset_name}"
+        finally:
+            _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its children; the App's server takes seconds to end by itself."""
+    import psutil  # comes with FiftyOne
+
+    children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
+    for each in (process, *children):
+        with contextlib.suppress(psutil.NoSuchProcess):
+            each.kill()
+    process.wait()
+
+
+@contextlib.contextmanager
+def chromium() -> Iterator[Browser]:
+    """A Chromium without a window."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=find_chromium(), args=_ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@contextlib.contextmanager
+def new_page(browser: Browser, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
+    """An empty page that remembers nothing of earlier ones."""
+    context = browser.new_context(viewport={"width": width, "height": height})
+    # without these a popover with an invisible backdrop takes all clicks
+    context.add_init_script(
+        "window.IS_PLAYWRIGHT = true; localStorage.setItem('fiftyone-enterprise-tooltip-seen', 'true');"
+    )
+    context.route(re.compile(r"^https?://(?!127\.0\.0\.1)"), lambda route: route.abort())
+    page = context.new_page()
+    page.set_default_timeout(_PAGE_SECONDS * 1_000)
+    yield page
+    context.close()
+
+
+def show_dataset(page: Page, address: str) -> None:
+    """Go to a dataset in the App, and wait until its grid shows samples.
+
+    Raises:
+        RuntimeError: if the App shows another dataset
+    """
+    page.goto(address, wait_until="domcontentloaded")
+    page.wait_for_selector("[data-cy='fo-grid'] [data-cy='looker']")
+    if urlsplit(page.url).path != urlsplit(address).path:
+        raise RuntimeError(f"The App must show {address}, but it shows {page.url}")
+
+
+def still_picture(page: Page, part: Page | Locator) -> bytes:
+    """The picture of a page, or of a part of it, once it does not change any more.
+
+    Raises:
+        RuntimeError: if it goes on changing
+    """
+    before, picture = b"", part.screenshot()
+    deadline = time.monotonic() + _PAGE_SECONDS
+    while picture != before:
+        if time.monotonic() > deadline:
+            raise RuntimeError("The page does not come to rest")
+        page.wait_for_timeout(500)
+        before, picture = picture, part.screenshot()
+    return picture
+
+
+@contextlib.contextmanager
+def open_page(address: str, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
+    """A page of the App in Chromium, with its grid of samples loaded."""
+    with chromium() as browser, new_page(browser, width=width, height=height) as page:
+        show_dataset(page, address)
+        yield page

@@ -1,0 +1,104 @@
+"""``make screenshots``: the pictures of the README, taken of the demo dataset in the real App."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+from typing import TYPE_CHECKING
+
+from PIL import Image
+
+from .browser import find_chromium, open_page, running_app, still_picture
+from .private_fiftyone import ROOT, PrivateFiftyOne
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+FOLDER = ROOT / ".dev" / "screenshots"
+DOCS = ROOT / "docs"
+#: small enough that text is readable in a README
+WIDTH, HEIGHT = 1280, 860
+WIDE, TALL = 1600, 1130
+QUALITY = 85
+#: room for two charts side by side
+_PANEL_WIDTH = 1000
+_PANEL = "[data-cy='panel-content-agreement_panel']"
+
+
+def _save(page: Page, name: str) -> None:
+    page.mouse.move(2, 2)
+    picture = Image.open(io.BytesIO(still_picture(page, page))).convert("RGB")
+    path = DOCS / f"{name}.jpg"
+    picture.save(path, quality=QUALITY, optimize=True)
+    sys.stdout.write(
+        f"{path.relative_to(ROOT)}: {picture.width} x {picture.height}, {path.stat().st_size // 1000} kB\n"
+    )
+
+
+def form(address: str) -> None:
+    """The form that computes agreement."""
+    with open_page(address, width=WIDTH, height=HEIGHT) as page:
+        page.locator("[data-item-id='@annotator/agreement/compute_agreement']").first.click()
+        page.locator("[data-cy='operators-prompt-modal']").get_by_text("Matching method").wait_for()
+        _save(page, "form")
+
+
+def grid(address: str) -> None:
+    """The images, the worst first, with their scores; the fields of the run in the sidebar."""
+    with open_page(f"{address}?view=agreement-lowest-score", width=WIDTH, height=HEIGHT) as page:
+        _save(page, "grid")
+
+
+def disputed(address: str) -> None:
+    """Disputed objects, each with every annotator's version of it."""
+    with open_page(f"{address}?view=agreement-disputed-objects", width=WIDTH, height=HEIGHT) as page:
+        _save(page, "disputed")
+
+
+def panel(address: str) -> None:
+    """The panel beside the grid; the last picture, as the App keeps the panel open."""
+    with open_page(f"{address}?view=agreement-lowest-score", width=WIDE, height=TALL) as page:
+        page.locator("[data-cy='new-panel-btn']").first.click()
+        page.locator("[data-cy='new-panel-option-agreement_panel']").click()
+        page.wait_for_selector(f"{_PANEL} .js-plotly-plot .main-svg", state="attached")
+        left = page.locator(_PANEL).bounding_box()
+        if left is None:
+            raise RuntimeError("The panel does not show")
+        # the border of the grid and the panel, drawn to the left
+        page.mouse.move(left["x"] - 1, TALL / 2)
+        page.mouse.down()
+        page.mouse.move(left["x"] - 100, TALL / 2, steps=5)
+        page.mouse.move(WIDE - _PANEL_WIDTH, TALL / 2, steps=10)
+        page.mouse.up()
+        # FiftyOne fits the charts to their columns when the window changes
+        page.evaluate("window.dispatchEvent(new Event('resize'))")
+        _save(page, "panel")
+
+
+PICTURES = {picture.__name__: picture for picture in (form, grid, disputed, panel)}
+
+
+def main() -> None:
+    """Make the demo in a private FiftyOne and take the pictures that are asked for, all if none."""
+    if find_chromium() is None:
+        sys.exit("There is no Chromium (Debian: apt-get install chromium)")
+    asked = sys.argv[1:] or list(PICTURES)
+    os.environ["FIFTYONE_LOGGING_LEVEL"] = "WARNING"
+    PrivateFiftyOne(FOLDER).start()
+    from tools.demo.dataset import DATASET_NAME
+
+    with running_app(DATASET_NAME, FOLDER) as address:
+        import fiftyone as fo
+
+        from tools.dev.demo_app import compute_run, set_up_app
+
+        dataset = fo.load_dataset(DATASET_NAME)
+        compute_run(dataset, "boxes")
+        set_up_app(dataset)
+        for name in asked:
+            PICTURES[name](address)
+
+
+if __name__ == "__main__":
+    main()

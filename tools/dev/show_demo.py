@@ -1,0 +1,128 @@
+"""``make demo`` and ``make app``: the demo dataset, its agreement, and the App."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .private_fiftyone import ROOT, PrivateFiftyOne
+
+FOLDER = ROOT / ".dev" / "demo"
+
+
+def say(text: str) -> None:
+    """Tell the user what is going on."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def timed(what: str, work: Callable[[], Any]) -> Any:
+    """Say what is being done, do it, and say how long it took."""
+    sys.stdout.write(f"{what} ... ")
+    sys.stdout.flush()
+    started = time.perf_counter()
+    result = work()
+    say(f"{time.perf_counter() - started:.1f} s")
+    return result
+
+
+def build() -> Any:
+    """Make the demo dataset and compute the agreement on every label type."""
+    from tools.demo.dataset import DATASET_NAME, LABEL_TYPES, build_demo_dataset
+    from tools.dev.demo_app import compute_run, set_up_app
+
+    dataset = timed(
+        f"Building the dataset {DATASET_NAME!r} (photographs from scikit-image and scikit-learn, 3 annotators)",
+        lambda: build_demo_dataset(FOLDER / "images"),
+    )
+    reports = {}
+    for label_type in LABEL_TYPES:
+        run = functools.partial(compute_run, dataset, label_type)
+        reports[label_type] = timed(f"Computing agreement on {label_type}", run)
+    timed("Saving views of the run on boxes and setting up the App", lambda: set_up_app(dataset))
+    for report in reports.values():
+        say("\n")
+        report.print_report()
+    _print_summary(reports)
+    return dataset
+
+
+def _print_summary(reports: dict[str, Any]) -> None:
+    from annotator_agreement.charts.tables import shown_number, table
+
+    title = "All label types (every number is explained in its report above)"
+    header = ["label type", "run key", "rated samples", "labels", "score", "alpha"]
+    rows = [
+        [
+            label_type,
+            report.run_key,
+            report.n_rated,
+            report.n_objects,
+            shown_number(report.score.mean),
+            shown_number(report.alpha.pooled),
+        ]
+        for label_type, report in reports.items()
+    ]
+    say("\n\n" + "\n".join([title, "=" * len(title), *table(header, rows)]))
+
+
+def demo() -> None:
+    """Build, compute, print."""
+    timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
+    timed("Loading FiftyOne", lambda: __import__("fiftyone"))
+    build()
+    say(
+        "\nTo see this in the FiftyOne App:  make app   (another port: make app PORT=5252)\n"
+        "  The panel “Annotator agreement” is open beside the grid: click any bar, cell or row to see the images and\n"
+        "  labels behind it, “Back” to return. It is also behind the + beside the tab “Samples”.\n"
+        "  Saved views, above the sidebar: “agreement: lowest score”, “class conflicts”, “missed”, “lone”; and\n"
+        "  “agreement: disputed objects”, one by one, each with every annotator's version of it.\n"
+        "  The button of the three people above the grid computes again, with the fields and options you choose."
+    )
+
+
+def app(port: int) -> None:
+    """Open the demo dataset in the App, building it if it is not there yet."""
+    timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
+    fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
+    from tools.demo.dataset import DATASET_NAME
+    from tools.dev.demo_app import workspace
+
+    dataset = fo.load_dataset(DATASET_NAME) if fo.dataset_exists(DATASET_NAME) else build()
+    options = {"remote": True, "port": port, "address": "127.0.0.1", "spaces": workspace()}
+    session = timed("Starting the App", lambda: fo.launch_app(dataset, **options))
+    say(f"\nOpen http://127.0.0.1:{port}/datasets/{DATASET_NAME} in a browser; Ctrl+C ends the App.")
+    try:
+        session.wait(-1)
+    except KeyboardInterrupt:
+        say("\nThe App is closed.")
+
+
+def _private_home() -> None:
+    """Let FiftyOne keep what its App leaves in the user's home (an id, a greeting) in the demo's folder."""
+    home = FOLDER / "home"
+    home.mkdir(parents=True, exist_ok=True)
+    os.environ["HOME"] = os.environ["USERPROFILE"] = str(home)
+
+
+def main() -> None:
+    """Read the command line."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("what", choices=["demo", "app"])
+    parser.add_argument("--port", type=int, default=5151, help="port of the App")
+    arguments = parser.parse_args()
+    os.environ["FIFTYONE_LOGGING_LEVEL"] = "WARNING"
+    _private_home()
+    try:
+        demo() if arguments.what == "demo" else app(arguments.port)
+    except RuntimeError as error:
+        sys.exit(f"\n{error}")
+
+
+if __name__ == "__main__":
+    main()
