@@ -37,6 +37,7 @@ class _ByFile(LoadScopeScheduling):
         return (path.parent if path.parent.name in ("app", "demo") else path).as_posix()
 
 
+@pytest.hookimpl(optionalhook=True)  # also works with `-p no:xdist`
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling:
     """Share the tests out among processes."""
     return _ByFile(config, log)
