@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from .. import names
+from ..metrics.alpha import Undefined as Undefined
 from ..metrics.geometry.overlaps import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .annotator_names import chosen_annotators, session_names
@@ -16,7 +17,6 @@ from .errors import AgreementInputError, shown
 from .option_checks import ATTRIBUTE, OPTION_CHECKS
 
 Missing = Literal["category", "ignore"]
-Undefined = Literal["none", "one"]
 Empty = Literal["skip", "agree"]
 Invalid = Literal["error", "skip"]
 GeometryChoice = Literal["auto", "box", "shape"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .alpha import alpha_of
 from .alpha.category_weights import category_weights
 from .alpha.kappas import (
     brennan_prediger,
@@ -71,6 +72,7 @@ __all__ = [
     "ThresholdFromData",
     "Votes",
     "alpha_by_group",
+    "alpha_of",
     "best_similarities",
     "bootstrap",
     "boundary_agreement",

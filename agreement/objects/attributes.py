@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.alpha.rated import alpha_from_disagreement
+from ...metrics.alpha import alpha_of as alpha_of_disagreement
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ..attribute_values import NOT_GIVEN, is_number
 from ..config import AgreementConfig
@@ -174,7 +174,7 @@ def _alpha(sums: AttributeSums, numbers: FloatArray | None) -> float:
         mean = float((counts * scaled[codes]).sum()) / n
         expected = 2.0 * n * float((counts * (scaled[codes] - mean) ** 2).sum())
     observed = float((2.0 * sums.met.counts * distance / np.maximum(m - 1, 1)).sum())
-    return alpha_from_disagreement(observed, expected, n)
+    return float(alpha_of_disagreement(observed, expected, n))
 
 
 def _conflicts(a: IntArray, b: IntArray, n: IntArray, values: Values) -> list[dict[str, Any]]:

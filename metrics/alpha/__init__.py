@@ -1,1 +1,49 @@
-"""Krippendorff's alpha and the other chance-corrected coefficients."""
+"""Krippendorff's alpha and the other chance-corrected coefficients.
+
+:func:`alpha_of` is the closing formula of alpha, the only place where it stands. Every alpha is this function of three
+sums over units; the modules of this folder, and the reports, differ in how they add these up.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ..arrays import FloatArray
+
+#: what alpha is where there are ratings to compare, but no variation: undefined, or 1
+Undefined: TypeAlias = Literal["none", "one"]
+
+
+def alpha_of(
+    observed: ArrayLike, expected: ArrayLike, n: ArrayLike, *, undefined: Undefined = "none", rounding: ArrayLike = 0.0
+) -> FloatArray:
+    """Krippendorff's alpha from its sums, ``1 - (n - 1) observed / expected``, in (-∞, 1].
+
+    All sums are over the units with at least two ratings. With the difference ``δ²(c, k)`` of two categories,
+    ``n_uc`` ratings of category ``c`` in unit ``u``, ``m_u`` ratings of the unit and ``n_c`` ratings of the category:
+
+    Args:
+        observed: ``Σ_u 1 / (m_u - 1) Σ_ck n_uc n_uk δ²(c, k)``, of any shape
+        expected: ``Σ_ck n_c n_k δ²(c, k)``; the shapes must broadcast
+        n: number of ratings, ``Σ_c n_c``
+        undefined: ``"one"``: alpha is 1 where there are ratings but no variation
+        rounding: an expected disagreement up to this is taken for 0
+
+    Undefined:
+        nan without ratings; without variation (``expected`` is 0) nan, or 1 if ``undefined`` says so
+
+    Example:
+        >>> alpha_of([2.0, 0.0, 0.0], [18.0, 0.0, 0.0], [6, 4, 0], undefined="one").round(6)
+        array([0.444444, 1.      ,      nan])
+
+    References:
+        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+    """
+    chance, total = np.asarray(expected, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    varies = chance > np.asarray(rounding, dtype=np.float64)
+    alpha = 1.0 - (total - 1.0) * np.asarray(observed, dtype=np.float64) / np.where(varies, chance, 1.0)
+    without_variation = np.where(total > 0, 1.0, np.nan) if undefined == "one" else np.nan
+    return np.where(varies, alpha, without_variation)

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, sums_by
+from . import alpha_of
 from .category_weights import Weights, category_weights, disagreement_weights, expected_disagreement
 from .nominal import unit_disagreement
-from .rated import alpha_from_disagreement
 from .ratings import RatingCounts, category_positions, check_ratings, count_ratings
 
 Categories = Sequence[float] | FloatArray | None
@@ -307,4 +307,4 @@ def weighted_alpha(ratings: FloatArray, *, weights: Weights = "quadratic", categ
     several = m >= 2
     of_category = sums_by(counts.category, counts.count, counts.n_categories)
     observed = float((_differing(counts, weights)[several] / (m[several] - 1)).sum())
-    return alpha_from_disagreement(observed, expected_disagreement(weights, of_category, of_category), int(m.sum()))
+    return float(alpha_of(observed, expected_disagreement(weights, of_category, of_category), m.sum()))

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, sums_by
+from . import Undefined, alpha_of
 from .rated import interval_alpha, ordinal_alpha, ratio_alpha
 from .ratings import count_ratings
 
@@ -76,11 +77,11 @@ class NominalTally:
         """Units with at least two ratings."""
         return int(self.units.sum())
 
-    def alpha(self) -> float:
+    def alpha(self, undefined: Undefined = "none") -> float:
         """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
 
         Undefined:
-            nan without two ratings of one unit, and where all ratings are of one category (no variation)
+            nan without two ratings of one unit; where all ratings are of one category as :func:`alpha_of`
 
         References:
             K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
@@ -88,10 +89,8 @@ class NominalTally:
         n = self.n_ratings
         counts = self.category_counts.tolist()  # Python integers do not overflow
         expected = n * n - sum(count * count for count in counts)
-        if expected == 0:
-            return math.nan
         observed = math.fsum(value / (m - 1) for m, value in enumerate(self.disagreement.tolist()) if value)
-        return float(1.0 - (n - 1) * observed / expected)
+        return float(alpha_of(observed, float(expected), n, undefined=undefined))
 
     def percent_agreement(self) -> float:
         """Mean over units of the share of pairs of ratings that agree, in [0, 1].
@@ -146,7 +145,7 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
     return nominal_alpha_of_squares(observed, n, sums_by(in_group, of_category**2, n_groups))
 
 
-def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray) -> FloatArray:
+def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray, undefined: Undefined = "none") -> FloatArray:
     """Krippendorff's alpha, ``1 - D_o / D_e``, from sums over units; for many sets of units at once.
 
     Both sums are over the units with at least two ratings and add up over any groups of units, such as samples.
@@ -155,12 +154,13 @@ def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray) -> FloatArra
         observed: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m - 1)``, for ``m`` ratings of a unit,
             ``n_uc`` of them of category ``c``
         counts: shape ``(..., K)``, ratings of every category
+        undefined: as in :func:`alpha_of`
 
     Returns:
         shape ``(...,)`` in (-∞, 1]
 
     Undefined:
-        nan without two ratings of one unit, and where all ratings are of one category (no variation)
+        nan without two ratings of one unit; where all ratings are of one category as :func:`alpha_of`
 
     Example:
         >>> nominal_alpha_of_sums(np.array([2.0, 0.0]), np.array([[3, 3], [0, 4.0]])).round(6)
@@ -170,25 +170,24 @@ def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray) -> FloatArra
         K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
     """
     ratings = np.asarray(counts, dtype=np.float64)
-    return nominal_alpha_of_squares(
-        np.asarray(observed, dtype=np.float64), ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1)
-    )
+    return nominal_alpha_of_squares(observed, ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1), undefined)
 
 
-def nominal_alpha_of_squares(observed: FloatArray, n: FloatArray, squares: FloatArray) -> FloatArray:
+def nominal_alpha_of_squares(
+    observed: FloatArray, n: FloatArray, squares: FloatArray, undefined: Undefined = "none"
+) -> FloatArray:
     """As :func:`nominal_alpha_of_sums`, where the counts of the categories are sparse; all of shape ``(...,)``.
 
     Args:
         observed: as there
         n: number of ratings
         squares: sum over the categories of the squared number of ratings
+        undefined: as in :func:`alpha_of`
 
     Undefined:
-        nan without two ratings of one unit, and where all ratings are of one category (no variation)
+        as there
     """
-    expected = n * n - squares
-    undefined = expected <= 0
-    return np.where(undefined, np.nan, 1.0 - (n - 1) * observed / np.where(undefined, 1.0, expected))
+    return alpha_of(observed, n * n - squares, n, undefined=undefined)
 
 
 def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:

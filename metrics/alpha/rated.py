@@ -11,24 +11,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, sums_by
+from . import alpha_of
 from .ratings import category_positions, check_ratings, count_ratings
 
 #: values whose phases are turned at once, so that they stay in the processor's cache
 _BLOCK = 8_192
-
-
-def alpha_from_disagreement(observed: float, expected: float, n: int) -> float:
-    """Krippendorff's alpha, ``1 - D_o / D_e``, from sums of squared differences.
-
-    Args:
-        observed: ``Σ_u 1 / (m_u - 1) Σ_ck n_uc n_uk δ²(c, k)``
-        expected: ``Σ_ck n_c n_k δ²(c, k)``
-        n: number of ratings in units with at least two
-
-    Undefined:
-        nan where ``expected`` is 0 (no variation, or no ratings)
-    """
-    return 1.0 - (n - 1) * observed / expected if expected > 0 else math.nan
 
 
 def pairable(ratings: FloatArray) -> FloatArray:
@@ -59,7 +46,7 @@ def interval_alpha(ratings: FloatArray) -> float:
     within = np.nansum((shifted - np.nanmean(shifted, axis=1, keepdims=True)) ** 2, axis=1)
     n = int(m.sum())
     total = float(np.nansum((shifted - np.nanmean(shifted)) ** 2))
-    return alpha_from_disagreement(float((2 * m * within / (m - 1)).sum()), 2 * n * total, n)
+    return float(alpha_of((2 * m * within / (m - 1)).sum(), 2 * n * total, n))
 
 
 def ordinal_alpha(ratings: FloatArray, domain: Sequence[float] | FloatArray | None = None) -> float:
@@ -110,7 +97,7 @@ def ratio_alpha(ratings: FloatArray) -> float:
     m = counts.per_unit()
     of_value = sums_by(counts.category, counts.count, len(values))
     observed = float((counts.disagreement(difference) / (m - 1)).sum())
-    return alpha_from_disagreement(observed, _sum_of_ratio_differences(values, of_value), int(m.sum()))
+    return float(alpha_of(observed, _sum_of_ratio_differences(values, of_value), m.sum()))
 
 
 def _sum_of_ratio_differences(values: FloatArray, count: FloatArray) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from ..arrays import FloatArray, IntArray, group_ends, pairs_between, sums_by
-from .rated import alpha_from_disagreement
+from . import alpha_of
 
 #: pairs of sets that are compared at once (about 100 bytes each)
 MAX_PAIRS_AT_ONCE = 200_000
@@ -239,8 +239,7 @@ class TagTally:
 
     def alpha(self) -> FloatArray:
         """Alpha of every tag, nan where undefined, as :func:`tag_alpha`."""
-        expected = 2 * self.given * (self.n_sets - self.given)
-        return np.where(expected > 0, 1.0 - (self.n_sets - 1) * self.differing / np.maximum(expected, 1), np.nan)
+        return alpha_of(self.differing, 2 * self.given * (self.n_sets - self.given), self.n_sets)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +305,7 @@ class SetTally:
         count = sums_by(number, self.count, members.shape[0]).astype(np.int64)
         n = int(count.sum())
         # all pairs differ by 1, less what those with a tag in common are alike
-        return alpha_from_disagreement(self.differing, n * n - _likeness(self.distance, members, count), n)
+        return float(alpha_of(self.differing, n * n - _likeness(self.distance, members, count), n))
 
 
 def _one_each(members: csr_array, n_tags: int) -> TagSets:

@@ -34,7 +34,7 @@ def find_duplicates(objects: Objects, lone: BoolArray, geometry: Geometry, area:
         never; an object without area repeats nothing
 
     Example:
-        >>> from .geometry import Boxes
+        >>> from ..geometry.extents import Boxes
         >>> boxes = Boxes(np.array([[0, 0, 10, 10.], [0, 0, 10, 9.5], [5, 5, 9, 9.]]))
         >>> of_one = Objects(np.zeros(3, np.int64), np.zeros(3, np.int64), np.ones(3, np.int64))
         >>> find_duplicates(of_one, np.array([True, True, True]), boxes, boxes.area)

@@ -38,7 +38,7 @@ def find_splits(
         never; False where objects cover no area (lines, keypoints)
 
     Example:
-        >>> from .geometry import Boxes
+        >>> from ..geometry.extents import Boxes
         >>> boxes = Boxes(np.array([[0, 0, 10, 10.], [0, 0, 5, 10.], [5, 0, 9, 10.]]))
         >>> one_and_two = Objects(np.zeros(3, np.int64), np.array([0, 1, 1]), np.ones(3, np.int64))
         >>> find_splits(one_and_two, np.ones(3, bool), boxes.overlaps(one_and_two), boxes, 0.5)

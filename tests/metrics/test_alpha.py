@@ -16,6 +16,7 @@ from tests.metrics.golden_cases import GOLDEN, fraction, rating_table
 from annotator_agreement.metrics import (
     NominalTally,
     alpha_by_group,
+    alpha_of,
     krippendorff_alpha,
     nominal_alpha_of_sums,
     percent_agreement,
@@ -88,6 +89,24 @@ def test_alpha_of_sums_is_alpha_of_all_units_together(missing: float) -> None:
 )
 def test_alpha_of_sums_is_undefined_without_variation(observed: float, counts: list, expected: float) -> None:
     assert_allclose(nominal_alpha_of_sums(observed, np.array(counts, dtype=float)), expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("sums", "none", "one"),
+    [
+        pytest.param((0.0, 0.0, 0), NAN, NAN, id="no rating"),
+        pytest.param((0.0, 0.0, 7), NAN, 1.0, id="no variation"),
+        pytest.param((0.0, 1e-9, 7), NAN, 1.0, id="rounding of no variation"),
+        pytest.param((2.0, 2.0, 2), 0.0, 0.0, id="one unit, two categories"),
+        pytest.param((0.0, 8.0, 4), 1.0, 1.0, id="two units, both agreed"),
+        pytest.param((4.0, 8.0, 4), -0.5, -0.5, id="two units, neither agreed"),
+    ],
+)
+def test_the_closing_formula_says_what_alpha_is_without_variation(sums: tuple, none: float, one: float) -> None:
+    assert_array_equal(alpha_of(*sums, rounding=1e-8), none)
+    assert_array_equal(alpha_of(*sums, rounding=1e-8, undefined="one"), one)
+    many = (np.tile(value, (3, 2)) for value in sums)
+    assert_array_equal(alpha_of(*many, rounding=1e-8, undefined="one"), np.full((3, 2), one))
 
 
 def _percent_by_pairs(table: np.ndarray) -> float:

@@ -110,6 +110,12 @@ def _alpha_of_sums(a: Labels, b: Labels) -> np.ndarray:
     return metrics.nominal_alpha_of_sums(2.0 * (a != b).sum(), np.bincount(np.r_[a, b]))
 
 
+def _alpha_of(a: Labels, b: Labels) -> np.ndarray:
+    counts = np.bincount(np.r_[a, b])
+    n = counts.sum()
+    return metrics.alpha_of(2.0 * (a != b).sum(), n * n - (counts**2).sum(), n)
+
+
 def _table(a: Labels, b: Labels) -> np.ndarray:
     return np.column_stack([a, b]).astype(float)
 
@@ -122,6 +128,7 @@ def _sets(a: Labels, b: Labels) -> metrics.TagSets:
 
 METRICS = {
     "alpha_by_group": Metric(_alpha_by_group, "codes", lowest=-np.inf),
+    "alpha_of": Metric(_alpha_of, "codes", lowest=-np.inf),
     "boundary_iou": Metric(metrics.boundary_iou, "masks"),
     "box_dice": Metric(metrics.box_dice, "boxes", each="all"),
     "box_dice_rowwise": Metric(metrics.box_dice_rowwise, "boxes", each="row"),
