@@ -13,11 +13,10 @@ import numpy as np
 from ..metrics.arrays import FloatArray, IntArray
 from ..metrics.bootstrap.draws import values_of
 from .comparison import AgreementComparison, Change, PartChanges, SampleChanges
-from .intervals import Estimate, estimates
+from .numbers import Estimate, Key, Numbers, differences, estimates
 from .records import Records
 from .report import Describe, ReportContext, number
 from .reports import sample_sums
-from .sample_sums import Key, SampleSums, differences
 
 #: samples that are listed each way
 N_LISTED = 10
@@ -134,18 +133,18 @@ class _Matched:
     def __init__(self, n_samples: int) -> None:
         self.values: tuple[dict[Key, float], dict[Key, float]] = ({}, {})
         self._n_samples = n_samples
-        self._waiting: tuple[dict[Key, SampleSums], dict[Key, SampleSums]] = ({}, {})
+        self._waiting: tuple[dict[Key, Numbers], dict[Key, Numbers]] = ({}, {})
 
-    def differences(self, sums_a: Iterable[SampleSums], sums_b: Iterable[SampleSums]) -> Iterator[SampleSums]:
+    def differences(self, sums_a: Iterable[Numbers], sums_b: Iterable[Numbers]) -> Iterator[Numbers]:
         """Each number of one run minus that of the other."""
         for both in zip_longest(sums_a, sums_b):
             for run, sums in enumerate(both):
                 if sums is not None:
                     yield from self._added(sums, run)
 
-    def _added(self, sums: SampleSums, run: int) -> Iterator[SampleSums]:
+    def _added(self, sums: Numbers, run: int) -> Iterator[Numbers]:
         """The differences that follow from numbers of a run, as far as the other one has given the same."""
-        values = values_of(sums.statistic, np.asarray(sums.columns.sum(axis=0), np.float64))
+        values = values_of(sums.formula, np.asarray(sums.columns.sum(axis=0), np.float64))
         self.values[run].update(zip(sums.keys, values.tolist(), strict=True))
         own, others = self._waiting[run], self._waiting[1 - run]
         found = [key for key in sums.keys if key in others]

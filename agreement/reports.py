@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .numbers import Numbers
 from .objects.build import build_object_report
 from .objects.records import ObjectRecords
 from .objects.report import ObjectReport
@@ -18,7 +19,6 @@ from .ratings.records import RatingRecords
 from .ratings.report import RatingReport, build_rating_report
 from .records import AnyColumns, Records
 from .report import AgreementReport, ReportContext
-from .sample_sums import SampleSums
 from .tags.intervals import tag_sums
 from .tags.records import TagRecords
 from .tags.report import TagReport, build_tag_report
@@ -29,7 +29,7 @@ class _Family:
     report: type[AgreementReport]
     records: type[Records]
     build: Callable[[Any, ReportContext], AgreementReport]
-    sums: Callable[[Any, ReportContext], Iterable[SampleSums]]
+    sums: Callable[[Any, ReportContext], Iterable[Numbers]]
 
 
 _FAMILIES = {
@@ -55,6 +55,6 @@ def build_report(records: Records, context: ReportContext) -> AgreementReport:
     return _FAMILIES[records.family].build(records, context)
 
 
-def sample_sums(records: Records, context: ReportContext) -> Iterable[SampleSums]:
+def sample_sums(records: Records, context: ReportContext) -> Iterable[Numbers]:
     """The numbers of a report as functions of sums over its samples."""
     return _FAMILIES[records.family].sums(records, context)

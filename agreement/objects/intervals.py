@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from ..content_order import content_ranks
-from ..intervals import Estimate, by_owner, estimates
+from ..numbers import Estimate, Key, by_owner, estimates
 from ..report import Interval, ReportContext
-from ..sample_sums import Key
 from .records import ObjectRecords
 from .report import ObjectReport
 from .sample_sums import object_sums, sample_contents

@@ -17,9 +17,9 @@ import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
-from ..pairs import pair_names
+from ..numbers import Numbers
+from ..pairs import chosen_pairs, pair_names
 from ..report import ReportContext
-from ..sample_sums import SampleSums, chosen_pairs
 from .attributes import Values
 from .chunk import Chunk
 from .records import ObjectRecords
@@ -43,13 +43,13 @@ class Collector(Protocol):
     def add(self, chunk: Chunk) -> None:
         """Add the findings of the next samples."""
 
-    def sums(self) -> Iterable[SampleSums]:
+    def sums(self) -> Iterable[Numbers]:
         """The numbers."""
 
 
 def object_sums(
     records: ObjectRecords, context: ReportContext, *, headline_only: bool = False, sizes: SizeRule | None = None
-) -> Iterator[SampleSums]:
+) -> Iterator[Numbers]:
     """All numbers that are functions of sums over samples, or those of the report as a whole.
 
     Args:
@@ -93,7 +93,7 @@ def _groups_of_pairs(assigned: BoolArray, annotators: Sequence[str]) -> list[tup
 
 def _collected(
     records: ObjectRecords, context: ReportContext, sizes: SizeRule, collectors: list[Collector]
-) -> Iterator[SampleSums]:
+) -> Iterator[Numbers]:
     for findings in records.findings(context.config):
         chunk = Chunk.of(findings, len(context.class_names), sizes)
         for collector in collectors:

@@ -9,9 +9,8 @@ import numpy as np
 
 from ...metrics.arrays import FloatArray
 from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, name_hashes
-from ..intervals import Estimate, by_owner, estimates
+from ..numbers import Estimate, Key, by_owner, estimates
 from ..report import ReportContext
-from ..sample_sums import Key
 from .records import PixelRecords
 from .sample_sums import pixel_sums
 

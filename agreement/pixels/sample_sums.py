@@ -10,9 +10,9 @@ from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse, stacked
 from ..config import Undefined
-from ..pairs import pair_names, pair_rows
+from ..numbers import Numbers, ratio
+from ..pairs import chosen_pairs, pair_names, pair_rows
 from ..report import ReportContext
-from ..sample_sums import SampleSums, chosen_pairs, ratio
 from .compute import NUMBERS, PixelAgreement
 from .counts import MaskCounts
 from .mask_values import MaskValues
@@ -28,7 +28,7 @@ _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBER
 _HEADLINE = tuple("score.mean" if name == "score" else f"mean.{name}" for name in NUMBERS)
 
 
-def pixel_sums(records: PixelRecords, context: ReportContext) -> Iterator[SampleSums]:
+def pixel_sums(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
     """All numbers that are functions of sums over samples; those not rated have rows of zeros."""
     meaning, undefined = MaskValues.from_dict(context.details), context.config.undefined
     values = np.unique(records.column("values")).astype(np.int64)
@@ -78,7 +78,7 @@ class _Headline:
         shape = (len(m), len(self._values))
         self._counts.append(sparse(_of_values(counts), column, agreement.area.sum(axis=1), shape))
 
-    def sums(self, undefined: Undefined) -> SampleSums:
+    def sums(self, undefined: Undefined) -> Numbers:
         """The means, and alpha unless there are too many values."""
         n = len(NUMBERS)
         keys = tuple((name,) for name in (*_HEADLINE, "alpha.mean", "alpha.percent_agreement"))
@@ -97,13 +97,13 @@ class _Headline:
             )
 
         if len(self._values) > MAX_CATEGORIES:
-            return SampleSums(keys, beside([plain]), means)
+            return Numbers(keys, beside([plain]), means)
 
         def statistic(sums: FloatArray) -> FloatArray:
             alpha = _alpha(sums[..., 2 * n + 2], sums[..., 2 * n + 5 :], undefined)
             return np.concatenate([means(sums), alpha[..., None]], axis=-1)
 
-        return SampleSums((*keys, ("alpha.pooled",)), beside([plain, stacked(self._counts)]), statistic)
+        return Numbers((*keys, ("alpha.pooled",)), beside([plain, stacked(self._counts)]), statistic)
 
 
 class _Classes:
@@ -136,7 +136,7 @@ class _Classes:
             )
         )
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> Iterator[Numbers]:
         """IoU and Dice of the values with the most pixels, by their number."""
         chosen = np.lexsort((self._values, -self._n_pixels))[:MAX_VALUES]
         n = len(chosen)
@@ -150,7 +150,7 @@ class _Classes:
             return np.concatenate([*pooled, ratio(iou, n_samples), ratio(dice, n_samples)], axis=-1)
 
         names = [str(value) for value in self._values[chosen].tolist()]
-        yield SampleSums(
+        yield Numbers(
             tuple(("classes", name, number) for number in ("iou", "dice", "mean_iou", "mean_dice") for name in names),
             stacked(self._columns)[:, kept],
             statistic,
@@ -205,7 +205,7 @@ class _Pairs:
         total, number = (sparse(of_sample, member, each, (n_samples, n)) for each in (scores, np.ones(len(scores))))
         self._scores.append(beside([total, number]))
 
-    def sums(self, undefined: Undefined) -> Iterator[SampleSums]:
+    def sums(self, undefined: Undefined) -> Iterator[Numbers]:
         """The numbers of every pair, and the score of every annotator."""
         pair, sample, columns = np.concatenate(self._pair), np.concatenate(self._sample), stacked(self._columns)
         a, b = pair_names(len(self._names))
@@ -222,7 +222,7 @@ class _Pairs:
             of_pair = columns[rows]
             used = np.flatnonzero(of_pair.sum(axis=0)[first:])
             names = (self._names[a[number]], self._names[b[number]])
-            yield SampleSums(
+            yield Numbers(
                 tuple(("pairs", *names, name) for name in (*_NAMES, "accuracy", "alpha")),
                 of_pair[:, np.concatenate([np.arange(first), first + used])],
                 statistic,
@@ -230,7 +230,7 @@ class _Pairs:
                 np.full(n + 2, first - 1),
             )
         n_names = len(self._names)
-        yield SampleSums(
+        yield Numbers(
             tuple(("annotators", name, "score") for name in self._names),
             stacked(self._scores),
             lambda sums: ratio(sums[..., :n_names], sums[..., n_names:]),

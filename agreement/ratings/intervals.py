@@ -13,10 +13,9 @@ from ...metrics.arrays import FloatArray
 from ...metrics.bootstrap.sparse import beside
 from ..config import AgreementConfig
 from ..content_order import Hashes, combined, content_ranks, hash_sums, mixed, name_hashes
-from ..intervals import Estimate, by_owner, estimates
-from ..pairs import pair_names
+from ..numbers import Estimate, Key, Numbers, by_owner, estimates, ratio
+from ..pairs import chosen_pairs, pair_names
 from ..report import ReportContext
-from ..sample_sums import Key, SampleSums, chosen_pairs, ratio
 from .alpha_sums import alpha_sums
 from .compute import agreeing
 from .levels import level_of
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from .report import RatingReport
 
 
-def rating_sums(records: RatingRecords, context: ReportContext) -> Iterator[SampleSums]:
+def rating_sums(records: RatingRecords, context: ReportContext) -> Iterator[Numbers]:
     """The numbers of a report that are functions of sums over samples.
 
     The score, alpha (see :func:`~.alpha_sums.alpha_sums` for where it has none), both of every pair, and the score of
@@ -102,27 +101,27 @@ def _compared(ratings: FloatArray, level: Level, context: ReportContext) -> Floa
 
 def _with_alpha(
     keys: tuple[Key, ...], alpha_key: Key, plain: FloatArray, table: FloatArray, level: Level, config: AgreementConfig
-) -> SampleSums:
+) -> Numbers:
     """A mean from its sum and number, and alpha."""
     found = alpha_sums(table, level, config.undefined)
     if found is None:
-        return SampleSums(keys, beside([plain]), lambda sums: ratio(sums[..., :1], sums[..., 1:]))
+        return Numbers(keys, beside([plain]), lambda sums: ratio(sums[..., :1], sums[..., 1:]))
     columns, alpha = found
 
     def statistic(sums: FloatArray) -> FloatArray:
         return np.stack([ratio(sums[..., 0], sums[..., 1]), alpha(sums[..., 2:])], axis=-1)
 
-    return SampleSums((*keys, alpha_key), beside([plain, columns]), statistic)
+    return Numbers((*keys, alpha_key), beside([plain, columns]), statistic)
 
 
-def _of_annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> SampleSums:
+def _of_annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> Numbers:
     """The share of the ratings of others, on the same samples, that agree with those of every annotator."""
     names = context.annotators
     n, given = len(names), ~np.isnan(ratings)
     n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
     n_agreeing = [agreeing(ratings, ratings[:, k : k + 1], tolerance).sum(axis=1) - given[:, k] for k in range(n)]
     columns = np.column_stack([*n_agreeing, n_others]).astype(np.float64)
-    return SampleSums(
+    return Numbers(
         tuple(("annotators", name, "score") for name in names),
         beside([columns]),
         lambda sums: ratio(sums[..., :n], sums[..., n:]),

@@ -12,10 +12,9 @@ from ...metrics.alpha.sets import set_distance
 from ...metrics.arrays import FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse
 from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, name_hashes
-from ..intervals import Estimate, by_owner, estimates
-from ..pairs import pair_names
+from ..numbers import Estimate, Key, Numbers, by_owner, estimates, ratio
+from ..pairs import chosen_pairs, pair_names
 from ..report import ReportContext
-from ..sample_sums import Key, SampleSums, chosen_pairs, ratio
 from .compute import TagAgreement, TagBatch, compute_tags
 from .records import TagRecords
 
@@ -28,7 +27,7 @@ MAX_DIFFERENT_SETS = 200
 MAX_TAGS = 200
 
 
-def tag_sums(records: TagRecords, context: ReportContext) -> Iterator[SampleSums]:
+def tag_sums(records: TagRecords, context: ReportContext) -> Iterator[Numbers]:
     """The numbers of a report that are functions of sums over samples; those not rated have rows of zeros."""
     agreement = _whole(records)
     yield _headline(agreement, context)
@@ -77,7 +76,7 @@ def _whole(records: TagRecords) -> TagAgreement:
     return compute_tags(TagBatch(sample, annotator, tag, records.assigned))
 
 
-def _headline(agreement: TagAgreement, context: ReportContext) -> SampleSums:
+def _headline(agreement: TagAgreement, context: ReportContext) -> Numbers:
     """The score, the share of equal sets, and alpha of whole sets, unless there are too many different ones."""
     config, pairs, n_samples = context.config, agreement.pairs, len(agreement.score)
     n_pairs = np.bincount(pairs.sample, minlength=n_samples)
@@ -86,7 +85,7 @@ def _headline(agreement: TagAgreement, context: ReportContext) -> SampleSums:
     number, members = agreement.sets.distinct()
     keys: tuple[Key, ...] = (("score.mean",), ("alpha.percent_agreement",))
     if members.shape[0] > MAX_DIFFERENT_SETS:
-        return SampleSums(keys, beside([plain]), lambda sums: ratio(sums[..., :2], sums[..., 2:]))
+        return Numbers(keys, beside([plain]), lambda sums: ratio(sums[..., :2], sums[..., 2:]))
     size = np.asarray(members.sum(axis=1), np.float64)
     shared = np.asarray((members @ members.T).todense(), np.float64)
     distance = set_distance(config.set_distance, shared, size[:, None], size[None, :])
@@ -105,10 +104,10 @@ def _headline(agreement: TagAgreement, context: ReportContext) -> SampleSums:
             alpha = np.where(np.isnan(alpha) & (n > 0), 1.0, alpha)
         return np.concatenate([ratio(sums[..., :2], sums[..., 2:3]), alpha[..., None]], axis=-1)
 
-    return SampleSums((*keys, ("alpha.pooled",)), beside([plain, observed[:, None], counts]), statistic)
+    return Numbers((*keys, ("alpha.pooled",)), beside([plain, observed[:, None], counts]), statistic)
 
 
-def _pairs(agreement: TagAgreement, records: TagRecords, context: ReportContext) -> Iterator[SampleSums]:
+def _pairs(agreement: TagAgreement, records: TagRecords, context: ReportContext) -> Iterator[Numbers]:
     """The mean Jaccard index of every pair of annotators, and the share of samples with the same tags."""
     names, pairs = context.annotators, agreement.pairs
     a, b = pair_names(len(names))
@@ -116,7 +115,7 @@ def _pairs(agreement: TagAgreement, records: TagRecords, context: ReportContext)
         rows = np.flatnonzero((pairs.a == a[pair]) & (pairs.b == b[pair]))
         jaccard = pairs.jaccard[rows]
         key = ("pairs", names[a[pair]], names[b[pair]])
-        yield SampleSums(
+        yield Numbers(
             ((*key, "score"), (*key, "same_tags")),
             beside([np.column_stack([jaccard, jaccard == 1.0, np.ones(len(rows))]).astype(np.float64)]),
             lambda sums: ratio(sums[..., :2], sums[..., 2:]),
@@ -125,13 +124,13 @@ def _pairs(agreement: TagAgreement, records: TagRecords, context: ReportContext)
         )
 
 
-def _annotators(agreement: TagAgreement, context: ReportContext) -> SampleSums:
+def _annotators(agreement: TagAgreement, context: ReportContext) -> Numbers:
     """The mean Jaccard index of every annotator with another."""
     n, pairs = len(context.annotators), agreement.pairs
     sample, annotator = np.tile(pairs.sample, 2), np.concatenate([pairs.a, pairs.b])
     shape = (len(agreement.score), n)
     total = sparse(sample, annotator, np.tile(pairs.jaccard, 2), shape)
-    return SampleSums(
+    return Numbers(
         tuple(("annotators", name, "score") for name in context.annotators),
         beside([total, sparse(sample, annotator, np.ones(len(sample)), shape)]),
         lambda sums: ratio(sums[..., :n], sums[..., n:]),
@@ -139,7 +138,7 @@ def _annotators(agreement: TagAgreement, context: ReportContext) -> SampleSums:
     )
 
 
-def _tags(agreement: TagAgreement, context: ReportContext) -> Iterator[SampleSums]:
+def _tags(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
     """Alpha of every tag, given or not given, and the share of annotators who gave it where anybody did."""
     found, n_samples = agreement.tags, len(agreement.score)
     rated = agreement.rated[found.sample]
@@ -166,7 +165,7 @@ def _tags(agreement: TagAgreement, context: ReportContext) -> Iterator[SampleSum
         return np.concatenate([alpha, ratio(given, assigned)], axis=-1)
 
     n_sets = np.where(agreement.rated, agreement.n_annotators, 0)[:, None].astype(np.float64)
-    yield SampleSums(
+    yield Numbers(
         tuple(("tags", names[code], name) for name in ("alpha", "share") for code in chosen),
         beside([n_sets, columns(votes), columns(m), columns(2 * votes * (m - votes) / (m - 1))]),
         statistic,

@@ -9,7 +9,7 @@ from tests.agreement.known_alpha import PREVALENCE, draw, limit_of_alpha
 
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.content_order import content_ranks
-from annotator_agreement.agreement.intervals import estimates
+from annotator_agreement.agreement.numbers import estimates
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents

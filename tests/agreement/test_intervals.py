@@ -14,10 +14,10 @@ import pytest
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, Sample, batch_of, random_samples
 from tests.agreement.report_numbers import interval_of, number_of
 
-from annotator_agreement.agreement import intervals
+from annotator_agreement.agreement import numbers
 from annotator_agreement.agreement.config import AgreementConfig, make_config
 from annotator_agreement.agreement.content_order import content_ranks
-from annotator_agreement.agreement.intervals import estimates
+from annotator_agreement.agreement.numbers import all_differences, estimates
 from annotator_agreement.agreement.objects import sample_sums
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
@@ -26,7 +26,6 @@ from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.agreement.sample_sums import all_differences
 from annotator_agreement.metrics import FEW_SAMPLES
 
 OPTIONS: list[dict[str, Any]] = [
@@ -285,7 +284,7 @@ def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPat
     samples = random_samples(14, 60)
     expected = _report(samples, _config())
     monkeypatch.setattr(sample_sums, "MAX_SHARED_AT_ONCE", 30)
-    monkeypatch.setattr(intervals, "BYTES_AT_ONCE", 10_000)
+    monkeypatch.setattr(numbers, "BYTES_AT_ONCE", 10_000)
     _assert_same_intervals(_report(samples, _config()), expected)
     monkeypatch.setattr(sample_sums, "MAX_SAMPLES_AT_ONCE", 10)
     _assert_same_intervals(_report(samples, _config()), expected)

@@ -9,7 +9,7 @@ import numpy as np
 
 from ....metrics.arrays import BoolArray, FloatArray, IntArray
 from ....metrics.bootstrap.sparse import SparseColumns, sparse, stacked
-from ...sample_sums import Key, SampleSums, ratio
+from ...numbers import Key, Numbers, ratio
 from ..bias import MEASURES, offsets
 from ..chunk import Chunk
 from ..consensus import MIN_OTHERS
@@ -60,7 +60,7 @@ class AnnotatorColumns:
             )
         )
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> Iterator[Numbers]:
         """The numbers of all annotators."""
         n, names, ratios = len(self._names), self._of_annotator, self._ratios
 
@@ -69,7 +69,7 @@ class AnnotatorColumns:
             column = {name: by_annotator[..., k, :] for k, name in enumerate(names)}
             return np.concatenate([ratio(column[above], column[below]) for above, below in ratios.values()], axis=-1)
 
-        yield SampleSums(
+        yield Numbers(
             tuple(("annotators", name, *key) for key in ratios for name in self._names),
             stacked(self._columns),
             statistic,

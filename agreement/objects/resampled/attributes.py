@@ -10,8 +10,8 @@ from ....metrics.arrays import FloatArray, IntArray, sums_by
 from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
 from ...attribute_values import NOT_GIVEN
 from ...config import Undefined
+from ...numbers import Numbers, ratio
 from ...ratings.alpha_sums import MAX_VALUES, interval_alpha_of_sums
-from ...sample_sums import SampleSums, ratio
 from ..attributes import Values
 from ..chunk import Chunk
 from ..compute import Ratings
@@ -32,7 +32,7 @@ class AttributeColumns:
         for attribute, codes in zip(self._attributes, chunk.findings.attributes, strict=False):
             attribute.add(chunk, codes)
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> Iterator[Numbers]:
         """The numbers of every attribute."""
         for attribute in self._attributes:
             yield from attribute.sums()
@@ -79,7 +79,7 @@ class _Attribute:
             ratings = Ratings(cells // n_values, cells % n_values, count, sample)
             self._classes.append(tally_columns(ratings, n_samples, n_values))
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> Iterator[Numbers]:
         if not self._plain:
             return
         key, undefined = f"attributes.{self._values.name}", self._undefined
@@ -94,12 +94,12 @@ class _Attribute:
 
         basis = np.ones(2, np.int64)
         if self._only_numbers:
-            yield SampleSums(keys, beside([plain, np.concatenate(self._numbers)]), of_numbers, basis=basis)
+            yield Numbers(keys, beside([plain, np.concatenate(self._numbers)]), of_numbers, basis=basis)
         elif self._classes:
             classes = of_used_categories(stacked(self._classes))
-            yield SampleSums(keys, beside([plain, classes]), of_classes, basis=basis)
+            yield Numbers(keys, beside([plain, classes]), of_classes, basis=basis)
         else:
-            yield SampleSums(keys[:1], beside([plain]), lambda sums: _agreement(sums)[..., None], basis=basis[:1])
+            yield Numbers(keys[:1], beside([plain]), lambda sums: _agreement(sums)[..., None], basis=basis[:1])
 
 
 def _agreement(sums: FloatArray) -> FloatArray:

@@ -11,7 +11,7 @@ from ....metrics.arrays import FloatArray, sums_by
 from ....metrics.bootstrap.sparse import SparseColumns, beside, sparse, stacked
 from ...classes import MISSING
 from ...config import Undefined
-from ...sample_sums import SampleSums, ratio
+from ...numbers import Numbers, ratio
 from ..chunk import Chunk
 from ..confusions import name_ranks
 
@@ -50,7 +50,7 @@ class ClassColumns:
         compared = n_ratings >= 2
         self._n_ratings.append(sums_by(ratings.sample[compared], n_ratings[compared], chunk.findings.n_samples))
 
-    def sums(self) -> list[SampleSums]:
+    def sums(self) -> list[Numbers]:
         """The numbers of all classes that have intervals."""
         order = np.lexsort((name_ranks(self._names), -self._n_objects))[:MAX_CLASSES]
         codes = order[self._n_objects[order] > 0]
@@ -72,7 +72,7 @@ class ClassColumns:
                 alpha = np.where(np.isnan(alpha) & (all_ratings > 0), 1.0, alpha)
             return np.concatenate([alpha, *(ratio(column[a], column[b]) for a, b in _RATIOS.values())], axis=-1)
 
-        found = SampleSums(
+        found = Numbers(
             tuple(("classes", self._names[code], name) for name in _BASIS for code in codes.tolist()),
             beside([n_ratings, columns]),
             statistic,

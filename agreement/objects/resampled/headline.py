@@ -9,7 +9,7 @@ from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
 from ....metrics.geometry.overlaps import dice_from_iou
 from ...classes import MISSING
 from ...config import Undefined
-from ...sample_sums import SampleSums, ratio
+from ...numbers import Numbers, ratio
 from ..chunk import Chunk
 from ..compute import Ratings
 from ..findings import Findings
@@ -73,7 +73,7 @@ class HeadlineColumns:
         self._given_match.append(tally_columns(matched, n_samples, self._n_categories))
         self._presence.append(tally_columns(_presence(findings), n_samples, 2))
 
-    def sums(self) -> list[SampleSums]:
+    def sums(self) -> list[Numbers]:
         """The headline numbers."""
         blocks = [beside([np.concatenate(self._plain)])]
         blocks += [of_used_categories(stacked(chunks)) for chunks in (self._joint, self._given_match, self._presence)]
@@ -93,7 +93,7 @@ class HeadlineColumns:
                 values += [found[name] for name in names.values()]
             return np.stack(values, axis=-1)
 
-        return [SampleSums(tuple((name,) for name in HEADLINE), beside(blocks), statistic)]
+        return [Numbers(tuple((name,) for name in HEADLINE), beside(blocks), statistic)]
 
 
 def _plain_columns(chunk: Chunk) -> FloatArray:

@@ -10,7 +10,7 @@ from ....metrics.bootstrap.sparse import SparseColumns, sparse
 from ....metrics.geometry.overlaps import dice_from_iou
 from ...classes import MISSING
 from ...config import AgreementConfig, Undefined
-from ...sample_sums import ratio
+from ...numbers import ratio
 from ..findings import Findings
 
 #: quotients of two columns, by the number's name

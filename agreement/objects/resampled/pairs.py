@@ -9,8 +9,8 @@ import numpy as np
 from ....metrics.arrays import FloatArray, IntArray
 from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
 from ...config import AgreementConfig
+from ...numbers import Numbers
 from ...pairs import pair_names
-from ...sample_sums import SampleSums
 from ..chunk import Chunk
 from ..persons import persons_of, same_person
 from .pair_columns import PLAIN, RATIOS, alpha_of, class_columns, numbers_of, plain_columns
@@ -46,7 +46,7 @@ class PairColumns:
         self._columns.append(beside([plain, classes[kept]]))
         self._n_samples += findings.n_samples
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> Iterator[Numbers]:
         """The numbers of every pair; if these are all pairs, those of the sessions of one person as well."""
         pair, sample, columns = np.concatenate(self._pair), np.concatenate(self._sample), stacked(self._columns)
         undefined, names = self._config.undefined, self._annotators
@@ -60,7 +60,7 @@ class PairColumns:
 
         for place, (start, end) in enumerate(zip(starts, ends, strict=True)):
             rows = by_pair[start:end]
-            yield SampleSums(
+            yield Numbers(
                 tuple(("pairs", names[a[place]], names[b[place]], name) for name in (*RATIOS, "alpha")),
                 _without_unused_classes(columns[rows]),
                 statistic,

@@ -7,7 +7,7 @@ import numpy as np
 from ....metrics.arrays import BoolArray, FloatArray, IntArray
 from ....metrics.bootstrap.sparse import SparseColumns, beside, moved
 from ...config import Undefined
-from ...sample_sums import SampleSums, ratio
+from ...numbers import Numbers, ratio
 from .pair_columns import PLAIN, alpha_of, numbers_of
 
 #: numbers of which a report has the mean over the pairs of a kind
@@ -16,7 +16,7 @@ _MEANS = ("score", "f1", "mean_iou")
 
 def session_sums(
     pair: IntArray, sample: IntArray, columns: SparseColumns, intra: BoolArray, n_samples: int, undefined: Undefined
-) -> SampleSums:
+) -> Numbers:
     """The numbers of both kinds of pairs, and what those of one person have more (``difference_alpha``).
 
     Args:
@@ -46,7 +46,7 @@ def session_sums(
 
     names = ("alpha", *_MEANS)
     n_shared = PLAIN.index("n_shared")
-    return SampleSums(
+    return Numbers(
         tuple(("sessions", f"{kind}_{name}") for kind in ("intra", "inter", "difference") for name in names),
         beside(blocks),
         statistic,

@@ -11,7 +11,7 @@ from ....metrics.arrays import BoolArray, FloatArray
 from ....metrics.bootstrap.sparse import SparseColumns, beside, moved, stacked
 from ....metrics.geometry.objects import Objects
 from ...config import AgreementConfig
-from ...sample_sums import SampleSums
+from ...numbers import Numbers
 from ..chunk import Chunk
 from ..compute import Ratings, Units, ratings_of
 from ..verdicts import AGREED, NO_VERDICT
@@ -53,7 +53,7 @@ class VitalityColumns:
             blocks.append(asked[:, None].astype(np.float64))
         self._columns.append(beside(blocks))
 
-    def sums(self) -> Iterator[SampleSums]:
+    def sums(self) -> Iterator[Numbers]:
         """The vitality of every annotator."""
         if not self._chosen:
             return
@@ -74,7 +74,7 @@ class VitalityColumns:
             vitality: FloatArray = alpha(full)[..., None] - np.stack(without, axis=-1)
             return vitality
 
-        yield SampleSums(
+        yield Numbers(
             tuple(("annotators", self._names[annotator], "vitality") for annotator in self._chosen),
             stacked(self._columns),
             statistic,

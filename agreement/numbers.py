@@ -1,0 +1,373 @@
+"""Numbers of reports: each is a key, additive columns of samples and a formula of the columns' sums.
+
+Everything else follows from these three: the value of a number, its confidence interval (whole samples are resampled,
+what was found in them stays), its difference between two runs (:func:`differences`), and its place in the report
+(:class:`Fields`). A family of label types defines its numbers in one function that gives :class:`Numbers`.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ..metrics.arrays import FloatArray, IntArray
+from ..metrics.bootstrap.confidence import FEW_SAMPLES, ROUNDING, ConfidenceIntervals
+from ..metrics.bootstrap.draws import Part, Statistic, values_of
+from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
+from ..metrics.bootstrap.sparse import SparseColumns, beside, moved, stacked
+from .report import Interval, number
+
+#: where a number stands in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
+Key: TypeAlias = tuple[str, ...]
+
+#: numbers are resampled together as long as their columns take less than this; the draws are the same
+BYTES_AT_ONCE = 2**25
+#: values of so many sums are computed at once for numbers of many groups
+SUMS_AT_ONCE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """Some numbers of a report as functions of sums over its ``S`` samples.
+
+    Attributes:
+        keys: where each of the ``V`` numbers stands
+        columns: shape ``(T, C)``, additive columns of some samples
+        formula: sums ``(..., C)`` to values ``(..., V)``, nan where undefined
+        samples: shape ``(T,)``, which samples the rows are of, each at most once; None: of all in their order
+        basis: shape ``(V,)``, for every number a column that is not 0 in the samples that it is about; None: it is
+            about all
+        by_sample: whether the rows are those of samples; if not, their sum is all that is known, and the numbers have
+            no interval
+    """
+
+    keys: tuple[Key, ...]
+    columns: SparseColumns
+    formula: Statistic
+    samples: IntArray | None = None
+    basis: IntArray | None = None
+    by_sample: bool = True
+
+    def values(self) -> FloatArray:
+        """The value of every number, shape ``(V,)``; nan where undefined."""
+        return values_of(self.formula, np.asarray(self.columns.sum(axis=0), np.float64))
+
+    def summed(self) -> Numbers:
+        """The same numbers without intervals: only the sums are kept."""
+        return replace(self, columns=summed(self.columns), samples=None, by_sample=False)
+
+    def of_all(self, n_samples: int) -> Numbers:
+        """The same with a row for every one of so many samples."""
+        if self.samples is None:
+            return self
+        return replace(self, columns=moved(self.columns, self.samples, n_samples), samples=None)
+
+
+def summed(columns: SparseColumns) -> SparseColumns:
+    """The sum of all rows, as a single row."""
+    return beside([np.asarray(columns.sum(axis=0), np.float64)[None, :]])
+
+
+class Rows:
+    """Additive columns of consecutive chunks of samples: all rows, or only their sums where nothing is resampled."""
+
+    def __init__(self, *, by_sample: bool) -> None:
+        self.by_sample = by_sample
+        self._chunks: list[SparseColumns] = []
+
+    def add(self, columns: SparseColumns) -> None:
+        """Add the rows of the next samples."""
+        if self.by_sample:
+            self._chunks.append(columns)
+        else:
+            self._chunks = [summed(stacked([*self._chunks, columns]))]
+
+    def columns(self) -> SparseColumns:
+        """The columns of all chunks, which are not kept any longer."""
+        return stacked(self._chunks)
+
+    def numbers(self, keys: tuple[Key, ...], formula: Statistic, basis: IntArray | None = None) -> Numbers:
+        """Numbers that are a formula of all these columns."""
+        return Numbers(keys, self.columns(), formula, basis=basis, by_sample=self.by_sample)
+
+
+class GroupRows:
+    """Additive columns of (group, sample), for numbers that many groups have by one formula, such as pairs.
+
+    All rows are kept of the groups that have intervals, only the sums of the others.
+
+    Args:
+        n_groups: number of groups ``G``
+        resampled: the groups that have intervals
+    """
+
+    def __init__(self, n_groups: int, resampled: IntArray) -> None:
+        self._resampled = np.zeros(n_groups, np.bool_)
+        self._resampled[resampled] = True
+        self._n_samples = 0
+        self._group: list[IntArray] = []
+        self._sample: list[IntArray] = []
+        self._chunks: list[SparseColumns] = []
+        self._sums: SparseColumns | None = None
+
+    def add(self, group: IntArray, sample: IntArray, columns: SparseColumns, n_samples: int) -> None:
+        """Add the rows of the next samples.
+
+        Args:
+            group: shape ``(T,)``, group of every row
+            sample: shape ``(T,)``, sample of every row among the new ones; each (group, sample) at most once
+            columns: shape ``(T, C)``
+            n_samples: number of new samples
+        """
+        kept = self._resampled[group]
+        if not kept.all():
+            sums = moved(columns[~kept], group[~kept], len(self._resampled))
+            self._sums = sums if self._sums is None else self._sums + sums
+        if kept.all():
+            self._chunks.append(columns)
+        elif kept.any() or not self._chunks:
+            self._chunks.append(columns[kept])
+        self._group.append(group[kept])
+        self._sample.append(self._n_samples + sample[kept])
+        self._n_samples += n_samples
+
+    def rows(self) -> tuple[IntArray, IntArray, SparseColumns]:
+        """Group, sample and columns of every row that was kept."""
+        self._chunks = [stacked(self._chunks)]
+        return np.concatenate(self._group), np.concatenate(self._sample), self._chunks[0]
+
+    def numbers(
+        self, groups: Mapping[int, Key], names: Sequence[str], formula: Statistic, basis: IntArray, n_fixed: int
+    ) -> Iterator[Numbers]:
+        """The numbers of some groups.
+
+        Args:
+            groups: key of every group whose numbers are asked for
+            names: shape ``(V,)``, of the numbers of every group, the last part of their keys
+            formula: sums ``(..., C)`` to values ``(..., V)``; columns after the first ``n_fixed`` that are 0 throughout
+                may be left out
+            basis: shape ``(V,)``, see :class:`Numbers`
+            n_fixed: columns that the formula always needs; the others are categories
+        """
+        group_of_row, sample, columns = self.rows()
+        order = np.argsort(group_of_row, kind="stable")
+        ends = np.searchsorted(group_of_row[order], np.arange(len(self._resampled) + 1))
+        only_sums = [group for group in groups if not self._resampled[group]]
+        if only_sums and self._sums is not None:
+            at_once = max(1, SUMS_AT_ONCE // self._sums.shape[1])
+            for start in range(0, len(only_sums), at_once):
+                some = only_sums[start : start + at_once]
+                owners = [groups[group] for group in some]
+                yield _of_groups(owners, names, _used(self._sums[some], n_fixed), formula)
+        for group, owner in groups.items():
+            if self._resampled[group]:
+                rows = order[ends[group] : ends[group + 1]]
+                keys = tuple((*owner, name) for name in names)
+                yield Numbers(keys, _used(columns[rows], n_fixed), formula, sample[rows], basis)
+
+
+def _used(columns: SparseColumns, n_fixed: int) -> SparseColumns:
+    """The columns that a formula always needs, and those of the others that are not 0 throughout."""
+    if n_fixed == columns.shape[1]:
+        return columns
+    used = np.flatnonzero(np.bincount(columns.indices, minlength=columns.shape[1])[n_fixed:])
+    return columns[:, np.concatenate([np.arange(n_fixed), n_fixed + used])]
+
+
+def _of_groups(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns, formula: Statistic) -> Numbers:
+    """The numbers of groups ``G`` of which only the sums ``(G, C)`` are known, without intervals."""
+    n_groups, n_columns = sums.shape
+
+    def of_each(flat: FloatArray) -> FloatArray:
+        values = formula(flat.reshape(*flat.shape[:-1], n_groups, n_columns))
+        return values.reshape(*flat.shape[:-1], n_groups * len(names))
+
+    keys = tuple((*key, name) for key in groups for name in names)
+    return Numbers(keys, beside([sums.toarray().reshape(1, -1)]), of_each, by_sample=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval, None where it has none."""
+
+    value: float
+    interval: Interval | None
+
+
+def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
+    """All numbers with their values and intervals.
+
+    Numbers that are about some of the samples only have an interval if these are at least ``FEW_SAMPLES``. Resamples in
+    which a number is undefined are left out; it has no interval where that is most of them, or where leaving out a
+    single sample makes it undefined.
+
+    Args:
+        numbers: the numbers
+        ranks: shape ``(S,)``, number of every sample, or of its video or group; what has one number is resampled as
+            a whole. See :func:`~.content_order.content_ranks`
+        resamples: how many; 0 for no intervals
+        seed: of the random numbers
+    """
+    total: dict[Key, Estimate] = {}
+    waiting: list[Numbers] = []
+    n_bytes = 0
+    for each in numbers:
+        values = each.values().tolist()
+        total |= {key: Estimate(value, None) for key, value in zip(each.keys, values, strict=True)}
+        if not resamples or not each.by_sample:
+            continue
+        waiting.append(each)
+        n_bytes += each.columns.data.nbytes + each.columns.indices.nbytes
+        if n_bytes > BYTES_AT_ONCE:
+            _add_intervals(total, waiting, ranks, resamples, seed)
+            waiting, n_bytes = [], 0
+    if waiting:
+        _add_intervals(total, waiting, ranks, resamples, seed)
+    return total
+
+
+def _add_intervals(
+    total: dict[Key, Estimate], numbers: Sequence[Numbers], ranks: IntArray, resamples: int, seed: int
+) -> None:
+    n_drawn = int(ranks.max(initial=-1)) + 1
+    alone = n_drawn == len(ranks)
+    about = [_samples_about(each, ranks, n_drawn) for each in numbers]
+    resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
+    parts = [
+        Part(each.columns, each.formula, _of_rows(ranks, each.samples) if alone else each.samples)
+        for each, _ in resampled
+    ]
+    resampling = Resampling(resamples, seed, clusters=None if alone else ranks)
+    for (each, n), found in zip(resampled, bootstrap_parts(parts, len(ranks), resampling), strict=True):
+        for place, key in enumerate(each.keys):
+            if n[place] >= _least(each):
+                total[key] = replace(total[key], interval=_interval(found, place, int(n[place])))
+
+
+def _least(numbers: Numbers) -> int:
+    """Fewest samples that give an interval."""
+    return 2 if numbers.basis is None else FEW_SAMPLES
+
+
+def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:
+    return ranks if samples is None else ranks[samples]
+
+
+def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
+    """How many samples (videos, groups) every number is about, shape ``(V,)``."""
+    if numbers.basis is None:
+        return np.full(len(numbers.keys), n_drawn)
+    if n_drawn == len(ranks):
+        given = numbers.columns.data != 0
+        n_columns = numbers.columns.shape[1]
+        n_given: IntArray = np.bincount(numbers.columns.indices[given], minlength=n_columns)[numbers.basis]
+        return n_given
+    columns = numbers.columns[:, numbers.basis].tocoo()
+    given = columns.data != 0
+    n_values = len(numbers.keys)
+    drawn = _of_rows(ranks, numbers.samples)[columns.row[given]]
+    once = np.unique(drawn * n_values + columns.col[given])
+    return np.bincount(once % n_values, minlength=n_values)
+
+
+def _interval(found: ConfidenceIntervals, place: int, n: int) -> Interval | None:
+    """The interval of one value; None where it is undefined."""
+    if np.isnan(found.percentile_low[place]):
+        return None
+    return Interval(
+        low=number(found.percentile_low[place]),
+        high=number(found.percentile_high[place]),
+        bca_low=number(found.bca_low[place]),
+        bca_high=number(found.bca_high[place]),
+        error=number(found.standard_error[place]),
+        jackknife_error=number(found.jackknife_error[place]),
+        n=n,
+    )
+
+
+class Fields:
+    """Numbers by the part of a report that they are about, as the fields of its dataclass.
+
+    The key ``("pairs", "alice", "bob", "f1")`` is the field ``f1`` of the pair, and its interval the entry ``f1`` of
+    the field ``intervals`` of the pair. A name with dots is a field of a field: ``"alpha.pooled"``.
+    """
+
+    def __init__(self, found: Mapping[Key, Estimate]) -> None:
+        self._of: dict[Key, dict[str, Estimate]] = defaultdict(dict)
+        for key, estimate in found.items():
+            self._of[key[:-1]][key[-1]] = estimate
+
+    def __contains__(self, part: Key) -> bool:
+        return part in self._of
+
+    def of(self, *part: str) -> dict[str, Any]:
+        """The fields of one part; those of the report itself without a name. Undefined numbers are None."""
+        fields: dict[str, Any] = {}
+        for name, estimate in self._of.get(part, {}).items():
+            *path, last = name.split(".")
+            owner = fields
+            for step in path:
+                owner = owner.setdefault(step, {})
+            owner[last] = number(estimate.value)
+        return {**fields, "intervals": self.intervals(*part)}
+
+    def intervals(self, *part: str) -> dict[str, Interval]:
+        """The intervals of the numbers of one part that have any, by name."""
+        found = self._of.get(part, {})
+        return {name: each.interval for name, each in found.items() if each.interval is not None}
+
+
+def by_owner(found: Mapping[Key, Estimate]) -> dict[Key, dict[str, Interval]]:
+    """The intervals of everything that has any, by name; those of the report itself under the empty key."""
+    intervals: dict[Key, dict[str, Interval]] = defaultdict(dict)
+    for key, each in found.items():
+        if each.interval is not None:
+            intervals[key[:-1]][key[-1]] = each.interval
+    return intervals
+
+
+def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
+    """Each number of ``b`` minus that of ``a`` of the same key; row by row both are of the same samples.
+
+    A difference is about the samples that either of its numbers is about. It has no interval where one of the two
+    numbers has none.
+    """
+    places = {key: place for place, key in enumerate(b.keys)}
+    keys = tuple(key for key in a.keys if key in places)
+    in_a = np.array([place for place, key in enumerate(a.keys) if key in places], np.int64)
+    in_b = np.array([places[key] for key in keys], np.int64)
+    by_sample = a.by_sample and b.by_sample
+    a, b = (each.of_all(n_samples) if by_sample else each.summed() for each in (a, b))
+    n_a, n_b = a.columns.shape[1], b.columns.shape[1]
+
+    def difference(sums: FloatArray) -> FloatArray:
+        first, second = values_of(a.formula, sums[..., :n_a]), values_of(b.formula, sums[..., n_a : n_a + n_b])
+        changed = second[..., in_b] - first[..., in_a]
+        size = np.maximum(1.0, np.abs(first[..., in_a]))
+        return np.where(np.abs(changed) <= ROUNDING * size, 0.0, changed)
+
+    blocks, basis = [a.columns, b.columns], None
+    if by_sample and a.basis is not None and b.basis is not None:
+        of_either = (a.columns[:, a.basis[in_a]] != 0) + (b.columns[:, b.basis[in_b]] != 0)
+        blocks.append(of_either.astype(np.float64))
+        basis = n_a + n_b + np.arange(len(keys))
+    return Numbers(keys, beside(blocks), difference, basis=basis, by_sample=by_sample)
+
+
+def all_differences(a: Iterable[Numbers], b: Iterable[Numbers], n_samples: int) -> Iterator[Numbers]:
+    """The differences of all numbers that both have, wherever these stand in them; see :func:`differences`."""
+    every = list(b)
+    owner = {key: place for place, each in enumerate(every) for key in each.keys}
+    for each in a:
+        for place in dict.fromkeys(owner[key] for key in each.keys if key in owner):
+            yield differences(each, every[place], n_samples)
+
+
+def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
+    """Quotients; nan where the divisor is 0 or less."""
+    defined = below > 0
+    return np.where(defined, above / np.where(defined, below, 1.0), np.nan)
