@@ -8,9 +8,9 @@ what was found in them stays), its difference between two runs (:func:`differenc
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -19,7 +19,11 @@ from ..metrics.bootstrap.confidence import FEW_SAMPLES, ROUNDING, ConfidenceInte
 from ..metrics.bootstrap.draws import Part, Statistic, values_of
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
 from ..metrics.bootstrap.sparse import SparseColumns, beside, moved, stacked
-from .report import Interval, number
+from .content_order import Hashes, content_ranks
+from .records import Records
+from .report import Interval, ReportContext, number
+
+R = TypeVar("R", bound=Records)
 
 #: where a number stands in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
 Key: TypeAlias = tuple[str, ...]
@@ -196,6 +200,30 @@ class Estimate:
 
     value: float
     interval: Interval | None
+
+
+def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
+    """The samples that at least two annotators were assigned to: what numbers are of, and what is resampled."""
+    rated = records.assigned.sum(axis=1) >= 2
+    if rated.all():
+        return records, context
+    clusters = None if context.clusters is None else context.clusters[rated]
+    return records.select(rated), replace(context, clusters=clusters)
+
+
+def report_estimates(
+    numbers: Iterable[Numbers], contents: Callable[[], tuple[Hashes, FloatArray]], context: ReportContext
+) -> dict[Key, Estimate]:
+    """The numbers of a report with the intervals that its options ask for.
+
+    Args:
+        numbers: the numbers, of rated samples only
+        contents: what tells these samples apart, for :func:`~.content_order.content_ranks`
+        context: of the same samples
+    """
+    config = context.config
+    ranks = content_ranks(*contents(), context.clusters) if config.resamples else np.empty(0, np.int64)
+    return estimates(numbers, ranks, resamples=config.resamples, seed=config.seed)
 
 
 def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:

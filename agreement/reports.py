@@ -19,7 +19,7 @@ from .ratings.records import RatingRecords
 from .ratings.report import RatingReport, build_rating_report
 from .records import AnyColumns, Records
 from .report import AgreementReport, ReportContext
-from .tags.intervals import tag_sums
+from .tags.numbers import tag_numbers
 from .tags.records import TagRecords
 from .tags.report import TagReport, build_tag_report
 
@@ -36,7 +36,7 @@ _FAMILIES = {
     "objects": _Family(ObjectReport, ObjectRecords, build_object_report, object_sums),
     "pixels": _Family(PixelReport, PixelRecords, build_pixel_report, pixel_sums),
     "ratings": _Family(RatingReport, RatingRecords, build_rating_report, rating_sums),
-    "tags": _Family(TagReport, TagRecords, build_tag_report, tag_sums),
+    "tags": _Family(TagReport, TagRecords, build_tag_report, tag_numbers),
 }
 
 

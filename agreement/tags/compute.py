@@ -46,12 +46,18 @@ class SetPairs:
         sample: the sample
         a: annotator who comes first
         b: the other
+        shared: tags that both gave
+        size_a: tags of the first
+        size_b: tags of the other
         jaccard: share of their tags that both gave; 1 for two empty sets
     """
 
     sample: IntArray
     a: IntArray
     b: IntArray
+    shared: IntArray
+    size_a: IntArray
+    size_b: IntArray
     jaccard: FloatArray
 
 
@@ -157,7 +163,7 @@ def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:
     shared = np.bincount(np.searchsorted(i * n_sets + j, first * n_sets + second), minlength=len(i))
     union = size[i] + size[j] - shared
     jaccard = np.where(union > 0, shared / np.maximum(union, 1), 1.0)
-    return SetPairs(sets.unit[i], annotator[i], annotator[j], jaccard)
+    return SetPairs(sets.unit[i], annotator[i], annotator[j], shared, size[i], size[j], jaccard)
 
 
 def _tags_of_samples(sets: TagSets, batch: TagBatch, n_annotators: IntArray) -> tuple[SampleTags, IntArray, IntArray]:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
 
-from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
+from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed
 from .compute import TagAgreement, TagBatch, compute_tags
-
-#: tags that are compared at once
-MAX_TAGS_AT_ONCE = 100_000
 
 _TAG = "n_objects"
 
@@ -44,12 +41,11 @@ class TagRecords(Records):
         undefined = np.full(len(score), np.nan)
         return SampleValues(score, undefined, self.assigned.sum(axis=1), n_objects, n_units, n_disputed)
 
-    def agreements(self) -> Iterator[TagAgreement]:
-        """The agreement on all samples in their order, on some at a time."""
-        for part in self.chunks("n_objects", MAX_TAGS_AT_ONCE):
-            sample = np.repeat(np.arange(len(part["score"])), part["n_objects"])
-            annotator, tag = part["annotator"].astype(np.int64), part["tag"].astype(np.int64)
-            yield compute_tags(TagBatch(sample, annotator, tag, unpacked(part["assigned"], self.n_annotators)))
+    def agreement(self) -> TagAgreement:
+        """The agreement on all samples at once."""
+        sample = np.repeat(np.arange(self.n_samples), self.column("n_objects"))
+        annotator, tag = (self.column(name).astype(np.int64) for name in ("annotator", "tag"))
+        return compute_tags(TagBatch(sample, annotator, tag, self.assigned))
 
 
 def record_tags(agreement: TagAgreement, n_annotators: int) -> TagRecords:

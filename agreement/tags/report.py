@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import math
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -13,21 +10,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..config import AgreementConfig
-from ..report import (
-    AgreementReport,
-    AlphaSummary,
-    Each,
-    Interval,
-    ReportContext,
-    ScoreSummary,
-    mean_defined,
-    number,
-)
-from .compute import VERDICTS
-from .intervals import with_intervals
+from ...metrics.arrays import IntArray, sums_by
+from ..numbers import Fields, rated_only, report_estimates
+from ..pairs import n_shared
+from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary
+from .compute import AGREED, VERDICTS, TagAgreement
+from .numbers import numbers_of, sample_contents
 from .records import TagRecords
-from .statistics import TagStatistics, summarise_tags
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,90 +105,110 @@ class TagReport(AgreementReport):
 
 def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     """The report on samples."""
-    config, annotators, tag_names = context.config, context.annotators, context.class_names
-    parts = (summarise_tags(agreement, records.n_annotators, config.set_distance) for agreement in records.agreements())
-    statistics = functools.reduce(operator.add, parts)
-    score, n_rated = statistics.score, statistics.n_rated
-    report = TagReport(
+    config = context.config
+    rated, of_rated = rated_only(records, context)
+    agreement = rated.agreement()
+    numbers = numbers_of(agreement, rated.assigned, of_rated)
+    fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), of_rated))
+    of_report, n_rated = fields.of(), rated.n_samples
+    return TagReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
-        n_samples=len(score),
+        n_samples=records.n_samples,
         n_rated=n_rated,
         n_units=n_rated,
-        n_objects=statistics.n_given,
-        n_disputed=statistics.n_disputed,
-        score=ScoreSummary(*mean_defined(score)),
+        n_objects=len(rated.column("tag")),
+        n_disputed=int((agreement.score < 1.0).sum()),
+        score=ScoreSummary(mean=of_report["score"]["mean"], n=n_rated),
         alpha=AlphaSummary(
-            pooled=number(_alpha(statistics, config)),
+            pooled=of_report["alpha"].get("pooled"),
             mean=None,
             n_defined=0,
-            undefined={"one_annotator": len(score) - n_rated},
-            percent_agreement=statistics.equal / n_rated if n_rated else None,
+            undefined={"one_annotator": records.n_samples - n_rated},
+            percent_agreement=of_report["alpha"]["percent_agreement"],
             n_units=n_rated,
         ),
         set_distance=config.set_distance,
-        too_many_sets=statistics.sets is None,
-        tags=_tags(statistics, tag_names),
-        pairs=_pairs(statistics, annotators),
-        annotators=[_tagger(statistics, k, name, tag_names) for k, name in enumerate(annotators)],
+        too_many_sets="pooled" not in of_report["alpha"],
+        tags=_tags(agreement, fields, context.class_names),
+        pairs=_pairs(rated, fields, context.annotators),
+        annotators=_taggers(records, agreement, fields, context),
         worst_samples=context.worst_samples,
         run=context.run,
+        intervals=of_report["intervals"],
     )
-    return with_intervals(report, records, context)
 
 
-def _alpha(statistics: TagStatistics, config: AgreementConfig) -> float:
-    """Alpha of whole sets; without variation, what the config says."""
-    if statistics.sets is None:
-        return math.nan
-    alpha = statistics.sets.alpha()
-    return 1.0 if math.isnan(alpha) and statistics.sets.n_different and config.undefined == "one" else alpha
-
-
-def _tags(statistics: TagStatistics, tag_names: Sequence[str]) -> list[TagSummary]:
+def _tags(agreement: TagAgreement, fields: Fields, names: Sequence[str]) -> list[TagSummary]:
     """The tags that were given on rated samples, the most frequent first."""
-    counts, alpha = statistics.tags, statistics.presence.alpha()
+    tags = agreement.tags
+    n_samples, n_agreed = (
+        np.bincount(codes, minlength=len(names)) for codes in (tags.tag, tags.tag[tags.verdict == AGREED])
+    )
+    votes = sums_by(tags.tag, tags.votes, len(names)).astype(np.int64)
     found = [
         TagSummary(
-            tag=tag_names[code],
-            n_samples=int(counts.samples[code]),
-            n_agreed=int(counts.agreed[code]),
-            votes=int(counts.votes[code]),
-            share=int(counts.votes[code]) / int(counts.assigned[code]),
-            alpha=number(alpha[code]),
+            tag=names[code],
+            n_samples=int(n_samples[code]),
+            n_agreed=int(n_agreed[code]),
+            votes=int(votes[code]),
+            **fields.of("tags", names[code]),
         )
-        for code in np.flatnonzero(counts.samples).tolist()
+        for code in np.flatnonzero(n_samples).tolist()
     ]
     return sorted(found, key=lambda entry: (-entry.n_samples, entry.tag))
 
 
-def _pairs(statistics: TagStatistics, annotators: Sequence[str]) -> list[TagPairSummary]:
+def _pairs(rated: TagRecords, fields: Fields, names: Sequence[str]) -> list[TagPairSummary]:
     return [
-        TagPairSummary(
-            a=annotators[a],
-            b=annotators[b],
-            n_samples=int(statistics.n_shared[a, b]),
-            score=float(statistics.jaccard[a, b]) / int(statistics.n_shared[a, b]),
-            same_tags=int(statistics.n_equal[a, b]) / int(statistics.n_shared[a, b]),
-        )
-        for a, b in combinations(range(len(annotators)), 2)
-        if statistics.n_shared[a, b]
+        TagPairSummary(a=a, b=b, n_samples=n, **fields.of("pairs", a, b))
+        for (a, b), n in zip(combinations(names, 2), n_shared(rated.assigned).tolist(), strict=True)
+        if n
     ]
 
 
-def _tagger(statistics: TagStatistics, k: int, name: str, tag_names: Sequence[str]) -> TaggerSummary:
-    n_shared, given = int(statistics.n_shared[k].sum()), statistics.given[k]
-    classes = {tag_names[code]: int(given[code]) for code in np.flatnonzero(given).tolist()}
-    n_assigned = int(statistics.n_assigned[k])
-    return TaggerSummary(
-        name=name,
-        n_assigned=n_assigned,
-        n_gave_nothing=int(statistics.n_empty[k]),
-        n_not_assigned=len(statistics.score) - n_assigned,
-        n_objects=int(given.sum()),
-        n_missed=int(statistics.n_missed[k]),
-        score=float(statistics.jaccard[k].sum()) / n_shared if n_shared else None,
-        verdicts={verdict: int(statistics.verdicts[k, v]) for v, verdict in enumerate(VERDICTS)},
-        classes=dict(sorted(classes.items())),
-    )
+def _taggers(
+    records: TagRecords, agreement: TagAgreement, fields: Fields, context: ReportContext
+) -> list[TaggerSummary]:
+    """What every annotator gave on all samples, and their verdicts on those that are rated."""
+    assigned, names = records.assigned, context.class_names
+    n, n_tags = len(context.annotators), len(names)
+    annotator, tag = (records.column(name).astype(np.int64) for name in ("annotator", "tag"))
+    given = np.bincount(annotator * n_tags + tag, minlength=n * n_tags).reshape(n, n_tags)
+    sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
+    gave_nothing = assigned.copy()
+    gave_nothing[sample, annotator] = False
+    of_tag = agreement.annotator[agreement.sets.row]
+    verdict = agreement.tags.verdict[agreement.of_given]
+    verdicts = np.bincount(of_tag * len(VERDICTS) + verdict, minlength=n * len(VERDICTS)).reshape(n, -1)
+    n_missed = _n_missed(agreement, n)
+    taggers = []
+    for k, name in enumerate(context.annotators):
+        classes = {names[code]: int(given[k, code]) for code in np.flatnonzero(given[k]).tolist()}
+        n_assigned = int(assigned[:, k].sum())
+        taggers.append(
+            TaggerSummary(
+                name=name,
+                n_assigned=n_assigned,
+                n_gave_nothing=int(gave_nothing[:, k].sum()),
+                n_not_assigned=len(assigned) - n_assigned,
+                n_objects=int(given[k].sum()),
+                n_missed=int(n_missed[k]),
+                verdicts=dict(zip(VERDICTS, verdicts[k].tolist(), strict=True)),
+                classes=dict(sorted(classes.items())),
+                **fields.of("annotators", name),
+            )
+        )
+    return taggers
+
+
+def _n_missed(agreement: TagAgreement, n_annotators: int) -> IntArray:
+    """Tags of two or more others that an annotator assigned to the sample did not give, shape ``(R,)``."""
+    tags, sets, annotator = agreement.tags, agreement.sets, agreement.annotator
+    by_several = tags.votes >= 2
+    of_sample = np.bincount(tags.sample[by_several], minlength=sets.n_units)
+    could_give = sums_by(annotator, of_sample[sets.unit], n_annotators).astype(np.int64)
+    gave = np.bincount(annotator[sets.row][by_several[agreement.of_given]], minlength=n_annotators)
+    missed: IntArray = could_give - gave
+    return missed

@@ -15,7 +15,6 @@ from annotator_agreement.agreement.attribute_values import AttributeCodes
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.intervals import object_estimates
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.sample_sums import sample_contents
 from annotator_agreement.agreement.report import ReportContext, RunFacts
@@ -36,12 +35,8 @@ def _records_and_context(**options: Any) -> tuple[ObjectRecords, ReportContext]:
 
 @pytest.mark.parametrize("options", [{}, {"tolerance": 0.5, "undefined": "one"}], ids=str)
 def test_intervals_are_those_of_reports_on_resampled_samples(options: dict) -> None:
-    def of_attributes(records: ObjectRecords, context: ReportContext) -> dict:
-        found = object_estimates(records, context)
-        return {key: each for key, each in found.items() if key[0].startswith("attributes.")}
-
     records, context = _records_and_context(**options)
-    keys = check_intervals(records, context, build_object_report, of_attributes, sample_contents)
+    keys = check_intervals(records, context, build_object_report, sample_contents, "attributes.")
     assert {key[0] for key in keys} == {
         f"attributes.{name}.{number}" for name in VALUES for number in ("alpha", "percent_agreement")
     }

@@ -14,7 +14,7 @@ from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.pixels import sample_sums
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
 from annotator_agreement.agreement.pixels.counts import MaskCounts
-from annotator_agreement.agreement.pixels.intervals import pixel_estimates, sample_contents
+from annotator_agreement.agreement.pixels.intervals import sample_contents
 from annotator_agreement.agreement.pixels.mask_values import MaskValues
 from annotator_agreement.agreement.pixels.records import PixelRecords, record_pixels
 from annotator_agreement.agreement.pixels.report import PixelReport, build_pixel_report
@@ -65,7 +65,7 @@ def _report(samples: list[Masks], context: ReportContext) -> PixelReport:
 @pytest.mark.parametrize("options", [{}, {"empty": "agree", "undefined": "one", "boundaries": True}], ids=str)
 def test_intervals_are_those_of_reports_on_resampled_samples(options: dict) -> None:
     context = _context(**options)
-    keys = check_intervals(_records(_masks(1), context), context, build_pixel_report, pixel_estimates, sample_contents)
+    keys = check_intervals(_records(_masks(1), context), context, build_pixel_report, sample_contents)
     n_numbers = 10 if "boundaries" in options else 7
     # of the whole and of the pairs; four of each of five values; of the annotators
     assert len(keys) == (n_numbers + 3) + 3 * (n_numbers + 2) + 5 * 4 + 3

@@ -18,7 +18,7 @@ from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.config import AgreementConfig
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.agreement.reports import report_from_dict
-from annotator_agreement.agreement.tags import statistics as statistics_module
+from annotator_agreement.agreement.tags import numbers
 from annotator_agreement.agreement.tags.compute import VERDICTS, TagAgreement, TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import record_tags
 from annotator_agreement.agreement.tags.report import TagReport, build_tag_report
@@ -244,9 +244,9 @@ def test_without_variation_alpha_is_what_the_user_says() -> None:
 def test_too_many_different_sets_are_not_compared(monkeypatch: pytest.MonkeyPatch, batch_size: int) -> None:
     samples = _random(5)
     different = {frozenset(tags) for sample in samples for tags in _sets(sample) if len(_sets(sample)) >= 2}
-    monkeypatch.setattr(statistics_module, "MAX_DIFFERENT_SETS", len(different))
+    monkeypatch.setattr(numbers, "MAX_DIFFERENT_SETS", len(different))
     assert not _report(samples, _config(), batch_size).too_many_sets
-    monkeypatch.setattr(statistics_module, "MAX_DIFFERENT_SETS", len(different) - 1)
+    monkeypatch.setattr(numbers, "MAX_DIFFERENT_SETS", len(different) - 1)
     report = _report(samples, _config(undefined="one"), batch_size)
     assert report.too_many_sets
     assert report.alpha.pooled is None

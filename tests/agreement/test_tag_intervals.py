@@ -12,9 +12,9 @@ from tests.agreement.interval_oracle import check_intervals
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.agreement.tags import intervals
+from annotator_agreement.agreement.tags import numbers
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
-from annotator_agreement.agreement.tags.intervals import sample_contents, tag_estimates
+from annotator_agreement.agreement.tags.numbers import sample_contents
 from annotator_agreement.agreement.tags.records import TagRecords, record_tags
 from annotator_agreement.agreement.tags.report import build_tag_report
 
@@ -45,7 +45,7 @@ def _records(given: np.ndarray, assigned: np.ndarray) -> TagRecords:
 @pytest.mark.parametrize("options", [{}, {"set_distance": "jaccard", "undefined": "one"}], ids=str)
 def test_intervals_are_those_of_reports_on_resampled_samples(options: dict) -> None:
     records = _records(*_given(1))
-    keys = check_intervals(records, _context(**options), build_tag_report, tag_estimates, sample_contents)
+    keys = check_intervals(records, _context(**options), build_tag_report, sample_contents)
     assert len(keys) == 3 + 3 * 2 + 3 + 4 * 2  # of the whole, of the pairs, of the annotators, of the tags
 
 
@@ -72,7 +72,7 @@ def test_the_order_of_samples_annotators_and_tags_does_not_matter_for_intervals(
 
 def test_sets_of_which_very_many_differ_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     records = _records(*_given(3))
-    monkeypatch.setattr(intervals, "MAX_DIFFERENT_SETS", 5)
+    monkeypatch.setattr(numbers, "MAX_RESAMPLED_SETS", 5)
     assert set(build_tag_report(records, _context()).intervals) == {"score.mean", "alpha.percent_agreement"}
 
 

@@ -1,0 +1,164 @@
+"""The numbers of a report on tags: what is added up over samples, and the formulas of the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...metrics.alpha import alpha_of
+from ...metrics.alpha.sets import set_distance
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse
+from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
+from ..numbers import GroupRows, Numbers, ratio
+from ..pairs import chosen_pairs, n_shared, pair_names, pair_rows
+from ..report import ReportContext
+from .compute import TagAgreement
+from .records import TagRecords
+
+#: the alpha of sets takes time for the pairs of different sets: about ten seconds for this many, with more it has no
+#: value
+MAX_DIFFERENT_SETS = 20_000
+#: with more different sets it has no interval
+MAX_RESAMPLED_SETS = 200
+#: at most so many tags have intervals, the most frequent ones
+MAX_TAGS = 200
+
+#: distances of different sets that are computed at once
+_DISTANCES_AT_ONCE = 2**21
+
+
+def tag_numbers(records: TagRecords, context: ReportContext) -> Iterator[Numbers]:
+    """All numbers of rated samples."""
+    return numbers_of(records.agreement(), records.assigned, context)
+
+
+def numbers_of(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
+    """All numbers of rated samples.
+
+    Args:
+        agreement: on all samples at once, so that equal sets have equal numbers
+        assigned: shape ``(S, R)``
+        context: of the samples
+    """
+    yield _scores(agreement)
+    yield from _alpha_of_sets(agreement, context)
+    yield from _pairs(agreement, assigned, context)
+    yield _annotators(agreement, context)
+    yield from _tags(agreement, context)
+
+
+def sample_contents(records: TagRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
+    """What tells samples apart, for :func:`~..content_order.content_ranks`: hashes of the tags ``(S,)``."""
+    annotators, tags = name_hashes(context.annotators), name_hashes(context.class_names)
+    sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
+    given = combined(tags[records.column("tag")], annotators[records.column("annotator")].view(np.int64))
+    of_assigned = assignment_hashes(records.assigned, annotators)
+    return of_assigned + hash_sums(sample, given, records.n_samples), np.empty((records.n_samples, 0))
+
+
+def _scores(agreement: TagAgreement) -> Numbers:
+    """The mean over samples of the score, and of the share of pairs of annotators with equal sets."""
+    pairs, n_samples = agreement.pairs, len(agreement.score)
+    n_pairs = np.bincount(pairs.sample, minlength=n_samples)
+    equal = sums_by(pairs.sample, pairs.jaccard == 1.0, n_samples) / np.maximum(n_pairs, 1)
+    columns = np.column_stack([agreement.score, equal, np.ones(n_samples)])
+    keys = (("score.mean",), ("alpha.percent_agreement",))
+    return Numbers(keys, beside([columns]), lambda sums: ratio(sums[..., :2], sums[..., 2:]))
+
+
+def _alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
+    """Alpha of whole sets; none with too many different ones."""
+    number, members = agreement.sets.distinct()
+    n_sets = members.shape[0]
+    if n_sets > MAX_DIFFERENT_SETS:
+        return
+    distance, undefined = context.config.set_distance, context.config.undefined
+    pairs, n_samples, unit = agreement.pairs, len(agreement.score), agreement.sets.unit
+    of_pairs = (column.astype(np.float64) for column in (pairs.shared, pairs.size_a, pairs.size_b))
+    differing = 2.0 * set_distance(distance, *of_pairs) / (agreement.n_annotators[pairs.sample] - 1)
+    observed = sums_by(pairs.sample, differing, n_samples)
+    size = np.asarray(members.sum(axis=1), np.float64)
+    at_once = max(1, _DISTANCES_AT_ONCE // max(n_sets, 1))
+
+    def formula(sums: FloatArray) -> FloatArray:
+        of_set = sums[..., 1:]
+        expected = np.zeros(sums.shape[:-1])
+        for start in range(0, n_sets, at_once):
+            some = slice(start, start + at_once)
+            shared = np.asarray((members[some] @ members.T).todense(), np.float64)
+            distances = set_distance(distance, shared, size[some, None], size[None, :])
+            expected += ((of_set @ distances.T) * of_set[..., some]).sum(axis=-1)
+        return alpha_of(sums[..., 0], expected, of_set.sum(axis=-1), undefined=undefined)[..., None]
+
+    counts = sparse(unit, number, np.ones(len(unit)), (n_samples, n_sets))
+    numbers = Numbers((("alpha.pooled",),), beside([observed[:, None], counts]), formula)
+    yield numbers if n_sets <= MAX_RESAMPLED_SETS else numbers.summed()
+
+
+def _pairs(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
+    """The mean Jaccard index of every pair of annotators, and the share of samples with the same tags."""
+    names, pairs = context.annotators, agreement.pairs
+    a, b = (index.tolist() for index in pair_names(len(names)))
+    rows = GroupRows(len(a), chosen_pairs(assigned, names))
+    columns = np.column_stack([pairs.jaccard, pairs.jaccard == 1.0, np.ones(len(pairs.a))]).astype(np.float64)
+    rows.add(pair_rows(pairs.a, pairs.b, len(names)), pairs.sample, beside([columns]), len(assigned))
+    return rows.numbers(
+        {pair: ("pairs", names[a[pair]], names[b[pair]]) for pair in np.flatnonzero(n_shared(assigned)).tolist()},
+        ("score", "same_tags"),
+        lambda sums: ratio(sums[..., :2], sums[..., 2:]),
+        np.array([2, 2]),
+        3,
+    )
+
+
+def _annotators(agreement: TagAgreement, context: ReportContext) -> Numbers:
+    """The mean Jaccard index of every annotator with another."""
+    n, pairs = len(context.annotators), agreement.pairs
+    sample, annotator = np.tile(pairs.sample, 2), np.concatenate([pairs.a, pairs.b])
+    shape = (len(agreement.score), n)
+    total = sparse(sample, annotator, np.tile(pairs.jaccard, 2), shape)
+    return Numbers(
+        tuple(("annotators", name, "score") for name in context.annotators),
+        beside([total, sparse(sample, annotator, np.ones(len(sample)), shape)]),
+        lambda sums: ratio(sums[..., :n], sums[..., n:]),
+        basis=n + np.arange(n),
+    )
+
+
+def _tags(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
+    """Alpha of every tag, given or not given, and the share of annotators who gave it where anybody did."""
+    names = context.class_names
+    n_given = np.bincount(agreement.tags.tag, minlength=len(names))
+    given = sorted(np.flatnonzero(n_given).tolist(), key=lambda code: (-n_given[code], names[code]))
+    if given[:MAX_TAGS]:
+        yield _of_tags(agreement, context, given[:MAX_TAGS])
+    if given[MAX_TAGS:]:
+        yield _of_tags(agreement, context, given[MAX_TAGS:]).summed()
+
+
+def _of_tags(agreement: TagAgreement, context: ReportContext, chosen: list[int]) -> Numbers:
+    tags, names, n, n_samples = agreement.tags, context.class_names, len(chosen), len(agreement.score)
+    place = np.full(len(names), -1)
+    place[chosen] = np.arange(n)
+    kept = place[tags.tag] >= 0
+    sample, column, votes = tags.sample[kept], place[tags.tag[kept]], tags.votes[kept]
+    m = agreement.n_annotators[sample]
+
+    def columns(values: FloatArray | IntArray) -> SparseColumns:
+        return sparse(sample, column, values, (n_samples, n))
+
+    def formula(sums: FloatArray) -> FloatArray:
+        n_sets, (votes, assigned, differing) = sums[..., :1], np.split(sums[..., 1:], 3, axis=-1)
+        return np.concatenate(
+            [alpha_of(differing, 2 * votes * (n_sets - votes), n_sets), ratio(votes, assigned)], axis=-1
+        )
+
+    n_sets = agreement.n_annotators[:, None].astype(np.float64)
+    return Numbers(
+        tuple(("tags", names[code], name) for name in ("alpha", "share") for code in chosen),
+        beside([n_sets, columns(votes), columns(m), columns(2 * votes * (m - votes) / (m - 1))]),
+        formula,
+        basis=1 + np.tile(np.arange(n), 2),
+    )
