@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -50,6 +51,7 @@ def _source_files() -> list[Path]:
     return files
 
 
+@functools.cache
 def _imports(path: Path) -> list[Import]:
     """All imports of a file, also those within functions."""
     package = path.relative_to(ROOT).parent.parts
