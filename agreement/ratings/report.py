@@ -11,27 +11,34 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...metrics.alpha.category_weights import Weights
-from ...metrics.alpha.kappas import cohen_kappa, scott_pi
+from ...metrics.alpha.kappas import (
+    brennan_prediger,
+    cohen_kappa,
+    conger_kappa,
+    fleiss_kappa,
+    gwet_ac2,
+    scott_pi,
+    weighted_alpha,
+)
 from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
-from ..config import AgreementConfig
-from ..report import (
-    AgreementReport,
-    AlphaSummary,
-    Each,
-    Interval,
-    ReportContext,
-    ScoreSummary,
-    mean_defined,
-    number,
-)
-from .coefficients import alpha_of, coefficients_of
+from ..numbers import Fields, rated_only, report_estimates
+from ..pairs import n_shared
+from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, number
 from .compute import VERDICTS, mean_and_spread
-from .intervals import with_intervals
-from .levels import level_of
+from .numbers import numbers_of, sample_contents
 from .records import RatingRecords
-from .scale import ScaledRatings, scale_classes, scale_numbers
-from .statistics import RatingStatistics, summarise_ratings
+from .scale import ScaledRatings, level_of, scaled_ratings
+
+#: kinds of weights; the first counts every disagreement alike, the last is for coefficients of all annotators alone
+WEIGHTS: tuple[Weights, ...] = ("identity", "linear", "quadratic", "ordinal")
+
+_COEFFICIENTS = {
+    "krippendorff_alpha": weighted_alpha,
+    "fleiss_kappa": fleiss_kappa,
+    "conger_kappa": conger_kappa,
+    "brennan_prediger": brennan_prediger,
+}
 
 #: entries of the confusion matrices of all pairs together, about; the rarest are left out
 MAX_CONFUSIONS = 100_000
@@ -120,123 +127,136 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     """
     config, numbers = context.config, bool(context.details["numbers"])
     level = level_of(config, numbers=numbers)
-    ratings, score = records.ratings, records.column("score")
-    statistics = summarise_ratings(ratings, score, config.tolerance if numbers else 0.0)
-    if numbers:
-        scaled = scale_numbers(ratings, level, config)
-    else:
-        scaled = scale_classes(ratings, context.class_names, level, config)
-        ratings = scaled.positions  # the codes take memory, and tell no more
-    table = _Table(statistics, config, level, context.annotators, ratings, scaled, numbers)
-    rated = ~np.isnan(score)
-    summary = ScoreSummary(*mean_defined(score))
-    report = RatingReport(
+    scaled = scaled_ratings(records.ratings, level, context)
+    rated, of_rated = rated_only(records, context)
+    scaled_rated = None if scaled is None else scaled.select(records.assigned.sum(axis=1) >= 2)
+    fields = Fields(
+        report_estimates(
+            numbers_of(rated, scaled_rated, level, of_rated), lambda: sample_contents(rated, of_rated), of_rated
+        )
+    )
+    n_rated, of_report = rated.n_samples, fields.of()
+    mean = of_report["score"]["mean"]
+    return RatingReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
-        n_samples=len(score),
-        n_rated=int(rated.sum()),
-        n_units=int(rated.sum()),
-        n_objects=int((~np.isnan(ratings[rated])).sum()),
-        n_disputed=int((score < 1.0).sum()),
-        score=summary,
+        n_samples=records.n_samples,
+        n_rated=n_rated,
+        n_units=n_rated,
+        n_objects=int(rated.assigned.sum()),
+        n_disputed=int((rated.column("score") < 1.0).sum()),
+        score=ScoreSummary(mean=mean, n=n_rated),
         alpha=AlphaSummary(
-            pooled=number(alpha_of(ratings, scaled, level, config)),
+            pooled=of_report["alpha"]["pooled"],
             mean=None,
             n_defined=0,
-            undefined={"one_annotator": int((~rated).sum())},
-            percent_agreement=summary.mean,
-            n_units=int(rated.sum()),
+            undefined={"one_annotator": records.n_samples - n_rated},
+            percent_agreement=mean,
+            n_units=n_rated,
         ),
         level=level,
         categories=list(scaled.categories) if scaled is not None else [],
         coefficients=coefficients_of(scaled) if scaled is not None else {},
-        pairs=table.pairs(),
-        annotators=table.raters(),
+        pairs=_pairs(rated, scaled_rated, fields, context),
+        annotators=_raters(records, scaled, fields, context),
         worst_samples=context.worst_samples,
         run=context.run,
+        intervals=of_report["intervals"],
     )
-    return with_intervals(report, records, context)
 
 
-@dataclass(frozen=True, slots=True)
-class _Table:
-    """The ratings of all samples, and what is needed to describe annotators and pairs of these."""
+def coefficients_of(scaled: ScaledRatings) -> dict[str, dict[str, float | None]]:
+    """The coefficients of the whole table by name, then weights; None where undefined."""
+    categories = np.arange(len(scaled.categories), dtype=np.float64)
+    weights = WEIGHTS if scaled.weighted else WEIGHTS[:1]
+    found: dict[str, dict[str, float | None]] = {
+        name: {kind: number(function(scaled.positions, weights=kind, categories=categories)) for kind in weights}
+        for name, function in _COEFFICIENTS.items()
+    }
+    gwet: dict[str, float | None] = {
+        kind: number(gwet_ac2(scaled.positions, weights=kind, categories=categories)) for kind in weights
+    }
+    found["gwet_ac1"] = {"identity": gwet.pop("identity")}
+    if gwet:
+        found["gwet_ac2"] = gwet
+    return found
 
-    statistics: RatingStatistics
-    config: AgreementConfig
-    level: Level
-    annotators: Sequence[str]
-    ratings: FloatArray
-    scaled: ScaledRatings | None
-    numbers: bool
 
-    def pairs(self) -> list[RatingPairSummary]:
-        """Every pair with a sample that both rated."""
-        shared = self.statistics.n_shared
-        present = [(a, b) for a, b in combinations(range(len(self.annotators)), 2) if shared[a, b]]
-        longest = min(MAX_CONFUSIONS_OF_PAIR, max(20, MAX_CONFUSIONS // max(len(present), 1)))
-        return [self._pair(a, b, longest) for a, b in present]
-
-    def _pair(self, a: int, b: int, longest: int) -> RatingPairSummary:
-        both = ~np.isnan(self.ratings[:, [a, b]]).any(axis=1)
-        values = self.ratings[both][:, [a, b]]
-        n = int(self.statistics.n_shared[a, b])
-        scaled, pi = self.scaled, None
-        kappa: dict[str, float | None] = {}
-        confusion: list[dict[str, Any]] = []
+def _pairs(
+    rated: RatingRecords, scaled: ScaledRatings | None, fields: Fields, context: ReportContext
+) -> list[RatingPairSummary]:
+    """Every pair with a sample that both rated."""
+    names, assigned = context.annotators, rated.assigned
+    ratings = rated.ratings if context.details["numbers"] else None
+    n_of_pairs = n_shared(assigned).tolist()
+    longest = min(MAX_CONFUSIONS_OF_PAIR, max(20, MAX_CONFUSIONS // max(sum(map(bool, n_of_pairs)), 1)))
+    summaries = []
+    for (a, b), n in zip(combinations(range(len(names)), 2), n_of_pairs, strict=True):
+        if not n:
+            continue
+        both = assigned[:, a] & assigned[:, b]
+        distance = None if ratings is None else float(np.abs(ratings[both, a] - ratings[both, b]).mean())
+        on_scale: dict[str, Any] = {"kappa": {}, "scott_pi": None, "confusion": [], "n_unlisted": 0}
         if scaled is not None:
-            first, second = scaled.positions[both, a], scaled.positions[both, b]
-            scaled = ScaledRatings(np.column_stack([first, second]), scaled.categories, scaled.ordered)
-            every = np.arange(len(scaled.categories), dtype=np.float64)
-            weights: tuple[Weights, ...] = ("identity", "linear", "quadratic") if scaled.weighted else ("identity",)
-            kappa = {kind: number(cohen_kappa(first, second, weights=kind, categories=every)) for kind in weights}
-            pi = number(scott_pi(first, second, categories=every))
-            confusion = _confusion(scaled, longest)
-        return RatingPairSummary(
-            a=self.annotators[a],
-            b=self.annotators[b],
-            n_samples=n,
-            score=int(self.statistics.n_agreeing[a, b]) / n,
-            alpha=number(alpha_of(values, scaled, self.level, self.config)),
-            kappa=kappa,
-            scott_pi=pi,
-            mean_distance=float(np.abs(values[:, 0] - values[:, 1]).mean()) if self.numbers else None,
-            confusion=confusion,
-            n_unlisted=n - sum(entry["n"] for entry in confusion) if scaled is not None else 0,
+            on_scale = _on_scale(scaled.positions[both, a], scaled.positions[both, b], scaled, longest)
+        summaries.append(
+            RatingPairSummary(
+                a=names[a],
+                b=names[b],
+                n_samples=n,
+                mean_distance=distance,
+                **on_scale,
+                **fields.of("pairs", names[a], names[b]),
+            )
         )
+    return summaries
 
-    def raters(self) -> list[RaterSummary]:
-        """Every annotator."""
-        means, spreads = mean_and_spread(self.ratings.T)
-        return [self._rater(k, number(means[k]), number(spreads[k])) for k in range(len(self.annotators))]
 
-    def _rater(self, k: int, mean: float | None, std: float | None) -> RaterSummary:
-        statistics = self.statistics
-        n = int((~np.isnan(self.ratings[:, k])).sum())
-        others = np.arange(len(self.annotators)) != k
-        n_compared = int(statistics.n_shared[k, others].sum())
-        return RaterSummary(
-            name=self.annotators[k],
-            n_assigned=n,
-            n_not_assigned=len(self.ratings) - n,
-            n_objects=n,
-            score=int(statistics.n_agreeing[k, others].sum()) / n_compared if n_compared else None,
-            verdicts={verdict: int(statistics.verdicts[k, v]) for v, verdict in enumerate(VERDICTS)},
-            classes=_most_frequent(self.scaled.counts(k)) if self.scaled is not None else {},
-            mean=mean if self.numbers else None,
-            std=std if self.numbers else None,
+def _on_scale(first: FloatArray, second: FloatArray, scaled: ScaledRatings, longest: int) -> dict[str, Any]:
+    """What a report says of a pair whose ratings are positions on a list of categories, as fields of its summary."""
+    every = np.arange(len(scaled.categories), dtype=np.float64)
+    weights = WEIGHTS[:3] if scaled.weighted else WEIGHTS[:1]
+    confusion = _confusion(first, second, scaled.categories, longest)
+    return {
+        "kappa": {kind: number(cohen_kappa(first, second, weights=kind, categories=every)) for kind in weights},
+        "scott_pi": number(scott_pi(first, second, categories=every)),
+        "confusion": confusion,
+        "n_unlisted": len(first) - sum(entry["n"] for entry in confusion),
+    }
+
+
+def _raters(
+    records: RatingRecords, scaled: ScaledRatings | None, fields: Fields, context: ReportContext
+) -> list[RaterSummary]:
+    score, assigned = records.column("score"), records.assigned
+    n_given = assigned.sum(axis=0).tolist()
+    verdicts = np.stack([assigned[samples].sum(axis=0) for samples in (score == 1.0, score < 1.0)], axis=1).tolist()
+    undefined = np.full(len(n_given), np.nan)
+    means, spreads = mean_and_spread(records.ratings.T) if context.details["numbers"] else (undefined, undefined)
+    return [
+        RaterSummary(
+            name=name,
+            n_assigned=n_given[k],
+            n_not_assigned=len(score) - n_given[k],
+            n_objects=n_given[k],
+            verdicts=dict(zip(VERDICTS, verdicts[k], strict=True)),
+            classes=_most_frequent(scaled.counts(k)) if scaled is not None else {},
+            mean=number(means[k]),
+            std=number(spreads[k]),
+            **fields.of("annotators", name),
         )
+        for k, name in enumerate(context.annotators)
+    ]
 
 
-def _confusion(scaled: ScaledRatings, longest: int) -> list[dict[str, Any]]:
+def _confusion(first: FloatArray, second: FloatArray, categories: Sequence[str], longest: int) -> list[dict[str, Any]]:
     """The most frequent pairs of categories of two columns; equally frequent ones in the order of the categories."""
-    k = len(scaled.categories)
-    columns = scaled.positions.astype(np.int64)
-    keys, counts = np.unique(columns[:, 0] * k + columns[:, 1], return_counts=True)
+    k = len(categories)
+    keys, counts = np.unique(first.astype(np.int64) * k + second.astype(np.int64), return_counts=True)
     order = np.argsort(-counts, kind="stable")[:longest]
     return [
-        {"a": scaled.categories[key // k], "b": scaled.categories[key % k], "n": n}
+        {"a": categories[key // k], "b": categories[key % k], "n": n}
         for key, n in zip(keys[order].tolist(), counts[order].tolist(), strict=True)
     ]
 

@@ -1,20 +1,63 @@
-"""Ratings as positions on one list of categories, whatever they were given as."""
+"""The scale of ratings: their level of measurement, and their positions on one list of categories."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from ...metrics.alpha.nominal import Level
-from ...metrics.arrays import FloatArray
+from ...metrics.arrays import BoolArray, FloatArray
 from ..config import AgreementConfig
+from ..errors import AgreementInputError, shown
 from ..option_checks import value_name
-from .levels import check_categories
+from ..report import ReportContext
 
+#: the class of a label without one
+NO_LABEL = "(no label)"
 #: numbers with more different values have no categories, and longer lists no weights (``K × K`` of them)
 MAX_CATEGORIES = 200
+
+
+def level_of(config: AgreementConfig, *, numbers: bool) -> Level:
+    """The level of measurement of ratings.
+
+    Args:
+        config: the options
+        numbers: whether the ratings are numbers, not classes
+
+    Raises:
+        AgreementInputError: if classes cannot be compared at the level asked for
+    """
+    if config.level == "auto":
+        if config.categories:
+            return "ordinal"
+        return "interval" if numbers else "nominal"
+    if not numbers and config.level in ("interval", "ratio"):
+        raise AgreementInputError(
+            f"`level` must be nominal or ordinal for classes, got {config.level!r}; only numbers have differences"
+        )
+    if not numbers and config.level == "ordinal" and not config.categories:
+        raise AgreementInputError(
+            "`level` must be nominal for classes without `categories`, got 'ordinal'; list all classes in ascending "
+            "order in `categories`"
+        )
+    return config.level
+
+
+def check_categories(names: Iterable[str], config: AgreementConfig) -> None:
+    """Refuse classes that are not among those that the user listed.
+
+    Raises:
+        AgreementInputError: naming them
+    """
+    unlisted = sorted(set(names) - set(config.categories)) if config.categories else []
+    if unlisted:
+        raise AgreementInputError(
+            f"`categories` must list every class that was given, got none of {shown(map(repr, unlisted))}; listed are "
+            f"{shown(map(repr, config.categories))}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +81,26 @@ class ScaledRatings:
         """Whether near misses can count as such."""
         return self.ordered and len(self.categories) <= MAX_CATEGORIES
 
+    def select(self, samples: BoolArray) -> ScaledRatings:
+        """The ratings of the samples that a mask ``(S,)`` keeps."""
+        return self if samples.all() else replace(self, positions=self.positions[samples])
+
     def counts(self, annotator: int) -> dict[str, int]:
         """How often an annotator gave each category, by name."""
         given = self.positions[:, annotator]
         positions, counts = np.unique(given[~np.isnan(given)].astype(np.int64), return_counts=True)
         return {self.categories[k]: n for k, n in zip(positions.tolist(), counts.tolist(), strict=True)}
+
+
+def scaled_ratings(ratings: FloatArray, level: Level, context: ReportContext) -> ScaledRatings | None:
+    """The positions of ratings ``(S, R)``; None of numbers with too many categories.
+
+    Raises:
+        AgreementInputError: if a class is not among the categories that the user listed
+    """
+    if context.details["numbers"]:
+        return scale_numbers(ratings, level, context.config)
+    return scale_classes(ratings, context.class_names, level, context.config)
 
 
 def scale_classes(

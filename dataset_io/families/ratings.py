@@ -13,8 +13,8 @@ from ...agreement.classes import ClassCodes
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.option_checks import value_name
 from ...agreement.ratings.compute import VERDICTS, RatingAgreement, compute_ratings, mean_and_spread
-from ...agreement.ratings.levels import NO_LABEL, check_categories, level_of
 from ...agreement.ratings.records import RatingRecords, record_ratings
+from ...agreement.ratings.scale import NO_LABEL, check_categories, level_of
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray
 from ..labels.checks import NAMING, document_title, unusable_labels_error

@@ -13,7 +13,7 @@ from bson import ObjectId
 from ... import names
 from ...agreement.classes import ClassCodes
 from ...agreement.option_checks import value_name
-from ...agreement.ratings.levels import NO_LABEL
+from ...agreement.ratings.scale import NO_LABEL
 from ...agreement.report import ReportContext, RunFacts
 from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
 from ...agreement.tags.records import TagRecords, record_tags

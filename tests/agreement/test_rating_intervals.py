@@ -9,13 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.agreement.interval_oracle import check_intervals, interval_keys
 from tests.agreement.rating_oracle import context_of, random_rows
-from tests.agreement.report_numbers import interval_of, number_of
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.content_order import content_ranks
 from annotator_agreement.agreement.ratings.compute import compute_ratings
-from annotator_agreement.agreement.ratings.intervals import rating_estimates, sample_contents
+from annotator_agreement.agreement.ratings.numbers import sample_contents
 from annotator_agreement.agreement.ratings.records import RatingRecords, record_ratings
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
 from annotator_agreement.metrics import FEW_SAMPLES
@@ -58,34 +57,12 @@ def _rows(seed: int, numbers: bool, n: int = 70) -> np.ndarray:
 
 @each_option
 def test_intervals_are_those_of_reports_on_resampled_samples(numbers: bool, options: dict) -> None:
-    config, table = _config(**options), _rows(5, numbers)
-    without = dataclasses.replace(config, resamples=0)
+    config = _config(**options)
+    records = _records(_rows(5, numbers), numbers, config.tolerance)
     context = context_of(config, ["(missing)", *CLASSES], numbers=numbers)
-    report = _report(table, numbers, config)
-    rated = table[(~np.isnan(table)).sum(axis=1) >= 2]
-    records = _records(rated, numbers, config.tolerance)
-    by_rank = np.argsort(content_ranks(*sample_contents(records, context)))
-    found = rating_estimates(_records(table, numbers, config.tolerance), context)
-    assert ("alpha.pooled",) in found
-    for key, estimate in found.items():
-        assert estimate.value == pytest.approx(number_of(report, key), rel=0, abs=1e-9, nan_ok=True), key
-        assert interval_of(report, key) == estimate.interval
-    keys = [key for key, estimate in found.items() if estimate.interval is not None]
+    keys = check_intervals(records, context, build_rating_report, sample_contents)
+    assert ("alpha.pooled",) in keys
     assert len(keys) == 18  # two of the whole, two of each of six pairs, one of each annotator
-    n = len(rated)
-    rng = np.random.Generator(np.random.PCG64(config.seed))
-    drawn = [by_rank[rng.integers(0, n, n)] for _ in range(config.resamples)]
-    values = [_report(rated[rows], numbers, without) for rows in drawn]
-    left_out = [_report(np.delete(rated, row, axis=0), numbers, without) for row in range(n)]
-    for key in keys:
-        interval = interval_of(report, key)
-        assert interval is not None
-        resampled = np.array([number_of(value, key) for value in values])
-        expected = np.nanquantile(resampled, [0.025, 0.975])
-        assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=0, abs=1e-9), key
-        others = np.array([number_of(value, key) for value in left_out])
-        error = np.sqrt((n - 1) / n * ((others - others.mean()) ** 2).sum())
-        assert interval.jackknife_error == pytest.approx(error, rel=0, abs=1e-9), key
 
 
 @each_option
@@ -138,8 +115,8 @@ def test_the_intervals_of_many_ratings_take_little_memory() -> None:
     records = _records(table, False)
     config = make_config([f"annotator_{k}" for k in range(10)], resamples=40)
     tracemalloc.start()
-    found = rating_estimates(records, context_of(config, ["(missing)", *CLASSES], numbers=False))
+    report = build_rating_report(records, context_of(config, ["(missing)", *CLASSES], numbers=False))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert sum(each.interval is not None for each in found.values()) == 2 + 2 * 45 + 10
+    assert len(list(interval_keys(report))) == 2 + 2 * 45 + 10
     assert peak < 100e6

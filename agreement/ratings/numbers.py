@@ -1,0 +1,108 @@
+"""The numbers of a report on ratings: what is added up over samples, and the formulas of the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...metrics.alpha.nominal import Level
+from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.bootstrap.sparse import beside
+from ..content_order import Hashes, combined, hash_sums, mixed, name_hashes
+from ..numbers import Key, Numbers, Rows, ratio
+from ..pairs import chosen_pairs, n_shared, pair_names
+from ..report import ReportContext
+from .alpha_sums import alpha_sums
+from .compute import agreeing
+from .records import RatingRecords
+from .scale import ScaledRatings, level_of, scaled_ratings
+
+#: samples that are compared at once
+_SAMPLES_AT_ONCE = 4_096
+
+
+def rating_numbers(records: RatingRecords, context: ReportContext) -> Iterator[Numbers]:
+    """All numbers of rated samples."""
+    level = level_of(context.config, numbers=bool(context.details["numbers"]))
+    return numbers_of(records, scaled_ratings(records.ratings, level, context), level, context)
+
+
+def numbers_of(
+    records: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
+) -> Iterator[Numbers]:
+    """All numbers of rated samples: score and alpha of the whole and of every pair, and the score of every annotator.
+
+    Args:
+        records: of the samples
+        scaled: their ratings as positions
+        level: of measurement
+        context: of the samples
+    """
+    config, names = context.config, context.annotators
+    assigned = records.assigned
+    # positions of categories agree where classes do, and take the place of these in memory
+    ratings = scaled.positions if scaled is not None and not context.details["numbers"] else records.ratings
+    # alpha compares numbers where their differences count, else positions of categories in their order
+    table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
+    tolerance = config.tolerance if context.details["numbers"] else 0.0
+    score = beside([np.column_stack([records.column("score"), np.ones(len(ratings))])])
+    yield Numbers((("score.mean",),), score, lambda sums: ratio(sums[..., :1], sums[..., 1:]))
+    yield _alpha(("alpha.pooled",), table, level, context)
+
+    a, b = (index.tolist() for index in pair_names(len(names)))
+    resampled = set(chosen_pairs(assigned, names).tolist())
+    for pair in np.flatnonzero(n_shared(assigned)).tolist():
+        rows = np.flatnonzero(assigned[:, a[pair]] & assigned[:, b[pair]])
+        key = ("pairs", names[a[pair]], names[b[pair]])
+        agree = agreeing(ratings[rows, a[pair]], ratings[rows, b[pair]], tolerance)
+        columns = beside([np.column_stack([agree, np.ones(len(rows))]).astype(np.float64)])
+        numbers = (
+            Numbers(((*key, "score"),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]), rows, np.array([1])),
+            _alpha((*key, "alpha"), table[np.ix_(rows, [a[pair], b[pair]])], level, context, rows),
+        )
+        yield from (each if pair in resampled else each.summed() for each in numbers)
+    yield _annotators(ratings, tolerance, context)
+
+
+def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
+    """What tells samples apart, for :func:`~..content_order.content_ranks`: hashes of the ratings ``(S,)``."""
+    ratings = records.ratings
+    sample, annotator = np.nonzero(~np.isnan(ratings))
+    given = ratings[sample, annotator]
+    if context.details["numbers"]:
+        hashes = (given + 0.0).view(np.uint64)  # -0 is 0
+    else:
+        hashes = name_hashes(context.class_names)[given.astype(np.int64)]
+    hashes = combined(hashes, name_hashes(context.annotators)[annotator].view(np.int64))
+    return hash_sums(sample, mixed(hashes), len(ratings)), np.empty((len(ratings), 0))
+
+
+def _alpha(
+    key: Key, table: FloatArray, level: Level, context: ReportContext, samples: IntArray | None = None
+) -> Numbers:
+    """Alpha of all samples, or of some of them; with very many different values it has no interval."""
+    sums = alpha_sums(table, level, context.config.undefined)
+    formula = sums.formula
+    numbers = Numbers((key,), sums.columns, lambda found: formula(found)[..., None])
+    if samples is not None:
+        columns, n = beside([sums.columns, np.ones((len(samples), 1))]), sums.columns.shape[1]
+        numbers = Numbers((key,), columns, lambda found: formula(found[..., :n])[..., None], samples, np.array([n]))
+    return numbers if sums.few_values else numbers.summed()
+
+
+def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> Numbers:
+    """The share of the ratings of others, on the same samples, that agree with those of every annotator."""
+    n = ratings.shape[1]
+    rows = Rows(by_sample=context.config.resamples > 0)
+    for start in range(0, max(len(ratings), 1), _SAMPLES_AT_ONCE):
+        some = ratings[start : start + _SAMPLES_AT_ONCE]
+        given = ~np.isnan(some)
+        n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
+        n_agreeing = [agreeing(some, some[:, k : k + 1], tolerance).sum(axis=1) - given[:, k] for k in range(n)]
+        rows.add(beside([np.column_stack([*n_agreeing, n_others]).astype(np.float64)]))
+    return rows.numbers(
+        tuple(("annotators", name, "score") for name in context.annotators),
+        lambda sums: ratio(sums[..., :n], sums[..., n:]),
+        n + np.arange(n),
+    )
