@@ -37,6 +37,7 @@ from .families.family import Family
 from .families.frames import VideoScores
 from .families.map_files import delete_map_files
 from .families.objects import ObjectFamily
+from .fiftyone_private import is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.checks import check_annotators
 from .labels.source import Source, open_source
 from .record import run_config, runs
@@ -223,13 +224,13 @@ def run_agreement(
         runs.declare_fields(dataset, run_key, fields)
         report, records = _Run(family, run_id).execute(progress, started)
         run_config.require_current(dataset, run_key, run_id)
-        dataset._reload(hard=True)
+        reload_dataset(dataset)
         runs.declare_fields(dataset, run_key, fields)
         runs.complete(dataset, run_key, report, records)
     except BaseException as error:
         _after_failure(source, list(fields), error)
         raise
-    runs.refresh_samples(dataset)
+    reload_samples(dataset)
     if units:
         add_units(dataset, run_key, progress=progress)
     return with_samples(report, source.samples)
@@ -239,8 +240,8 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     for option, value in (("overwrite", overwrite), ("units", units)):
         if not isinstance(value, bool):
             raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
-    if isinstance(samples, SampleCollection) and not samples._is_generated:
-        samples._dataset._reload(hard=True)
+    if isinstance(samples, SampleCollection) and not is_generated(samples):
+        reload_dataset(stored_dataset(samples))
     source = open_source(samples, config)
     family = FAMILIES[source.family](source)
     if units and source.family != "objects":

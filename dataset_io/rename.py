@@ -12,6 +12,7 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.errors import AgreementInputError
 from .app.settings import AppSettings, app_settings_of, configure_agreement_app
+from .fiftyone_private import rename_app_paths, rename_indexes
 from .labels.paths import Place, declare, delete_fields, places
 from .labels.source import refuse_read_only
 from .record import run_config, runs
@@ -62,10 +63,9 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     _declare(dataset, renamed, new_run_key)
     for place in places(dataset, old):
         _rename_values(dataset, place, {path: _in_place(renamed[place.prefix + path]) for path in place.paths})
-        document_class = dataset._frame_doc_cls if place.prefix else dataset._sample_doc_cls
-        document_class._rename_indexes(place.paths, [_in_place(renamed[place.prefix + path]) for path in place.paths])
-    dataset._doc.app_config._rename_paths(old, new)
-    dataset._doc.save()
+        inner = [_in_place(renamed[place.prefix + path]) for path in place.paths]
+        rename_indexes(dataset, place.paths, inner, of_frames=bool(place.prefix))
+    rename_app_paths(dataset, old, new)
     delete_fields(dataset, runs.fields_of_run(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
     run_config.update_config(

@@ -12,6 +12,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import add_units, agreement_patches
+from ..dataset_io.fiftyone_private import is_generated, stages_of
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.units.patches import DISPUTED, check_units, check_verdicts
 from .made_form import chosen_run, show_problem
@@ -77,7 +78,7 @@ class AgreementPatches(foo.Operator):
 
 def _is_narrowed(ctx: foo.ExecutionContext) -> bool:
     """Whether the App shows a part of the samples."""
-    return ctx.view is not None and not ctx.view._is_generated and bool(ctx.view._stages)
+    return ctx.view is not None and not is_generated(ctx.view) and bool(stages_of(ctx.view))
 
 
 def _make_units(ctx: foo.ExecutionContext, *, default: bool) -> bool:

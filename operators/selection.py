@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fiftyone.core.media as fom
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
+from ..dataset_io.fiftyone_private import all_slices, is_generated, is_part
 from ..dataset_io.record.run_labels import RunLabels
 
 
@@ -16,11 +16,11 @@ def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
     chosen = list(ctx.selected)
     if ctx.selected_labels:
         # samples that were added a second time have labels of the same ids
-        chosen = [] if view._is_generated else sorted({entry["sample_id"] for entry in ctx.selected_labels})
+        chosen = [] if is_generated(view) else sorted({entry["sample_id"] for entry in ctx.selected_labels})
     if not chosen:
         return view
     # of groups FiftyOne selects whole ones, with the samples of all slices
-    flat = view.select_group_slices(_allow_mixed=True) if view.media_type == fom.GROUP else view
+    flat = all_slices(view)
     return flat.select(chosen)
 
 
@@ -48,8 +48,7 @@ def add_annotators_input(inputs: types.Object, labels: RunLabels, description: s
 
 def is_chosen(ctx: foo.ExecutionContext) -> bool:
     """Whether a part of the dataset is selected or shown."""
-    is_part = ctx.view is not None and (ctx.view._is_generated or bool(ctx.view._stages))
-    return bool(ctx.selected) or is_part
+    return bool(ctx.selected) or is_part(ctx.view)
 
 
 def describe_choice(ctx: foo.ExecutionContext, labels: RunLabels) -> str:

@@ -12,6 +12,7 @@ from .. import names
 from ..agreement import AgreementReport
 from ..charts.markdown import report_markdown
 from ..dataset_io import agreement_on, load_agreement
+from ..dataset_io.fiftyone_private import is_part
 from .panel import summary_output
 from .run_choice import run_choice
 
@@ -59,4 +60,4 @@ class ShowAgreement(foo.Operator):
 
 def _shows_a_part(ctx: foo.ExecutionContext) -> bool:
     """Whether the App shows something else than the whole dataset."""
-    return ctx.view is not None and (ctx.view._is_generated or bool(ctx.view._stages))
+    return is_part(ctx.view)

@@ -7,6 +7,7 @@ from typing import Any
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
+from ..dataset_io.fiftyone_private import is_part
 from ..dataset_io.record.run_labels import open_run_labels
 from ..dataset_io.views.view_request import VERDICTS, options_without
 from .selection import add_annotators_input
@@ -40,7 +41,7 @@ def add_view_inputs(inputs: types.Object, ctx: foo.ExecutionContext, run_key: st
         inputs.int("most_votes", label="At most so many votes", min=1)
     inputs.float("min_score", label="Lowest score of samples", min=0.0, max=1.0)
     inputs.float("max_score", label="Highest score of samples", min=0.0, max=1.0)
-    if ctx.view is not None and (ctx.view._is_generated or ctx.view._stages):
+    if is_part(ctx.view):
         inputs.bool("within_view", label="Within the current view", default=False)
 
 

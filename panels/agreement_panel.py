@@ -8,11 +8,11 @@ from typing import Any
 import fiftyone as fo
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
-from fiftyone.core.view import DatasetView
 from fiftyone.operators import types
 
 from .. import names
 from ..agreement.errors import AgreementInputError
+from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
 from ..dataset_io.views import shows_any
 from .board import board_of, fingerprint, view_print
 from .doors import opened, sample_of
@@ -98,14 +98,14 @@ class AgreementPanel(foo.Panel):
         situation = self._require_run(ctx)
         board = self._board(ctx, situation)
         samples = _samples(ctx) or ctx.dataset
-        if samples._is_generated:
+        if is_generated(samples):
             samples = ctx.dataset
         title, view = opened(samples, situation.run_key, situation.field_key, board, ctx.params)
         # counting all samples may take seconds, and the App does it anyway
         if not shows_any(view):
             ctx.ops.notify(f"{title}: there are none any more", variant="warning")
             return
-        before = _before(ctx) if _in_door(ctx) else ctx.view._serialize()
+        before = _before(ctx) if _in_door(ctx) else serialized_stages(ctx.view)
         _set_door(ctx, title, before, view_print(view))
         ctx.ops.set_view(view)
 
@@ -122,7 +122,7 @@ class AgreementPanel(foo.Panel):
         before = _before(ctx)
         _set_door(ctx, None)
         if before:
-            ctx.ops.set_view(DatasetView._build(ctx.dataset, before))
+            ctx.ops.set_view(view_from_stages(ctx.dataset, before))
         else:
             ctx.ops.clear_view()
 
@@ -203,4 +203,4 @@ def _samples(ctx: foo.ExecutionContext) -> SampleCollection | None:
     """The view that the numbers are of; None for the whole run. What a door shows is no view of the user."""
     if not _state(ctx, "of_view") or ctx.view is None:
         return None
-    return DatasetView._build(ctx.dataset, _before(ctx)) if _in_door(ctx) else ctx.view
+    return view_from_stages(ctx.dataset, _before(ctx)) if _in_door(ctx) else ctx.view

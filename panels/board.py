@@ -12,6 +12,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
 from ..agreement.reports import build_report
+from ..dataset_io.fiftyone_private import dataset_id, serialized_stages
 from ..dataset_io.record.runs import load_records
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.record.stored_scores import load_scores, stored_bytes
@@ -34,7 +35,7 @@ def fingerprint(*parts: Any) -> str:
 
 def view_print(view: SampleCollection | None) -> str:
     """What tells a view from others of its dataset."""
-    stages = [] if view is None else view._serialize(include_uuids=False)
+    stages = [] if view is None else serialized_stages(view, with_ids=False)
     return fingerprint(stages)
 
 
@@ -51,7 +52,7 @@ def board_of(
         refreshed: how often the user asked for what is new
     """
     shown = "" if view is None else view_print(view)
-    return _board(ctx, str(ctx.dataset._doc.id), run_key, results_id, shown, refreshed, _View(view))
+    return _board(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, shown, refreshed, _View(view))
 
 
 class _View:

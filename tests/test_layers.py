@@ -133,6 +133,42 @@ def test_our_own_modules_are_imported_relatively(path: Path) -> None:
     assert not wrong
 
 
+#: the only file that may use what FiftyOne keeps for itself
+PRIVATE = ROOT / "dataset_io" / "fiftyone_private.py"
+#: methods of named tuples
+OF_TUPLES = {"_asdict", "_fields", "_replace"}
+
+
+def _private_uses(path: Path) -> Iterator[str]:
+    """Uses of attributes and arguments that begin with one underscore, but for those of the file's own classes."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    of_self = [node for node in nodes if isinstance(node, ast.Attribute) and _is_self(node.value)]
+    own = {node.attr for node in of_self} | {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and _is_private(node.attr) and node.attr not in own | OF_TUPLES:
+            yield f"line {node.lineno}: {node.attr}"
+        elif isinstance(node, ast.Call):
+            given = [keyword.arg or "" for keyword in node.keywords]
+            # pymongo's name of the id of a document
+            yield from (f"line {node.lineno}: {name}=" for name in given if _is_private(name) and name != "_id")
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("fiftyone.core.odm"):
+            yield f"line {node.lineno}: {node.module}"
+
+
+def _is_self(node: ast.AST) -> bool:
+    return isinstance(node, ast.Name) and node.id in ("self", "cls")
+
+
+def _is_private(name: str) -> bool:
+    return name.startswith("_") and not name.startswith("__")
+
+
+@each_file
+def test_the_private_api_of_fiftyone_is_used_in_one_file(path: Path) -> None:
+    uses = list(_private_uses(path))
+    assert bool(uses) == (path == PRIVATE), uses
+
+
 def test_relative_imports_stay_within_the_checkout() -> None:
     known = {*LAYERS}
     for path in _source_files():

@@ -7,6 +7,8 @@ from typing import Any
 
 import fiftyone as fo
 
+from ..fiftyone_private import document_fields
+
 _BY_VALUE = "value"
 _OURS = ("colorByAttribute", "valueColors")
 
@@ -108,7 +110,7 @@ def uncolor_labels(dataset: fo.Dataset, record: Mapping[str, Any], *, others_col
     if scheme.color_by == _BY_VALUE and not others_color:
         scheme.color_by = record["color_by"]
     is_empty = not record["has_scheme"] and not any(
-        scheme[name] not in (None, []) for name in scheme._fields_ordered if name not in ("id", "_cls")
+        scheme[name] not in (None, []) for name in document_fields(scheme) if name not in ("id", "_cls")
     )
     dataset.app_config.color_scheme = None if is_empty else scheme
     dataset.save()

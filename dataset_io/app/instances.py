@@ -17,6 +17,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import stored_dataset
 from ..labels.paths import Place, all_fields, places
 from ..run.batches import MAX_ATTEMPTS
 from ..run.stored import StoredSample, as_read, label_ids
@@ -45,7 +46,7 @@ def check_linkable(labels: RunLabels) -> None:
             raise AgreementInputError(
                 f"`link_instances` must be False for labels without `instance`, got {name!r} ({kind.title})"
             )
-    dataset = labels.samples._dataset
+    dataset = stored_dataset(labels.samples)
     low, high = _range(labels.run_key)
     others = {"instance._id": {"$type": "objectId", "$not": {"$gte": low, "$lte": high}}}
     for place in _label_places(dataset):
@@ -65,7 +66,7 @@ def link_units(labels: RunLabels) -> int:
         number of samples, or frames, that somebody kept on editing, and that are left out
     """
     prefix = _prefix(labels.run_key)
-    dataset = labels.samples._dataset
+    dataset = stored_dataset(labels.samples)
     (place,) = places(dataset, labels.label_paths)
     number, refused = 0, None
     for _ in range(MAX_ATTEMPTS):

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
-from fiftyone.core.odm import SidebarGroupDocument
+
+Group = fo.SidebarGroupDocument
 
 
 def group_name(dataset: fo.Dataset, run_key: str) -> str:
@@ -86,29 +87,29 @@ def left_behind_groups(dataset: fo.Dataset, run_key: str, paths: Collection[str]
     ]
 
 
-def _in_outline(groups: Sequence[SidebarGroupDocument], default: Sequence[SidebarGroupDocument], own: set[str]) -> bool:
+def _in_outline(groups: Sequence[Group], default: Sequence[Group], own: set[str]) -> bool:
     """Whether groups are the default ones, as far as they go: fields that came later are in neither.
 
     Of the run's own fields the order does not matter, which renaming the run may have changed.
     """
     listed = {path for group in groups for path in group.paths}
 
-    def outline(of: Sequence[SidebarGroupDocument]) -> list[tuple[str, list[str], set[str]]]:
+    def outline(of: Sequence[Group]) -> list[tuple[str, list[str], set[str]]]:
         parts = [(group.name, [path for path in group.paths if path in listed]) for group in of]
         return [(name, [path for path in paths if path not in own], own & set(paths)) for name, paths in parts if paths]
 
     return all(group.expanded is None for group in groups) and outline(groups) == outline(default)
 
 
-def _groups(dataset: fo.Dataset) -> list[SidebarGroupDocument]:
+def _groups(dataset: fo.Dataset) -> list[Group]:
     groups = dataset.app_config.sidebar_groups
     return list(fo.DatasetAppConfig.default_sidebar_groups(dataset) if groups is None else groups)
 
 
-def _group(name: str, paths: list[str], expanded: bool | None) -> SidebarGroupDocument:
-    return SidebarGroupDocument(name=name, paths=paths, expanded=expanded)
+def _group(name: str, paths: list[str], expanded: bool | None) -> Group:
+    return Group(name=name, paths=paths, expanded=expanded)
 
 
-def _save(dataset: fo.Dataset, groups: list[SidebarGroupDocument] | None) -> None:
+def _save(dataset: fo.Dataset, groups: list[Group] | None) -> None:
     dataset.app_config.sidebar_groups = groups
     dataset.save()

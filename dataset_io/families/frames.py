@@ -13,6 +13,7 @@ from pymongo import UpdateOne
 
 from ... import names
 from ...metrics.arrays import BoolArray, FloatArray
+from ..fiftyone_private import sample_collection
 from ..labels.source import Source
 from ..run.stored import StoredSample, label_ids
 
@@ -165,4 +166,4 @@ class VideoScores:
             yield self._send(operations)
 
     def _send(self, operations: list[UpdateOne]) -> int:
-        return int(self._source.dataset._sample_collection.bulk_write(operations, ordered=False).matched_count)
+        return int(sample_collection(self._source.dataset).bulk_write(operations, ordered=False).matched_count)

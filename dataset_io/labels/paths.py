@@ -10,6 +10,7 @@ import fiftyone as fo
 from pymongo.collection import Collection
 
 from ... import names
+from ..fiftyone_private import frame_collection, has_frame_fields, merge_fields, sample_collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,9 +34,9 @@ def places(dataset: fo.Dataset, paths: Iterable[str]) -> Iterator[Place]:
     of_frames = [path.removeprefix(names.FRAMES_PREFIX) for path in paths if is_of_frames(path)]
     of_samples = [path for path in paths if not is_of_frames(path)]
     if of_samples:
-        yield Place(dataset._sample_collection, "", of_samples)
+        yield Place(sample_collection(dataset), "", of_samples)
     if of_frames:
-        yield Place(dataset._frame_collection, names.FRAMES_PREFIX, of_frames)
+        yield Place(frame_collection(dataset), names.FRAMES_PREFIX, of_frames)
 
 
 def is_of_frames(path: str) -> bool:
@@ -46,7 +47,7 @@ def is_of_frames(path: str) -> bool:
 def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
     """Every declared field by path, those of labels and of frames included."""
     fields = dict(dataset.get_field_schema(flat=True))
-    if dataset._has_frame_fields():
+    if has_frame_fields(dataset):
         of_frames = dataset.get_frame_field_schema(flat=True) or {}
         fields.update({names.FRAMES_PREFIX + path: field for path, field in of_frames.items()})
     return fields
@@ -62,10 +63,7 @@ def declare(dataset: fo.Dataset, fields: dict[str, fo.Field]) -> None:
     """Declare fields by path."""
     for place in places(dataset, fields):
         schema = {path: fields[place.prefix + path] for path in place.paths}
-        if place.prefix:
-            dataset._merge_frame_field_schema(schema)
-        else:
-            dataset._merge_sample_field_schema(schema)
+        merge_fields(dataset, schema, of_frames=bool(place.prefix))
 
 
 def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:

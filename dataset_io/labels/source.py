@@ -18,6 +18,19 @@ from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.option_checks import value_name
 from ...agreement.ratings.scale import level_of
+from ..fiftyone_private import (
+    all_slices,
+    default_fields,
+    frame_collection,
+    has_frame_fields,
+    is_dynamic_groups,
+    is_generated,
+    pipeline_of,
+    root_dataset,
+    sample_collection,
+    stored_dataset,
+    view_kind,
+)
 from .kinds import LabelKind, kind_of, titles
 from .paths import is_of_frames, run_of
 
@@ -49,7 +62,7 @@ class Source:
     @property
     def dataset(self) -> fo.Dataset:
         """The dataset that holds the samples."""
-        return self.samples._dataset
+        return stored_dataset(self.samples)
 
     @property
     def on_frames(self) -> bool:
@@ -64,7 +77,7 @@ class Source:
     @property
     def collection(self) -> Collection[dict[str, Any]]:
         """The collection of the documents."""
-        return self.dataset._frame_collection if self.on_frames else self.dataset._sample_collection
+        return frame_collection(self.dataset) if self.on_frames else sample_collection(self.dataset)
 
     @property
     def annotator_numbers(self) -> dict[str, int]:
@@ -101,13 +114,13 @@ class Source:
         """Run aggregation stages on the documents."""
         if not self.is_view:
             return self.collection.aggregate(list(stages), allowDiskUse=True, **options)
-        documents = self.samples._pipeline(frames_only=self.on_frames)
-        return self.dataset._sample_collection.aggregate([*documents, *stages], allowDiskUse=True, **options)
+        documents = pipeline_of(self.samples, frames_only=self.on_frames)
+        return sample_collection(self.dataset).aggregate([*documents, *stages], allowDiskUse=True, **options)
 
     def aggregate_samples(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
         """Run aggregation stages on the samples: the documents, or the videos that they are frames of."""
-        before = self.samples._pipeline() if self.is_view else []
-        return self.dataset._sample_collection.aggregate([*before, *stages], allowDiskUse=True, **options)
+        before = pipeline_of(self.samples) if self.is_view else []
+        return sample_collection(self.dataset).aggregate([*before, *stages], allowDiskUse=True, **options)
 
     def count(self) -> int:
         """Number of documents."""
@@ -126,9 +139,9 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     # nothing is written on plain fields, which hold no labels
     with_labels = [pair for kind, *pair in zip(source.kinds, source.schema_paths, config.fields, strict=True)
                    if kind.is_label]  # fmt: skip
-    refuse_read_only(samples._dataset, sorted({path for pair in with_labels for path in pair}))
+    refuse_read_only(stored_dataset(samples), sorted({path for pair in with_labels for path in pair}))
     if source.on_frames and not source.count():
-        raise AgreementInputError(f"Agreement needs frames, got videos without any in {samples._dataset.name!r}")
+        raise AgreementInputError(f"Agreement needs frames, got videos without any in {stored_dataset(samples).name!r}")
     if config.assigned_field is not None:
         _check_assigned_field(samples, config.assigned_field)
     if not config.attribute_mode:
@@ -164,18 +177,18 @@ def check_samples(samples: object) -> None:
     """Raise :class:`AgreementInputError` unless agreement can be computed on these samples."""
     if not isinstance(samples, SampleCollection):
         raise AgreementInputError(f"`samples` must be a FiftyOne dataset or view, got {type(samples).__name__}")
-    if samples._is_generated:
-        kind = "patches" if samples._is_patches else "frames" if samples._is_frames else "clips"
+    if is_generated(samples):
+        kind = view_kind(samples)
         raise AgreementInputError(
-            f"Agreement must be computed on samples, got a {kind} view of {samples._root_dataset.name!r}; pass that "
+            f"Agreement must be computed on samples, got a {kind} view of {root_dataset(samples).name!r}; pass that "
             f"dataset, or the view that the {kind} were made from"
         )
     _refuse_dynamic_groups(samples)
     # FiftyOne counts the samples of the active slice
-    of_slices = samples.select_group_slices(_allow_mixed=True) if samples.media_type == fom.GROUP else samples
+    of_slices = all_slices(samples)
     if not of_slices.limit(1).count():
         empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"
-        raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {samples._dataset.name!r}")
+        raise AgreementInputError(f"Agreement needs samples, got an empty {empty} of {stored_dataset(samples).name!r}")
 
 
 def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCollection:
@@ -194,19 +207,20 @@ def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCo
     media_types = samples.group_media_types
     if len(set(media_types.values())) > 1:
         slices = shown(f"{name} ({media})" for name, media in sorted(media_types.items()))
-        media_type = fom.VIDEO if on_frames else media_types[samples._dataset.group_slice]
+        media_type = fom.VIDEO if on_frames else media_types[stored_dataset(samples).group_slice]
         raise AgreementInputError(
-            f"Agreement must be computed on group slices of one media type, got {slices} of {samples._dataset.name!r}; "
-            f"choose slices first: dataset.select_group_slices(media_type={media_type!r})"
+            f"Agreement must be computed on group slices of one media type, got {slices} of "
+            f"{stored_dataset(samples).name!r}; choose slices first: "
+            f"dataset.select_group_slices(media_type={media_type!r})"
         )
-    return samples.select_group_slices(_allow_mixed=True)
+    return all_slices(samples)
 
 
 def _refuse_dynamic_groups(samples: SampleCollection) -> None:
-    if samples.media_type == fom.GROUP and samples._is_dynamic_groups:
+    if samples.media_type == fom.GROUP and is_dynamic_groups(samples):
         raise AgreementInputError(
-            f"`samples` must be a dataset or a view of its samples, got a view of {samples._dataset.name!r} grouped by "
-            "a field; pass the view that it was made from, or use group_by(…, flat=True)"
+            f"`samples` must be a dataset or a view of its samples, got a view of {stored_dataset(samples).name!r} "
+            "grouped by a field; pass the view that it was made from, or use group_by(…, flat=True)"
         )
 
 
@@ -236,8 +250,8 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
     for name in fields:
         if name not in schema:
             raise AgreementInputError(
-                f"`fields` must be label fields of {samples._dataset.name!r}, got {name!r}, which does not exist; "
-                f"label fields are {shown(comparable_fields(samples)) or '(none)'}"
+                f"`fields` must be label fields of {stored_dataset(samples).name!r}, got {name!r}, which does not "
+                f"exist; label fields are {shown(comparable_fields(samples)) or '(none)'}"
             )
         written_by = run_of(name, schema[name])
         if written_by is not None:
@@ -275,16 +289,16 @@ def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:
 
 def _own_fields(samples: SampleCollection) -> set[str]:
     """Names of the fields that FiftyOne itself has on every sample and frame."""
-    own = set(samples._get_default_sample_fields(include_private=True))
-    if samples._has_frame_fields():
-        own |= {names.FRAMES_PREFIX + name for name in samples._get_default_frame_fields(include_private=True)}
+    own = set(default_fields(samples))
+    if has_frame_fields(samples):
+        own |= {names.FRAMES_PREFIX + name for name in default_fields(samples, of_frames=True)}
     return own
 
 
 def field_schema(samples: SampleCollection) -> dict[str, fo.Field]:
     """The fields of samples, and of frames with their prefix."""
     schema = dict(samples.get_field_schema())
-    if samples._has_frame_fields():
+    if has_frame_fields(samples):
         of_frames = samples.get_frame_field_schema() or {}
         schema.update({names.FRAMES_PREFIX + name: field for name, field in of_frames.items()})
     return schema

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
-from fiftyone.core.odm import get_db_conn
 
 from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import database, dataset_id, run_document
 
 RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
 
@@ -35,18 +35,18 @@ def update_config(
         only_with: values without which nothing is changed
         **values: the entries; those within others have names with dots
     """
-    run = dataset._doc.runs[run_key]
+    run = run_document(dataset, run_key)
     update: dict[str, Any] = {"$set": _of_config(values)}
     if fields_added:
         update["$addToSet"] = _of_config({"fields_written": {"$each": list(fields_added)}})
-    if get_db_conn().runs.update_one({"_id": run.id, **_of_config(only_with or {})}, update).matched_count:
+    if database().runs.update_one({"_id": run.id, **_of_config(only_with or {})}, update).matched_count:
         run.reload()
 
 
 def is_current(dataset: fo.Dataset, run_key: str, results_id: str, **values: Any) -> bool:
     """Whether a run is still the one that was registered, not deleted and not replaced, with some values."""
-    current = {"_dataset_id": dataset._doc.id, "key": run_key, **_of_config({"results_id": results_id, **values})}
-    return get_db_conn().runs.find_one(current, {"_id": True}) is not None
+    current = {"_dataset_id": dataset_id(dataset), "key": run_key, **_of_config({"results_id": results_id, **values})}
+    return database().runs.find_one(current, {"_id": True}) is not None
 
 
 def require_current(dataset: fo.Dataset, run_key: str, results_id: str) -> None:

@@ -11,6 +11,7 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.config import check_run_key
 from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import document_fields, pipeline_of
 from ..labels.paths import is_of_frames, places
 from . import run_config, runs
 
@@ -65,7 +66,7 @@ def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> N
     for path in paths:
         parent, _, name = path.rpartition(".")
         owner_class = _class_at(dataset, parent)
-        taken = {*getattr(owner_class, "_fields_ordered", ()), "id", "pk", "instance"}
+        taken = {*document_fields(owner_class), "id", "pk", "instance"}
         if name in taken or hasattr(owner_class, name):
             raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
 
@@ -143,7 +144,7 @@ def refuse_dependent_view(samples: SampleCollection, paths: Iterable[str]) -> No
     """
     if not isinstance(samples, fo.DatasetView):
         return
-    used = {part for text in _strings(samples._pipeline()) for part in text.lstrip("$").split(".")}
+    used = {part for text in _strings(pipeline_of(samples)) for part in text.lstrip("$").split(".")}
     for path in paths:
         if path.rsplit(".", 1)[-1] in used:
             raise AgreementInputError(

@@ -12,6 +12,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
+from ..fiftyone_private import is_generated, sample_collection, stored_dataset
 from ..labels.kinds import LabelKind, kind_of
 from ..labels.paths import is_of_frames
 from ..labels.source import flattened
@@ -76,7 +77,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         AgreementInputError: if there is no such run, it did not complete, or its labels or fields are gone
     """
     dataset = runs.dataset_of(samples)
-    if samples._is_generated:
+    if is_generated(samples):
         raise AgreementInputError(
             f"`samples` must be a dataset or a view of its samples, got a view of parts of {dataset.name!r}; pass the "
             "dataset"
@@ -105,10 +106,10 @@ def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> Samp
     Raises:
         AgreementInputError: of a view with slices of different media types
     """
-    dataset = samples._dataset
+    dataset = stored_dataset(samples)
     if isinstance(samples, fo.Dataset) and samples.media_type == fom.GROUP:
         compared = {f"{config.run_key}_n_annotators": {"$ne": None}}
-        slices = dataset._sample_collection.distinct(f"{dataset.group_field}.name", compared)
+        slices = sample_collection(dataset).distinct(f"{dataset.group_field}.name", compared)
         if slices and len(set(dataset.group_media_types.values())) > 1:
             return dataset.select_group_slices(slices)
     return flattened(samples, on_frames=is_of_frames(config.fields[0]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import json
 import logging
@@ -16,7 +15,6 @@ import numpy as np
 import scipy
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
-from fiftyone.core.odm import get_db_conn
 
 from ... import names
 from ...agreement.config import AgreementConfig
@@ -24,6 +22,16 @@ from ...agreement.errors import AgreementInputError, shown
 from ...agreement.report import AgreementReport
 from ...agreement.reports import report_from_dict
 from ..families.map_files import delete_map_files, runs_of_files
+from ..fiftyone_private import (
+    database,
+    dataset_id,
+    forget_cached_results,
+    reload_dataset,
+    reload_samples,
+    root_dataset,
+    run_document,
+    stored_dataset,
+)
 from ..labels.paths import all_fields, declare, delete_fields, places
 from ..labels.source import refuse_read_only
 from .attachments import remove_attachments
@@ -48,17 +56,8 @@ _FIELD_TYPES: dict[str, Callable[..., fo.Field]] = {
 
 def refresh(dataset: fo.Dataset) -> None:
     """Read the dataset again, samples in memory included, so that what the database has is known."""
-    dataset._reload(hard=True)
-    refresh_samples(dataset)
-
-
-def refresh_samples(dataset: fo.Dataset) -> None:
-    """Read the samples in memory again."""
-    with contextlib.suppress(RuntimeError):
-        dataset._reload_docs(hard=True)
-        return
-    # FiftyOne walks through the samples in memory, and another thread made one meanwhile
-    dataset._reload_docs(hard=True)
+    reload_dataset(dataset)
+    reload_samples(dataset)
 
 
 def dataset_of(samples: object) -> fo.Dataset:
@@ -69,7 +68,7 @@ def dataset_of(samples: object) -> fo.Dataset:
     """
     if not isinstance(samples, SampleCollection):
         raise AgreementInputError(f"`dataset` must be a FiftyOne dataset or view, got {type(samples).__name__}")
-    return samples._root_dataset
+    return root_dataset(samples)
 
 
 def is_agreement(dataset: fo.Dataset, run_key: str) -> bool:
@@ -142,7 +141,7 @@ def _compute_again(run_key: str) -> str:
 
 def require_run(dataset: fo.Dataset, run_key: str) -> None:
     """Raise :class:`AgreementInputError` unless the key is a run of ours; others may have changed the schema, too."""
-    dataset._reload(hard=True)
+    reload_dataset(dataset)
     if run_key not in list_agreements(dataset):
         found = shown(map(repr, list_agreements(dataset))) or "none"
         raise AgreementInputError(
@@ -162,7 +161,7 @@ def register(
     results_id: str,
 ) -> None:
     """Record a run as running, before anything is written; the id tells it from others of its key."""
-    run = samples._dataset.init_run(
+    run = stored_dataset(samples).init_run(
         method=names.RUN_METHOD,
         schema_version=names.SCHEMA_VERSION,
         status=RUNNING,
@@ -184,16 +183,16 @@ def versions() -> dict[str, str]:
 
 def complete(dataset: fo.Dataset, run_key: str, report: AgreementReport, records: StoredRecords) -> None:
     """Store the report and the records of a run, and mark it as completed."""
-    run_document = dataset._doc.runs[run_key]
+    document = run_document(dataset, run_key)
     results = dataset.init_run_results(run_key, report=json.dumps(report.to_dict()), records=records.to_dict())
     # as FiftyOne stores results, but under an id that the run's config knows: a file that was half written when the
     # process died can be found and removed
-    run_document.results.put(
+    document.results.put(
         json.dumps(results.serialize()).encode(),
         _id=ObjectId(read_config(dataset, run_key)["results_id"]),
         content_type="application/json",
     )
-    run_document.save()
+    document.save()
     update_config(dataset, run_key, status=COMPLETED)
 
 
@@ -208,7 +207,7 @@ def declare_fields(dataset: fo.Dataset, run_key: str, fields: Mapping[str, names
         if not absent:
             return
         declare(dataset, {path: new_field(spec, info=dict(info)) for path, spec in absent.items()})
-        dataset._reload(hard=True)
+        reload_dataset(dataset)
     raise RuntimeError(f"The fields of the run {run_key!r} could not be declared: the dataset's schema keeps changing")
 
 
@@ -246,7 +245,7 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
         AgreementInputError: if there is nothing of such a run
     """
     dataset = dataset_of(dataset)
-    dataset._reload(hard=True)
+    reload_dataset(dataset)
     if run_key in dataset.list_runs() and not is_agreement(dataset, run_key):
         raise AgreementInputError(f"`run_key` must be an agreement run, got {run_key!r}, a run of another kind")
     documents = _run_documents(dataset, run_key)
@@ -279,7 +278,7 @@ def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], decla
     own = [document["_id"] for document in documents]
     for folder, run_id in sorted(found):
         # a cloned dataset has the files of the original
-        if get_db_conn().runs.find_one({"config.results_id": run_id, "_id": {"$nin": own}}) is None:
+        if database().runs.find_one({"config.results_id": run_id, "_id": {"$nin": own}}) is None:
             delete_map_files(folder, run_id)
 
 
@@ -295,7 +294,7 @@ def _field_keys(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str,
 
 def _run_references(dataset: fo.Dataset) -> dict[str, Any]:
     """Ids of the run documents that the dataset's document refers to, also where the document is gone."""
-    document = get_db_conn().datasets.find_one({"_id": dataset._doc.id}, {"runs": True}) or {}
+    document = database().datasets.find_one({"_id": dataset_id(dataset)}, {"runs": True}) or {}
     return dict(document.get("runs") or {})
 
 
@@ -304,9 +303,9 @@ def _run_documents(dataset: fo.Dataset, run_key: str) -> list[dict[str, Any]]:
     references = _run_references(dataset)
     of_others = [reference for key, reference in references.items() if key != run_key]
     return list(
-        get_db_conn().runs.find(
+        database().runs.find(
             {
-                "_dataset_id": dataset._doc.id,
+                "_dataset_id": dataset_id(dataset),
                 "config.method": names.RUN_METHOD,
                 "$or": [{"key": run_key}, {"_id": references.get(run_key)}],
                 "_id": {"$nin": of_others},
@@ -340,13 +339,13 @@ def remove_remains(dataset: fo.Dataset, run_key: str, paths: Sequence[str]) -> N
 
 def _forget_run(dataset: fo.Dataset, run_key: str, documents: Sequence[dict[str, Any]]) -> None:
     """Remove the run from the dataset, then its results and documents: nothing ever refers to what is gone."""
-    database = get_db_conn()
-    database.datasets.update_one({"_id": dataset._doc.id}, {"$unset": {f"runs.{run_key}": ""}})
-    files = gridfs.GridFS(database)
+    connected = database()
+    connected.datasets.update_one({"_id": dataset_id(dataset)}, {"$unset": {f"runs.{run_key}": ""}})
+    files = gridfs.GridFS(connected)
     for document in documents:
         # the id that the config knows may be that of a half-written file, or, in a cloned dataset, of the original's
         for file_id in {document.get("results"), ObjectId(document["config"]["results_id"])} - {None}:
-            if database.runs.find_one({"results": file_id, "_id": {"$ne": document["_id"]}}) is None:
+            if connected.runs.find_one({"results": file_id, "_id": {"$ne": document["_id"]}}) is None:
                 files.delete(file_id)
-        database.runs.delete_one({"_id": document["_id"]})
-    dataset._run_cache.pop(run_key, None)
+        connected.runs.delete_one({"_id": document["_id"]})
+    forget_cached_results(dataset, run_key)

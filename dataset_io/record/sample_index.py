@@ -12,6 +12,7 @@ from bson import ObjectId
 from numpy.typing import NDArray
 
 from ...metrics.arrays import BoolArray, IntArray
+from ..fiftyone_private import sample_collection
 from ..run.stored import StoredSample
 
 #: bytes of an id, and of an id with the number of a frame
@@ -93,7 +94,7 @@ class SampleIndex:
     def described(self, dataset: fo.Dataset, rows: Sequence[int]) -> list[dict[str, Any]]:
         """Some samples, by their rows, with their files."""
         ids = [ObjectId(bytes(self._ids[_ID * row : _ID * (row + 1)])) for row in rows]
-        found = dataset._sample_collection.find({"_id": {"$in": ids}}, {"filepath": True})
+        found = sample_collection(dataset).find({"_id": {"$in": ids}}, {"filepath": True})
         filepaths = {row["_id"]: row.get("filepath") for row in found}
         described = [{"id": str(sample_id), "filepath": filepaths.get(sample_id)} for sample_id in ids]
         if self._frame_numbers:

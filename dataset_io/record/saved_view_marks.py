@@ -7,7 +7,8 @@ from collections.abc import Collection
 from typing import Any
 
 import fiftyone as fo
-from fiftyone.core.odm import get_db_conn
+
+from ..fiftyone_private import database, dataset_id, reload_saved_views
 
 
 def marked(description: str, run_key: str) -> str:
@@ -18,8 +19,8 @@ def marked(description: str, run_key: str) -> str:
 def marked_views(dataset: fo.Dataset, run_keys: Collection[str]) -> list[dict[str, Any]]:
     """The documents of the saved views of some runs, those included that the dataset never came to refer to."""
     ends = "|".join(re.escape(_mark(run_key)) for run_key in sorted(run_keys))
-    wanted = {"_dataset_id": dataset._doc.id, "description": {"$regex": f"({ends})$"}}
-    return list(get_db_conn().views.find(wanted).sort("_id")) if ends else []
+    wanted = {"_dataset_id": dataset_id(dataset), "description": {"$regex": f"({ends})$"}}
+    return list(database().views.find(wanted).sort("_id")) if ends else []
 
 
 def remove_marked_views(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
@@ -27,11 +28,11 @@ def remove_marked_views(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
     ids = [view["_id"] for view in marked_views(dataset, run_keys)]
     if not ids:
         return
-    database = get_db_conn()
+    connected = database()
     # nothing ever refers to what is gone
-    database.datasets.update_one({"_id": dataset._doc.id}, {"$pull": {"saved_views": {"$in": ids}}})
-    database.views.delete_many({"_id": {"$in": ids}})
-    dataset._doc.reload("saved_views")
+    connected.datasets.update_one({"_id": dataset_id(dataset)}, {"$pull": {"saved_views": {"$in": ids}}})
+    connected.views.delete_many({"_id": {"$in": ids}})
+    reload_saved_views(dataset)
 
 
 def _mark(run_key: str) -> str:

@@ -12,6 +12,7 @@ import fiftyone as fo
 
 from ...agreement.report import AgreementReport
 from ...metrics.arrays import FloatArray
+from ..fiftyone_private import run_document
 from .run_config import COMPLETED, read_config
 from .runs import load_records, read_report, require_run
 from .stored_records import unpacked_column
@@ -31,7 +32,7 @@ def load_scores(dataset: fo.Dataset, run_key: str) -> tuple[AgreementReport, Flo
         AgreementInputError: as :func:`load_agreement`
     """
     require_run(dataset, run_key)
-    file = dataset._doc.runs[run_key].results
+    file = run_document(dataset, run_key).results
     if file and read_config(dataset, run_key).get("status") == COMPLETED:
         # the file that the proxy keeps is shared with other threads
         beginning = _Beginning(file.fs.get(file.grid_id))
@@ -44,7 +45,7 @@ def load_scores(dataset: fo.Dataset, run_key: str) -> tuple[AgreementReport, Flo
 
 def stored_bytes(dataset: fo.Dataset, run_key: str) -> int:
     """How much the results of a run take; 0 where there are none."""
-    run = dataset._doc.runs.get(run_key)
+    run = run_document(dataset, run_key)
     file = run.results.get() if run is not None and run.results else None
     return 0 if file is None else int(file.length)
 

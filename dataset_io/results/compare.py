@@ -14,6 +14,7 @@ from ...agreement.comparison import AgreementComparison
 from ...agreement.errors import AgreementInputError
 from ...agreement.option_checks import OPTION_CHECKS
 from ...metrics.arrays import IntArray
+from ..fiftyone_private import is_generated
 from ..record.runs import dataset_of, load_records
 from ..record.stored_records import OpenRecords
 from .view_report import keys_of
@@ -84,7 +85,7 @@ def _kind(run: OpenRecords) -> str:
 def _shared(a: OpenRecords, b: OpenRecords, samples: SampleCollection) -> tuple[IntArray, IntArray]:
     """Rows of the samples that both runs, and a view, have: in the order of their ids, so that no other one matters."""
     _, rows_a, rows_b = np.intersect1d(a.index.keys(), b.index.keys(), assume_unique=True, return_indices=True)
-    if samples._is_generated or isinstance(samples, DatasetView):
+    if is_generated(samples) or isinstance(samples, DatasetView):
         kept = a.index.among(keys_of(samples, on_frames=a.index.frame_numbers() is not None))[rows_a]
         rows_a, rows_b = rows_a[kept], rows_b[kept]
     return rows_a, rows_b

@@ -13,6 +13,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.report import AgreementReport
+from ..fiftyone_private import sample_collection
 from ..record.runs import dataset_of, load_records
 from .view_report import keys_of
 
@@ -47,7 +48,7 @@ def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = nam
     samples, dataset = dataset, dataset_of(dataset)
     loaded = load_records(dataset, run_key)
     values, ids = loaded.records.sample_values(), loaded.index.ids()
-    found = dataset._sample_collection.find(
+    found = sample_collection(dataset).find(
         {"_id": {"$in": [ObjectId(sample_id) for sample_id in sorted(set(ids))]}}, {"filepath": True}
     )
     filepaths = {str(row["_id"]): row.get("filepath") for row in found}

@@ -17,6 +17,7 @@ from ...agreement.option_checks import OPTION_CHECKS
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
 from ...agreement.reports import build_report
+from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection, stored_dataset
 from ..labels.source import flattened
 from ..record.runs import dataset_of, load_records
 from ..record.sample_index import frame_keys, keys_in, sample_keys
@@ -84,14 +85,14 @@ def records_on(
 
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, of a view."""
-    if view._is_generated:
+    if is_generated(view):
         return _keys_of_sources(view, on_frames=on_frames)
-    samples, dataset = flattened(view), view._dataset
+    samples, dataset = flattened(view), stored_dataset(view)
     wanted = {"_sample_id": True, "frame_number": True} if on_frames else {"_id": True}
     if isinstance(samples, DatasetView):
-        collection, stages = dataset._sample_collection, samples._pipeline(frames_only=on_frames)
+        collection, stages = sample_collection(dataset), pipeline_of(samples, frames_only=on_frames)
     else:
-        collection, stages = (dataset._frame_collection if on_frames else dataset._sample_collection), []
+        collection, stages = (frame_collection(dataset) if on_frames else sample_collection(dataset)), []
     pipeline = [*stages, {"$project": wanted}]
     if on_frames:
         found = collection.aggregate(pipeline, allowDiskUse=True)

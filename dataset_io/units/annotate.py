@@ -12,6 +12,7 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
+from ..fiftyone_private import is_generated
 from ..labels.kinds import kind_of
 from ..record.run_labels import annotators_asked, open_run_labels
 from ..record.runs import dataset_of
@@ -148,7 +149,7 @@ def disputed_view(
     if not disputed or not all(kind.is_label for kind in labels.kinds):
         raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
     wanted = list(dict.fromkeys(labels.field_of(name) for name in asked or labels.annotators))
-    as_shown = samples._is_generated or selected is not None
+    as_shown = is_generated(samples) or selected is not None
     view = samples if as_shown else view_agreement(samples, run_key, verdict=disputed)
     if as_shown or asked:
         # by field: fields that were cloned share ids

@@ -12,6 +12,7 @@ from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import is_generated, sample_collection, stored_dataset
 from ..labels.paths import places
 from ..labels.source import refuse_read_only
 from ..record import runs
@@ -89,15 +90,15 @@ def _tag_samples(
     annotators: Sequence[str],
     selected: Selected | None,
 ) -> int:
-    refuse_read_only(labels.samples._dataset, ["tags"])
+    refuse_read_only(stored_dataset(labels.samples), ["tags"])
     if selected is None and not annotators:
         ids = shown_samples(samples, labels)
     else:
         ids = [(entry.view_id, entry.sample_id) for entry in shown_labels(samples, labels, annotators, selected)]
     of_samples = {sample_id for _, sample_id in ids}
-    _tag_documents(labels.samples._dataset._sample_collection, of_samples, tag, remove)
-    if samples._is_generated:
-        _tag_documents(samples._dataset._sample_collection, {view_id for view_id, _ in ids}, tag, remove)
+    _tag_documents(sample_collection(labels.samples), of_samples, tag, remove)
+    if is_generated(samples):
+        _tag_documents(sample_collection(samples), {view_id for view_id, _ in ids}, tag, remove)
     return len(of_samples)
 
 
@@ -119,15 +120,15 @@ def _tag_labels(
 ) -> int:
     shown = shown_labels(samples, labels, annotators, selected)
     fields = sorted({name for entry in shown for name in entry.label_ids})
-    refuse_read_only(labels.samples._dataset, fields)
-    (place,) = places(labels.samples._dataset, labels.label_paths[:1])
+    refuse_read_only(stored_dataset(labels.samples), fields)
+    (place,) = places(stored_dataset(labels.samples), labels.label_paths[:1])
     kinds = dict(zip(labels.config.fields, labels.kinds, strict=True))
     paths = {
         name: (kind.label_path(name.removeprefix(names.FRAMES_PREFIX)), kind.list_name is not None)
         for name, kind in kinds.items()
     }
     # FiftyOne copies what it generates views from
-    copied = fields if samples._is_generated else []
+    copied = fields if is_generated(samples) else []
     in_view = {name: path_in_view(samples, name.removeprefix(names.FRAMES_PREFIX), kinds[name]) for name in copied}
     operations, of_view, found = [], [], set()
     for entry in shown:
@@ -139,7 +140,7 @@ def _tag_labels(
             found.update((name, entry.document_id, label_id) for label_id in label_ids)
     _write(place.collection, operations)
     if of_view:
-        _write(samples._dataset._sample_collection, of_view)
+        _write(sample_collection(samples), of_view)
     return len(found)
 
 

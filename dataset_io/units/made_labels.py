@@ -15,6 +15,7 @@ from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
+from ..fiftyone_private import list_name, reload_dataset, reload_samples, stored_dataset
 from ..labels.paths import declare, delete_fields, places
 from ..labels.source import refuse_read_only
 from ..record import run_config, runs
@@ -93,7 +94,7 @@ def check_can_make(labels: RunLabels, suffix: str, function: str, *, overwrite: 
     if labels.family != "objects":
         found = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
         raise AgreementInputError(f"`{function}` needs a run on objects, got the run {labels.run_key!r} on {found}")
-    dataset, path = labels.samples._dataset, unit_path(labels, suffix)
+    dataset, path = stored_dataset(labels.samples), unit_path(labels, suffix)
     field = dataset.get_field(path)
     recorded = runs.recorded_paths(dataset, labels.run_key)
     if field is None:
@@ -111,7 +112,7 @@ def check_can_make(labels: RunLabels, suffix: str, function: str, *, overwrite: 
 
 def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress: Progress) -> MadeLabels:
     """Make a field, and replace it if it is there; whatever happens, it can be found and deleted with its run."""
-    dataset, run_key = labels.samples._dataset, labels.run_key
+    dataset, run_key = stored_dataset(labels.samples), labels.run_key
     config = run_config.read_config(dataset, run_key)
     path, run_id = unit_path(labels, made.suffix), config["results_id"]
     entry, this_pass = f"{RECORD}.{made.suffix}", str(ObjectId())
@@ -134,13 +135,13 @@ def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress
         with rare_collections():
             result = _Pass(family, made, labels, check).execute(progress)
         check()
-        dataset._reload(hard=True)
+        reload_dataset(dataset)
         _declare(dataset, labels.field_key, path, made)
         record(run_config.COMPLETED)
     except BaseException:
         _after_failure(labels, path, run_id, lambda: record(run_config.FAILED))
         raise
-    runs.refresh_samples(dataset)
+    reload_samples(dataset)
     if result.n_changed:
         logger.warning("%d samples were edited while their units were made, and are left out", result.n_changed)
     return result
@@ -148,7 +149,7 @@ def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress
 
 def _after_failure(labels: RunLabels, path: str, run_id: str, record_failure: Callable[[], None]) -> None:
     """Record that a field is not complete, or, where somebody deleted or replaced its run meanwhile, remove it."""
-    dataset, run_key = labels.samples._dataset, labels.run_key
+    dataset, run_key = stored_dataset(labels.samples), labels.run_key
     try:
         runs.refresh(dataset)
         if run_config.is_current(dataset, run_key, run_id):
@@ -167,7 +168,7 @@ def _declare(dataset: fo.Dataset, field_key: str, path: str, made: MadeField) ->
         info = {names.RUN_METHOD: field_key}
         declared = fo.EmbeddedDocumentField(made.stored, description=made.description, info=info)
         declare(dataset, {path: declared})
-    labels = f"{path}.{made.stored._LABEL_LIST_FIELD}"
+    labels = f"{path}.{list_name(made.stored)}"
     attributes = {f"{labels}.{name}": runs.new_field(spec) for name, spec in made.attributes.items()}
     declare(dataset, {name: field for name, field in attributes.items() if dataset.get_field(name) is None})
 
@@ -240,7 +241,7 @@ class _Pass:
             else:
                 of_samples[sample].append(document)
         stored = self._made.stored
-        updates = [{self._field: {"_cls": stored.__name__, stored._LABEL_LIST_FIELD: docs}} for docs in of_samples]
+        updates = [{self._field: {"_cls": stored.__name__, list_name(stored): docs}} for docs in of_samples]
         return updates, _Counts(list(map(len, of_samples)), below, left_out)
 
     def _count(self, sent: _Sent | None) -> list[ObjectId]:

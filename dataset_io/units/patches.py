@@ -12,6 +12,7 @@ from fiftyone.core.view import DatasetView
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ...agreement.objects.verdicts import VERDICTS
+from ..fiftyone_private import list_name, stored_dataset
 from ..record import run_config
 from ..record.run_labels import RunLabels, open_run_labels
 from .made_labels import made_record
@@ -106,7 +107,7 @@ def check_units(labels: RunLabels) -> None:
     if labels.family != "objects":
         found = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
         raise AgreementInputError(f"Units are those of runs on objects, got the run {labels.run_key!r} on {found}")
-    dataset, path = labels.samples._dataset, unit_path(labels, names.UNITS_SUFFIX)
+    dataset, path = stored_dataset(labels.samples), unit_path(labels, names.UNITS_SUFFIX)
     record = made_record(dataset, labels.run_key, names.UNITS_SUFFIX)
     if record is None or dataset.get_field(path) is None:
         raise AgreementInputError(
@@ -125,7 +126,7 @@ def check_units(labels: RunLabels) -> None:
 def _list_name(labels: RunLabels, field: str) -> str:
     """Name of the list of labels in the field of units."""
     path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"
-    name: str = labels.samples.get_field(path).document_type._LABEL_LIST_FIELD
+    name: str = list_name(labels.samples.get_field(path).document_type)
     return name
 
 

@@ -17,6 +17,7 @@ from ...agreement.option_checks import value_name
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ..families.family import LabelsRead
 from ..families.objects import ObjectFamily, sizes_px
+from ..fiftyone_private import stored_dataset
 from ..labels.geometry_readers import is_finite
 from ..labels.source import Source
 from ..record.run_labels import RunLabels
@@ -242,7 +243,7 @@ def _intact(members: UnitMembers, votes: IntArray) -> BoolArray:
 def source_of(labels: RunLabels) -> Source:
     """All labels of the dataset of a run, as a source."""
     config = labels.config
-    dataset = labels.samples._dataset
+    dataset = stored_dataset(labels.samples)
     if config.attribute_mode:
         values = tuple(map(labels.value_of, labels.annotators))
         return Source(dataset, config, labels.kinds, labels.annotators, (), values)

@@ -10,6 +10,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
+from ..fiftyone_private import stages_of, stored_dataset
 from ..labels.paths import all_fields, run_of
 from ..record.run_labels import RunLabels, open_run_labels
 from .document_views import DocumentView
@@ -94,7 +95,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
         view = view if ids is None else view.select(ids, ordered=True)
     view = view.match(_of_samples(labels, request))
     # an index gives this order, but only to the first stages; without one small samples are sorted faster
-    has_index = labels.score_field in labels.samples._dataset.list_indexes()
+    has_index = labels.score_field in stored_dataset(labels.samples).list_indexes()
     if by_score and has_index:
         view = view.sort_by(labels.score_field)
     if request.has_labels:
@@ -111,8 +112,8 @@ def shows_any(view: DatasetView) -> bool:
 
     Its order makes no difference to that, and to know it all samples would have to be worked through.
     """
-    stages = view._stages
-    unsorted = view._dataset.view()
+    stages = stages_of(view)
+    unsorted = stored_dataset(view).view()
     for stage in stages[:-1] if stages and isinstance(stages[-1], fo.SortBy) else stages:
         unsorted = unsorted.add_stage(stage)
     return bool(len(unsorted.limit(1)))
@@ -133,7 +134,7 @@ def _left_out(labels: RunLabels, request: ViewRequest) -> list[str]:
         return []
     shown = {labels.field_of(name) for name in request.shown(labels.annotators)}
     left_out = [name for name in labels.config.fields if name not in shown]
-    for path, field in all_fields(labels.samples._dataset).items():
+    for path, field in all_fields(stored_dataset(labels.samples)).items():
         is_top = "." not in path.removeprefix(names.FRAMES_PREFIX)
         if is_top and run_of(path, field) == labels.field_key and _holds_labels(field):
             left_out.append(path)

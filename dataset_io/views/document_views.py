@@ -10,9 +10,10 @@ from fiftyone.core.view import DatasetView
 from ...agreement.ratings.compute import CLASS_CONFLICT, ROUNDING
 from ...agreement.ratings.compute import VERDICTS as RATING_VERDICTS
 from ..families.ratings import LARGEST, LARGEST_INTEGER
+from ..fiftyone_private import mongo_stage
 from ..labels.kinds import LabelKind
 from ..record.run_labels import RunLabels
-from .label_expressions import Expression, class_of, class_values, document_path, is_in, mongo_stage
+from .label_expressions import Expression, class_of, class_values, document_path, is_in
 from .view_request import ViewRequest
 
 #: whether a frame is asked for, while the stages of a view are worked through
@@ -42,14 +43,12 @@ class DocumentView:
         set_chosen = {"$mergeObjects": ["$$frame", {_CHOSEN: condition}]}
         frames = {"$map": {"input": {"$ifNull": ["$frames", []]}, "as": "frame", "in": set_chosen}}
         mark = [{"$set": {"frames": frames}}, {"$match": {f"frames.{_CHOSEN}": True}}]
-        view = view.add_stage(mongo_stage(self._labels, mark))
+        view = view.add_stage(mongo_stage(mark, needs_frames=True))
         for name in self._label_fields():
             view = view.filter_labels(name, {"$eq": [f"$$frame.{_CHOSEN}", True]}, only_matches=False)
         if self._request.votes is not None:
             view = self._with_votes(view)
-        return view.add_stage(
-            fo.Mongo([{"$project": {f"frames.{_CHOSEN}": False}}], _needs_frames=True, _group_slices=[])
-        )
+        return view.add_stage(mongo_stage([{"$project": {f"frames.{_CHOSEN}": False}}], needs_frames=True))
 
     def _with_votes(self, view: DatasetView) -> DatasetView:
         """Leave the labels with which so many annotators agree, and the samples with any."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-import fiftyone as fo
-
 from ...agreement.ratings.scale import NO_LABEL
 from ..labels.paths import is_of_frames
 from ..record.run_labels import RunLabels
@@ -23,12 +21,6 @@ _FRAMES = "frames."
 def document_path(labels: RunLabels, path: str) -> str:
     """A path of the schema as an expression in a document."""
     return f"$$frame.{path.removeprefix(_FRAMES)}" if is_of_frames(path) else f"${path}"
-
-
-def mongo_stage(labels: RunLabels, pipeline: list[dict[str, Any]]) -> fo.ViewStage:
-    """Stages of the database as one of FiftyOne's."""
-    # if FiftyOne is not told, it joins all frames, and the samples of all group slices, to every sample
-    return fo.Mongo(pipeline, _needs_frames=labels.on_frames, _group_slices=[])
 
 
 def stored_as(name: str) -> list[Any]:

@@ -8,6 +8,7 @@ from ...agreement.errors import AgreementInputError
 from ...agreement.objects.findings import Findings
 from ...agreement.objects.records import ObjectRecords
 from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ..fiftyone_private import sample_collection, stored_dataset
 from ..record.run_labels import RunLabels
 from ..record.runs import load_records
 
@@ -27,8 +28,8 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     Returns:
         the ids; None if the run has no records of objects, or the dataset has more than ``MAX_SAMPLES``
     """
-    dataset = labels.samples._dataset
-    if labels.family != "objects" or dataset._sample_collection.estimated_document_count() > MAX_SAMPLES:
+    dataset = stored_dataset(labels.samples)
+    if labels.family != "objects" or sample_collection(dataset).estimated_document_count() > MAX_SAMPLES:
         return None
     try:
         loaded = load_records(dataset, labels.run_key)

@@ -10,6 +10,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
+from ..fiftyone_private import reload_saved_views
 from ..record.run_labels import open_run_labels
 from ..record.runs import dataset_of
 from ..record.saved_view_marks import marked, marked_views
@@ -73,7 +74,7 @@ def check_view_names(dataset: fo.Dataset, run_key: str, suffixes: Collection[str
     """
     wanted = {fou.to_slug(_name(run_key, suffix)) for suffix in suffixes}
     own = {view["name"] for view in marked_views(dataset, {run_key})}
-    dataset._doc.reload("saved_views")
+    reload_saved_views(dataset)
     taken = [name for name in dataset.list_saved_views() if fou.to_slug(name) in wanted and name not in own]
     if taken:
         raise AgreementInputError(

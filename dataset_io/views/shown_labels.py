@@ -13,6 +13,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import is_generated, pipeline_of, sample_collection, view_kind
 from ..labels.kinds import LabelKind
 from ..labels.source import flattened
 from ..record.run_labels import RunLabels
@@ -57,7 +58,7 @@ def shown_labels(
         AgreementInputError: if the view has none of the fields of the run, or ``selected`` are no labels of the run
     """
     view = _flat(samples, labels)
-    prefix = names.FRAMES_PREFIX if labels.on_frames and not view._is_generated else ""
+    prefix = names.FRAMES_PREFIX if labels.on_frames and not is_generated(view) else ""
     wanted = annotators or labels.annotators
     ids_of = None if selected is None else _ids_by_field(selected, labels)
     fields = [
@@ -66,7 +67,7 @@ def shown_labels(
         if kind.is_label and name in {labels.field_of(annotator) for annotator in wanted}
     ]
     fields = [(name, kind, place) for name, kind, place in fields if view.get_field(prefix + place) is not None]
-    if not fields or (labels.on_frames and view._is_clips):
+    if not fields or (labels.on_frames and view_kind(view) == "clips"):
         raise AgreementInputError(
             f"The view must show labels that the run {labels.run_key!r} compared, got one with none of "
             f"{', '.join(labels.config.fields)}"
@@ -124,7 +125,7 @@ def _ids_by_field(selected: Selected, labels: RunLabels) -> dict[str, list[Objec
 
 def _flat(samples: SampleCollection, labels: RunLabels) -> SampleCollection:
     """The samples of all slices of groups; other samples, and parts of samples, as they are."""
-    if samples._is_generated:
+    if is_generated(samples):
         return samples
     return labels.samples if isinstance(samples, fo.Dataset) else flattened(samples, on_frames=labels.on_frames)
 
@@ -132,19 +133,19 @@ def _flat(samples: SampleCollection, labels: RunLabels) -> SampleCollection:
 def shown_samples(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:
     """Ids of the documents of a view, and of the samples that they are, or are parts of."""
     view = _flat(samples, labels)
-    sample_id = "_sample_id" if view._is_generated else "_id"
-    pipeline = [*view._pipeline(), {"$project": {"sample": f"${sample_id}"}}]
-    return [(row["_id"], row["sample"]) for row in view._dataset._sample_collection.aggregate(pipeline)]
+    sample_id = "_sample_id" if is_generated(view) else "_id"
+    pipeline = [*pipeline_of(view), {"$project": {"sample": f"${sample_id}"}}]
+    return [(row["_id"], row["sample"]) for row in sample_collection(view).aggregate(pipeline)]
 
 
 def _id_fields(view: SampleCollection, labels: RunLabels) -> tuple[str, str]:
     """Where documents of a view have the id of the document with the labels, and of its sample."""
     if labels.on_frames:
-        return ("_frame_id" if view._is_patches else "_id"), "_sample_id"
-    return ("_sample_id",) * 2 if view._is_generated else ("_id",) * 2
+        return ("_frame_id" if view_kind(view) == "patches" else "_id"), "_sample_id"
+    return ("_sample_id",) * 2 if is_generated(view) else ("_id",) * 2
 
 
 def _documents(view: SampleCollection, labels: RunLabels, stages: list[dict[str, Any]]) -> Any:
-    frames_only = labels.on_frames and not view._is_generated
-    pipeline = [*view._pipeline(frames_only=frames_only), *stages]
-    return view._dataset._sample_collection.aggregate(pipeline, allowDiskUse=True)
+    frames_only = labels.on_frames and not is_generated(view)
+    pipeline = [*pipeline_of(view, frames_only=frames_only), *stages]
+    return sample_collection(view).aggregate(pipeline, allowDiskUse=True)

@@ -8,8 +8,9 @@ from typing import Any
 from fiftyone.core.view import DatasetView
 
 from ...agreement.objects.verdicts import CROWD
+from ..fiftyone_private import mongo_stage
 from ..record.run_labels import RunLabels
-from .label_expressions import Expression, LabelLists, class_values, is_in, mongo_stage, stored_as
+from .label_expressions import Expression, LabelLists, class_values, is_in, stored_as
 from .view_request import VERDICTS, ViewRequest
 
 #: a verdict that no label has
@@ -36,13 +37,13 @@ class UnitView:
             view = view.match(query)
         sets = self._sets()
         if sets:
-            view = view.add_stage(mongo_stage(self._labels, [self._set(sets)]))
+            view = view.add_stage(mongo_stage([self._set(sets)], needs_frames=self._labels.on_frames))
         for field, condition in self._conditions().items():
             view = view.filter_labels(field, condition, only_matches=False)
         last: list[dict[str, Any]] = [{"$match": {"$or": [{f"{path}.0": {"$exists": True}} for path in self._paths()]}}]
         if sets:
             last.append({"$project": {f"frames.{_SETS}" if self._labels.on_frames else _SETS: False}})
-            return view.add_stage(mongo_stage(self._labels, last))
+            return view.add_stage(mongo_stage(last, needs_frames=self._labels.on_frames))
         return view.match(last[0]["$match"])
 
     def _paths(self) -> list[str]:
