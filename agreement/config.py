@@ -10,7 +10,7 @@ from typing import Any, Literal, get_args
 
 from .. import names
 from ..metrics.alpha import Undefined as Undefined
-from ..metrics.geometry.overlaps import Similarity
+from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .annotator_names import chosen_annotators, session_names
 from .errors import AgreementInputError, shown

@@ -16,9 +16,8 @@ import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray
 from ..metrics.bootstrap.confidence import FEW_SAMPLES, ROUNDING, ConfidenceIntervals
-from ..metrics.bootstrap.draws import Part, Statistic, values_of
+from ..metrics.bootstrap.draws import Part, SparseColumns, Statistic, hstack, scatter_rows, values_of, vstack
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
-from ..metrics.bootstrap.sparse import SparseColumns, beside, moved, stacked
 from .content_order import Hashes, content_ranks
 from .records import Records
 from .report import Interval, ReportContext, number
@@ -68,12 +67,12 @@ class Numbers:
         """The same with a row for every one of so many samples."""
         if self.samples is None:
             return self
-        return replace(self, columns=moved(self.columns, self.samples, n_samples), samples=None)
+        return replace(self, columns=scatter_rows(self.columns, self.samples, n_samples), samples=None)
 
 
 def summed(columns: SparseColumns) -> SparseColumns:
     """The sum of all rows, as a single row."""
-    return beside([np.asarray(columns.sum(axis=0), np.float64)[None, :]])
+    return hstack([np.asarray(columns.sum(axis=0), np.float64)[None, :]])
 
 
 class Rows:
@@ -88,11 +87,11 @@ class Rows:
         if self.by_sample:
             self._chunks.append(columns)
         else:
-            self._chunks = [summed(stacked([*self._chunks, columns]))]
+            self._chunks = [summed(vstack([*self._chunks, columns]))]
 
     def columns(self) -> SparseColumns:
         """The columns of all chunks, which are not kept any longer."""
-        return stacked(self._chunks)
+        return vstack(self._chunks)
 
     def numbers(self, keys: tuple[Key, ...], formula: Statistic, basis: IntArray | None = None) -> Numbers:
         """Numbers that are a formula of all these columns."""
@@ -129,7 +128,7 @@ class GroupRows:
         """
         kept = self._resampled[group]
         if not kept.all():
-            sums = moved(columns[~kept], group[~kept], len(self._resampled))
+            sums = scatter_rows(columns[~kept], group[~kept], len(self._resampled))
             self._sums = sums if self._sums is None else self._sums + sums
         if kept.all():
             self._chunks.append(columns)
@@ -141,7 +140,7 @@ class GroupRows:
 
     def rows(self) -> tuple[IntArray, IntArray, SparseColumns]:
         """Group, sample and columns of every row that was kept."""
-        self._chunks = [stacked(self._chunks)]
+        self._chunks = [vstack(self._chunks)]
         return np.concatenate(self._group), np.concatenate(self._sample), self._chunks[0]
 
     def numbers(
@@ -191,7 +190,7 @@ def _of_groups(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns,
         return values.reshape(*flat.shape[:-1], n_groups * len(names))
 
     keys = tuple((*key, name) for key in groups for name in names)
-    return Numbers(keys, beside([sums.toarray().reshape(1, -1)]), of_each, by_sample=False)
+    return Numbers(keys, hstack([sums.toarray().reshape(1, -1)]), of_each, by_sample=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -383,7 +382,7 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
         of_either = (a.columns[:, a.basis[in_a]] != 0) + (b.columns[:, b.basis[in_b]] != 0)
         blocks.append(of_either.astype(np.float64))
         basis = n_a + n_b + np.arange(len(keys))
-    return Numbers(keys, beside(blocks), difference, basis=basis, by_sample=by_sample)
+    return Numbers(keys, hstack(blocks), difference, basis=basis, by_sample=by_sample)
 
 
 def all_differences(a: Iterable[Numbers], b: Iterable[Numbers], n_samples: int) -> Iterator[Numbers]:

@@ -30,7 +30,7 @@ from ..agreement.errors import AgreementInputError
 from ..agreement.records import Records
 from ..agreement.report import AgreementReport, RunFacts
 from ..agreement.reports import build_report
-from ..metrics.geometry.overlaps import Similarity
+from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .families import FAMILIES
 from .families.family import Family

@@ -1,4 +1,4 @@
-"""What the members of a unit say together: its class, its place, and how far they agree on it."""
+"""What the annotators say together: votes on a unit, its class, its place and its pixels, and how far they agree."""
 
 from __future__ import annotations
 
@@ -6,12 +6,72 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .arrays import BoolArray, FloatArray, IntArray
-from .group_medians import medians_by_group
+from .alpha.nominal import unit_disagreement
+from .alpha.rated import check_ratings, count_ratings
+from .arrays import BoolArray, FloatArray, IntArray, sums_by
+from .geometry.masks import MaskCrops
 from .matching.partition import TIE
 
 #: a class that nobody leads with
 NO_CLASS = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Votes:
+    """The votes on every unit, as columns.
+
+    Attributes:
+        n_ratings: shape ``(U,)``, annotators who rated the unit
+        agreement: shape ``(U,)``, share of the pairs of annotators who agree, in [0, 1]
+        majority: shape ``(U,)``, code with the most votes
+        entropy_bits: shape ``(U,)``, entropy of the shares of the codes, from 0 (all agree) to ``log2 R``
+
+    Undefined:
+        ``agreement`` nan with fewer than two ratings, ``majority`` without a rating and where codes tie for the most
+        votes, ``entropy_bits`` without a rating
+    """
+
+    n_ratings: IntArray
+    agreement: FloatArray
+    majority: FloatArray
+    entropy_bits: FloatArray
+
+
+def unit_votes(ratings: FloatArray) -> Votes:
+    """Count the votes on every unit.
+
+    Args:
+        ratings: shape ``(U, R)``, category codes of ``U`` units by ``R`` annotators, nan where one did not rate
+
+    Undefined:
+        as :class:`Votes`
+
+    Raises:
+        ValueError: if the table does not have two dimensions, or has an infinite value
+
+    Example:
+        >>> unit_votes(np.array([[7, 7, 7], [7, 5, 7], [5, 7, np.nan]])).majority
+        array([ 7.,  7., nan])
+    """
+    table = check_ratings(ratings)
+    codes = np.unique(table[~np.isnan(table)])
+    counts = count_ratings(table, codes)
+    m, differing = unit_disagreement(counts.unit, counts.count, counts.n_units)
+    several = m >= 2
+    agreement = np.full(counts.n_units, np.nan)
+    agreement[several] = 1.0 - differing[several] / (m[several] * (m[several] - 1))
+
+    majority = np.full(counts.n_units, np.nan)
+    if len(counts.unit):
+        most = np.zeros(counts.n_units, np.int64)
+        np.maximum.at(most, counts.unit, counts.count)
+        leads = counts.count == most[counts.unit]
+        alone = leads & (np.bincount(counts.unit[leads], minlength=counts.n_units) == 1)[counts.unit]
+        majority[counts.unit[alone]] = codes[counts.category[alone]]
+
+    share = counts.count / m[counts.unit]
+    entropy = sums_by(counts.unit, -share * np.log2(share), counts.n_units)
+    return Votes(m, agreement, majority, np.where(m > 0, entropy, np.nan))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +148,49 @@ def medoids(unit: IntArray, similarity: FloatArray, n_units: int) -> IntArray:
     first = np.full(n_units, len(unit))
     np.minimum.at(first, unit[rows], rows)
     return first
+
+
+def medians_by_group(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
+    """The median of every column over the rows of every group; of an even number, the mean of the middle two.
+
+    Args:
+        group: shape ``(N,)``, group ``0 … G - 1`` of every row
+        values: shape ``(N, C)``
+        n_groups: number ``G`` of groups
+
+    Returns:
+        shape ``(G, C)``
+
+    Undefined:
+        nan for a group without rows, and in a column in which it has a nan
+
+    Example:
+        >>> medians_by_group(np.array([1, 1, 0, 1]), np.array([[3.0], [1.0], [5.0], [8.0]]), 2).ravel()
+        array([5., 3.])
+    """
+    sizes = np.bincount(group, minlength=n_groups)
+    order = np.argsort(group, kind="stable")
+    start = np.cumsum(sizes) - sizes
+    medians = np.full((n_groups, values.shape[1]), np.nan)
+    # groups of one size are a dense array
+    for size in np.unique(sizes[sizes > 0]).tolist():
+        groups = np.flatnonzero(sizes == size)
+        members = [values[order[start[groups] + k]] for k in range(size)]
+        medians[groups] = _median(members)
+    return medians
+
+
+def _median(members: list[FloatArray]) -> FloatArray:
+    """The median of arrays of one shape, value by value; nan where any is."""
+    # most groups are this small, and sorting them takes several times as long
+    if len(members) <= 2:
+        return (members[0] + members[-1]) / 2.0
+    if len(members) == 3:
+        a, b, c = members
+        return np.maximum(np.minimum(a, b), np.minimum(np.maximum(a, b), c))
+    ordered = np.sort(members, axis=0)  # nan comes last
+    middle = (ordered[(len(members) - 1) // 2] + ordered[len(members) // 2]) / 2.0
+    return np.where(np.isnan(ordered[-1]), np.nan, middle)
 
 
 def keypoint_medians(unit: IntArray, points_xy: FloatArray, n_units: int) -> FloatArray:
@@ -194,3 +297,50 @@ def consensus_score(votes: IntArray, assigned: IntArray, mean_iou: FloatArray) -
         array([0.4, nan])
     """
     return np.where(votes > 1, votes / np.maximum(assigned, 1) * mean_iou, np.nan)
+
+
+def majority_pixels(masks: MaskCrops, group: IntArray, n_groups: int) -> MaskCrops:
+    """The pixels that at least half of the masks of every group have, in the smallest rectangle around them.
+
+    Of two masks these are the pixels that either has: half of the annotators is enough.
+
+    Args:
+        masks: ``N`` masks
+        group: shape ``(N,)``, ascending, group ``0 … G - 1`` of each
+        n_groups: number ``G`` of groups
+
+    Returns:
+        ``G`` masks
+
+    Undefined:
+        never; a mask is empty where no pixel has so many votes, or no mask is in the group
+
+    Example:
+        >>> square = (np.ones((2, 2), bool), 0, 0)
+        >>> masks = MaskCrops.from_crops([square, square, (np.ones((1, 3), bool), 1, 1)])
+        >>> majority = majority_pixels(masks, np.array([0, 0, 0]), 1)
+        >>> majority.crop(0).astype(int)
+        array([[1, 1],
+               [1, 1]])
+    """
+    end = np.searchsorted(group, np.arange(n_groups + 1))
+    return MaskCrops.from_crops([_majority(masks, np.arange(end[k], end[k + 1])) for k in range(n_groups)])
+
+
+def _majority(masks: MaskCrops, rows: IntArray) -> tuple[BoolArray, int, int]:
+    if not len(rows):
+        return np.zeros((0, 0), np.bool_), 0, 0
+    bounds: FloatArray = masks.bounds[rows]
+    left, top = (int(low) for low in bounds[:, :2].min(axis=0))
+    right, bottom = (int(high) for high in bounds[:, 2:].max(axis=0))
+    votes = np.zeros((bottom - top, right - left), np.int32)
+    for row in rows.tolist():
+        crop, x, y = masks.crop(row), int(masks.left[row]) - left, int(masks.top[row]) - top
+        votes[y : y + crop.shape[0], x : x + crop.shape[1]] += crop
+    inside = 2 * votes >= len(rows)
+    inside &= votes > 0
+    if not inside.any():
+        return np.zeros((0, 0), np.bool_), 0, 0
+    of_rows, of_columns = np.flatnonzero(inside.any(axis=1)), np.flatnonzero(inside.any(axis=0))
+    y, x = int(of_rows[0]), int(of_columns[0])
+    return inside[y : int(of_rows[-1]) + 1, x : int(of_columns[-1]) + 1], left + x, top + y

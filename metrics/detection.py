@@ -1,6 +1,9 @@
-"""Agreement of two annotators on the objects of an image: F1, panoptic quality, mean of the best IoU."""
+"""Agreement of two annotators on objects, from their matched pairs: F1, panoptic quality, quality of an alignment."""
 
 from __future__ import annotations
+
+import math
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -58,35 +61,46 @@ def panoptic_quality(iou_sum: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> Floa
     return f1_score(iou_sum, n_a, n_b)
 
 
-def mean_max_iou(iou: FloatArray) -> tuple[float, float, float]:
-    """Mean over one annotator's objects of the best IoU with the other's: ``(a to b, b to a, symmetric)``.
-
-    Several objects may share a best partner, and there is no threshold. The symmetric value is the mean of the two
-    directions, 0 where only one annotator has objects.
-
-    Args:
-        iou: shape ``(N, M)``, IoU of every object of ``a`` with every object of ``b``
+@dataclass(frozen=True, slots=True)
+class Alignment:
+    """Quality of the alignment of two annotators over any number of samples, from sums.
 
     Undefined:
-        a direction is nan where its first annotator has no object (0 where only the other has none); the symmetric
-        value where both have none; nan entries (two boxes without area) make the values nan that look at them
-
-    Raises:
-        ValueError: if the array does not have two dimensions
-
-    Example:
-        >>> mean_max_iou(np.array([[0.6, 0.0, 0.0], [0.0, 1.0, 0.0]]))[0]
-        0.8
+        recall, precision and F are nan where neither annotator has an object
 
     References:
-        A. Braylan et al., "Measuring Annotator Agreement Generally across Complex Structured, Multi-object, and
-        Free-text Annotation Tasks", WWW 2022
+        J. Hajič jr. and P. Pecina, "The MUSCIMA++ dataset for handwritten optical music recognition", ICDAR 2017
+
+    Attributes:
+        n_a: objects of ``a``
+        n_b: objects of ``b``
+        n_aligned: aligned pairs
+        recall_sum: sum over aligned pairs of (shared area / area of the object of ``a``)
+        precision_sum: sum over aligned pairs of (shared area / area of the object of ``b``)
     """
-    matrix = np.asarray(iou, dtype=np.float64)
-    if matrix.ndim != 2:
-        raise ValueError(f"`iou` must have the shape (N, M), got {matrix.shape}")
-    n, m = matrix.shape
-    a_to_b = float(matrix.max(axis=1, initial=0.0).mean()) if n else float("nan")
-    b_to_a = float(matrix.max(axis=0, initial=0.0).mean()) if m else float("nan")
-    symmetric = (a_to_b + b_to_a) / 2.0 if n and m else (0.0 if n or m else float("nan"))
-    return a_to_b, b_to_a, symmetric
+
+    n_a: int
+    n_b: int
+    n_aligned: int
+    recall_sum: float
+    precision_sum: float
+
+    @property
+    def _n(self) -> int:
+        return self.n_a + self.n_b - self.n_aligned
+
+    @property
+    def recall(self) -> float:
+        """Mean recall over aligned pairs and unaligned objects (which count 0); nan without objects."""
+        return self.recall_sum / self._n if self._n else math.nan
+
+    @property
+    def precision(self) -> float:
+        """Mean precision over aligned pairs and unaligned objects (which count 0); nan without objects."""
+        return self.precision_sum / self._n if self._n else math.nan
+
+    @property
+    def f_score(self) -> float:
+        """Harmonic mean of recall and precision, 0 where either is 0; nan without objects."""
+        total = self.recall + self.precision
+        return 2.0 * self.recall * self.precision / total if total else total

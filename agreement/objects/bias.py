@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
-from ...metrics.group_medians import medians_by_group
 from .additive import Moments
 from .chunk import Chunk
 from .summaries import Bias

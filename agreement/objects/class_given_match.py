@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha.nominal_counts import NominalCounts
+from ...metrics.alpha.nominal import NominalCounts
 from ..classes import MISSING
 from ..config import AgreementConfig
 from ..report import Describe, number

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ...metrics.alpha.nominal import NominalTally
-from ...metrics.alpha.nominal_counts import NominalCounts
+from ...metrics.alpha.nominal import NominalCounts, NominalTally
 from ..config import AgreementConfig
 from ..report import Coefficients, number
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within
-from ...metrics.geometry.extents import Geometry
-from ...metrics.geometry.objects import Objects
+from ...metrics.geometry.objects import Geometry, Objects
 from .tracks import Tracks
 
 

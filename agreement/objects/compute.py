@@ -9,8 +9,7 @@ import numpy as np
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.detection import panoptic_quality
-from ...metrics.geometry.objects import Objects, Overlaps
-from ...metrics.geometry.overlaps import dice_from_iou
+from ...metrics.geometry.objects import Objects, Overlaps, dice_from_iou
 from ...metrics.matching import Matching, match_objects, without_units_of
 from ...metrics.matching.partition import TIE
 from ..classes import MISSING

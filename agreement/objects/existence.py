@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha.nominal_counts import NominalCounts
+from ...metrics.alpha.nominal import NominalCounts
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.detection import f1_score
 from ..config import AgreementConfig

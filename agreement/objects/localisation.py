@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.geometry.overlaps import dice_from_iou
+from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.partition import TIE
 from ..report import Describe
 from .additive import Additive, Gathered, Worst

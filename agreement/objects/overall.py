@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha.nominal_counts import NominalCounts
+from ...metrics.alpha.nominal import NominalCounts
 from ...metrics.arrays import IntArray
 from ..config import AgreementConfig
 from ..report import AlphaSummary, ScoreSummary, mean_defined, number

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.arrays import FloatArray, IntArray, ranges, sums_by
-from ...metrics.geometry.overlaps import dice_from_iou
+from ...metrics.geometry.objects import dice_from_iou
 from .additive import Additive, Moments, SparseCounts
 from .chunk import Chunk
 from .findings import Findings

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ...metrics.alpha.kappas import coefficients_by_pair
 from ...metrics.alpha.nominal import nominal_alpha_of_squares, nominal_alpha_of_sums
-from ...metrics.alpha.pair_coefficients import coefficients_by_pair
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.detection import f1_score, panoptic_quality, segmentation_quality
-from ...metrics.matching.mutual_best import Alignment
+from ...metrics.detection import Alignment, f1_score, panoptic_quality, segmentation_quality
 from ..classes import MISSING
 from ..config import AgreementConfig
 from ..report import ReportContext, number

@@ -12,9 +12,8 @@ from typing import ClassVar
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.geometry.extents import Geometry
 from ...metrics.geometry.keypoints import Keypoints, visibility_agreement
-from ...metrics.geometry.objects import Objects
+from ...metrics.geometry.objects import Geometry, Objects
 from ..config import AgreementConfig
 from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
 from .columns import SamplePairs

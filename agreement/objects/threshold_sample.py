@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges
-from ...metrics.geometry.extents import Boxes, Geometry
+from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.masks import MaskCrops
-from ...metrics.geometry.objects import Objects, Overlaps
-from ...metrics.geometry.overlaps import Similarity
+from ...metrics.geometry.objects import Geometry, Objects, Overlaps, Similarity
 from ...metrics.geometry.regions import LINE, MASK, POLYGON, Regions
 from ...metrics.geometry.temporal import Intervals
 from ...metrics.matching.threshold import (

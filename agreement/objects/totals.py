@@ -5,8 +5,8 @@ from __future__ import annotations
 import dataclasses
 from dataclasses import dataclass
 
-from ...metrics.geometry.extents import Geometry
 from ...metrics.geometry.keypoints import Keypoints, object_scale
+from ...metrics.geometry.objects import Geometry
 from ...metrics.geometry.regions import Regions
 from ..config import AgreementConfig
 from .compute import Agreement

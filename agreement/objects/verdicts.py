@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from ...metrics.arrays import IntArray
-from ...metrics.geometry.extents import Geometry
-from ...metrics.geometry.objects import Objects, Overlaps
-from ...metrics.matching.duplicates import find_duplicates
-from ...metrics.matching.splits import find_splits
+from ...metrics.geometry.objects import Geometry, Objects, Overlaps
+from ...metrics.matching.splits import find_duplicates, find_splits
 
 #: of objects
 VERDICTS = ("agreed", "class_conflict", "attribute_conflict", "missed", "lone", "split", "duplicate")

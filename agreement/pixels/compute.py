@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.geometry.overlaps import dice_from_areas, iou_from_areas
+from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
 from ...metrics.pixels.boundaries import boundary_agreement
 from ...metrics.pixels.joint_counts import ClassMask, ignored_pixels, joint_counts
 from ..config import AgreementConfig

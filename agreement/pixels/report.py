@@ -14,7 +14,7 @@ import numpy as np
 
 from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.geometry.overlaps import dice_from_areas, iou_from_areas
+from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
 from ..config import AgreementConfig
 from ..report import (
     AgreementReport,

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import FloatArray, IntArray
-from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse, stacked
+from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse, vstack
 from ..config import Undefined
 from ..numbers import Numbers, ratio
 from ..pairs import chosen_pairs, pair_names, pair_rows
@@ -97,13 +97,13 @@ class _Headline:
             )
 
         if len(self._values) > MAX_CATEGORIES:
-            return Numbers(keys, beside([plain]), means)
+            return Numbers(keys, hstack([plain]), means)
 
         def statistic(sums: FloatArray) -> FloatArray:
             alpha = _alpha(sums[..., 2 * n + 2], sums[..., 2 * n + 5 :], undefined)
             return np.concatenate([means(sums), alpha[..., None]], axis=-1)
 
-        return Numbers((*keys, ("alpha.pooled",)), beside([plain, stacked(self._counts)]), statistic)
+        return Numbers((*keys, ("alpha.pooled",)), hstack([plain, vstack(self._counts)]), statistic)
 
 
 class _Classes:
@@ -152,7 +152,7 @@ class _Classes:
         names = [str(value) for value in self._values[chosen].tolist()]
         yield Numbers(
             tuple(("classes", name, number) for number in ("iou", "dice", "mean_iou", "mean_dice") for name in names),
-            stacked(self._columns)[:, kept],
+            vstack(self._columns)[:, kept],
             statistic,
             basis=np.tile(4 * n + np.arange(n), 4),
         )
@@ -193,7 +193,7 @@ class _Pairs:
         row, column, area = (np.concatenate(none + parts) for parts in (rows, columns, areas))
         counted = sparse(row, column, area, shape)
         kept = np.isin(pair, self._chosen)
-        self._columns.append(beside([plain[kept], counted[kept]]))
+        self._columns.append(hstack([plain[kept], counted[kept]]))
         self._pair.append(pair[kept])
         self._sample.append(self._n_samples + sample[kept])
         self._n_samples += n_samples
@@ -203,11 +203,11 @@ class _Pairs:
         member = agreement.pair.T.ravel()[scored]
         of_sample, scores = np.tile(sample, 2)[scored], np.tile(score, 2)[scored]
         total, number = (sparse(of_sample, member, each, (n_samples, n)) for each in (scores, np.ones(len(scores))))
-        self._scores.append(beside([total, number]))
+        self._scores.append(hstack([total, number]))
 
     def sums(self, undefined: Undefined) -> Iterator[Numbers]:
         """The numbers of every pair, and the score of every annotator."""
-        pair, sample, columns = np.concatenate(self._pair), np.concatenate(self._sample), stacked(self._columns)
+        pair, sample, columns = np.concatenate(self._pair), np.concatenate(self._sample), vstack(self._columns)
         a, b = pair_names(len(self._names))
         n, first = len(NUMBERS), 2 * len(NUMBERS) + 3
 
@@ -232,7 +232,7 @@ class _Pairs:
         n_names = len(self._names)
         yield Numbers(
             tuple(("annotators", name, "score") for name in self._names),
-            stacked(self._scores),
+            vstack(self._scores),
             lambda sums: ratio(sums[..., :n_names], sums[..., n_names:]),
             basis=n_names + np.arange(n_names),
         )

@@ -8,11 +8,9 @@ import numpy as np
 
 from ...metrics.alpha import Undefined, alpha_of
 from ...metrics.alpha.nominal import Level, nominal_alpha_of_sums
-from ...metrics.alpha.rated import _sum_of_ratio_differences
-from ...metrics.alpha.ratings import RatingCounts, count_ratings
+from ...metrics.alpha.rated import RatingCounts, _sum_of_ratio_differences, count_ratings
 from ...metrics.arrays import FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.bootstrap.draws import Statistic
-from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse, stacked
+from ...metrics.bootstrap.draws import SparseColumns, Statistic, hstack, sparse, vstack
 
 #: alpha has no interval where there are more different values; at the level interval there may be any number
 MAX_VALUES: dict[Level, int] = {"nominal": 5_000, "ordinal": 200, "ratio": 200}
@@ -56,10 +54,10 @@ def alpha_sums(table: FloatArray, level: Level, undefined: Undefined) -> AlphaSu
     values = np.unique(table[~np.isnan(table)])
     blocks = [table[start : start + _UNITS_AT_ONCE] for start in range(0, max(len(table), 1), _UNITS_AT_ONCE)]
     if level == "nominal":
-        columns = stacked([_nominal_columns(count_ratings(block, values)) for block in blocks])
+        columns = vstack([_nominal_columns(count_ratings(block, values)) for block in blocks])
         formula: Statistic = lambda sums: nominal_alpha_of_sums(sums[..., 0], sums[..., 1:], undefined)  # noqa: E731
     elif level == "ratio":
-        columns = stacked([_ratio_columns(count_ratings(block, values), values) for block in blocks])
+        columns = vstack([_ratio_columns(count_ratings(block, values), values) for block in blocks])
         formula = _ratio_formula(values, undefined)
     else:
         columns, formula = _ordinal(count_ratings(table, values), undefined)
@@ -75,7 +73,7 @@ def _nominal_columns(counts: RatingCounts) -> SparseColumns:
     m = counts.per_unit()
     agreeing = sums_by(counts.unit, counts.count**2, counts.n_units)
     observed = (m * m - agreeing) / np.maximum(m - 1, 1)
-    return beside([observed[:, None], _of_values(counts)])
+    return hstack([observed[:, None], _of_values(counts)])
 
 
 def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
@@ -90,7 +88,7 @@ def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
     within = np.where(given, (centred - mean[:, None]) ** 2, 0.0).sum(axis=1)
     observed = 2 * m * within / np.maximum(m - 1, 1)
     columns = np.column_stack([m, centred.sum(axis=1), (centred**2).sum(axis=1), observed]).astype(np.float64)
-    return AlphaSums(beside([columns]), lambda sums: interval_alpha_of_sums(sums, undefined))
+    return AlphaSums(hstack([columns]), lambda sums: interval_alpha_of_sums(sums, undefined))
 
 
 def interval_alpha_of_sums(sums: FloatArray, undefined: Undefined) -> FloatArray:
@@ -122,13 +120,13 @@ def _ordinal(counts: RatingCounts, undefined: Undefined) -> tuple[SparseColumns,
         expected = 2 * n * (of_value * rank**2).sum(axis=-1)
         return alpha_of(observed, expected, n, undefined=undefined, rounding=_ROUNDING * n**4)
 
-    return beside([_of_values(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
+    return hstack([_of_values(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
 
 
 def _ratio_columns(counts: RatingCounts, values: FloatArray) -> SparseColumns:
     unit, first, second, both = _differing_pairs(counts)
     observed = sums_by(unit, both * _ratio_difference(values[first], values[second]), counts.n_units)
-    return beside([observed[:, None], _of_values(counts)])
+    return hstack([observed[:, None], _of_values(counts)])
 
 
 def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.votes import unit_votes
+from ...metrics.consensus import unit_votes
 
 VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))

@@ -8,7 +8,7 @@ import numpy as np
 
 from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray, IntArray
-from ...metrics.bootstrap.sparse import beside
+from ...metrics.bootstrap.draws import hstack
 from ..content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..numbers import Key, Numbers, Rows, ratio
 from ..pairs import chosen_pairs, n_shared, pair_names
@@ -46,7 +46,7 @@ def numbers_of(
     # alpha compares numbers where their differences count, else positions of categories in their order
     table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
     tolerance = config.tolerance if context.details["numbers"] else 0.0
-    score = beside([np.column_stack([records.column("score"), np.ones(len(ratings))])])
+    score = hstack([np.column_stack([records.column("score"), np.ones(len(ratings))])])
     yield Numbers((("score.mean",),), score, lambda sums: ratio(sums[..., :1], sums[..., 1:]))
     yield _alpha(("alpha.pooled",), table, level, context)
 
@@ -56,7 +56,7 @@ def numbers_of(
         rows = np.flatnonzero(assigned[:, a[pair]] & assigned[:, b[pair]])
         key = ("pairs", names[a[pair]], names[b[pair]])
         agree = agreeing(ratings[rows, a[pair]], ratings[rows, b[pair]], tolerance)
-        columns = beside([np.column_stack([agree, np.ones(len(rows))]).astype(np.float64)])
+        columns = hstack([np.column_stack([agree, np.ones(len(rows))]).astype(np.float64)])
         numbers = (
             Numbers(((*key, "score"),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]), rows, np.array([1])),
             _alpha((*key, "alpha"), table[np.ix_(rows, [a[pair], b[pair]])], level, context, rows),
@@ -86,7 +86,7 @@ def _alpha(
     formula = sums.formula
     numbers = Numbers((key,), sums.columns, lambda found: formula(found)[..., None])
     if samples is not None:
-        columns, n = beside([sums.columns, np.ones((len(samples), 1))]), sums.columns.shape[1]
+        columns, n = hstack([sums.columns, np.ones((len(samples), 1))]), sums.columns.shape[1]
         numbers = Numbers((key,), columns, lambda found: formula(found[..., :n])[..., None], samples, np.array([n]))
     return numbers if sums.few_values else numbers.summed()
 
@@ -100,7 +100,7 @@ def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -
         given = ~np.isnan(some)
         n_others = np.where(given, given.sum(axis=1, keepdims=True) - 1, 0)
         n_agreeing = [agreeing(some, some[:, k : k + 1], tolerance).sum(axis=1) - given[:, k] for k in range(n)]
-        rows.add(beside([np.column_stack([*n_agreeing, n_others]).astype(np.float64)]))
+        rows.add(hstack([np.column_stack([*n_agreeing, n_others]).astype(np.float64)]))
     return rows.numbers(
         tuple(("annotators", name, "score") for name in context.annotators),
         lambda sums: ratio(sums[..., :n], sums[..., n:]),

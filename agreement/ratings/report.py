@@ -10,8 +10,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.alpha.category_weights import Weights
 from ...metrics.alpha.kappas import (
+    Weights,
     brennan_prediger,
     cohen_kappa,
     conger_kappa,

@@ -9,7 +9,7 @@ import numpy as np
 from ...metrics.alpha import alpha_of
 from ...metrics.alpha.sets import set_distance
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.bootstrap.sparse import SparseColumns, beside, sparse
+from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..numbers import GroupRows, Numbers, ratio
 from ..pairs import chosen_pairs, n_shared, pair_names, pair_rows
@@ -65,7 +65,7 @@ def _scores(agreement: TagAgreement) -> Numbers:
     equal = sums_by(pairs.sample, pairs.jaccard == 1.0, n_samples) / np.maximum(n_pairs, 1)
     columns = np.column_stack([agreement.score, equal, np.ones(n_samples)])
     keys = (("score.mean",), ("alpha.percent_agreement",))
-    return Numbers(keys, beside([columns]), lambda sums: ratio(sums[..., :2], sums[..., 2:]))
+    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., :2], sums[..., 2:]))
 
 
 def _alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
@@ -93,7 +93,7 @@ def _alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[
         return alpha_of(sums[..., 0], expected, of_set.sum(axis=-1), undefined=undefined)[..., None]
 
     counts = sparse(unit, number, np.ones(len(unit)), (n_samples, n_sets))
-    numbers = Numbers((("alpha.pooled",),), beside([observed[:, None], counts]), formula)
+    numbers = Numbers((("alpha.pooled",),), hstack([observed[:, None], counts]), formula)
     yield numbers if n_sets <= MAX_RESAMPLED_SETS else numbers.summed()
 
 
@@ -103,7 +103,7 @@ def _pairs(agreement: TagAgreement, assigned: BoolArray, context: ReportContext)
     a, b = (index.tolist() for index in pair_names(len(names)))
     rows = GroupRows(len(a), chosen_pairs(assigned, names))
     columns = np.column_stack([pairs.jaccard, pairs.jaccard == 1.0, np.ones(len(pairs.a))]).astype(np.float64)
-    rows.add(pair_rows(pairs.a, pairs.b, len(names)), pairs.sample, beside([columns]), len(assigned))
+    rows.add(pair_rows(pairs.a, pairs.b, len(names)), pairs.sample, hstack([columns]), len(assigned))
     return rows.numbers(
         {pair: ("pairs", names[a[pair]], names[b[pair]]) for pair in np.flatnonzero(n_shared(assigned)).tolist()},
         ("score", "same_tags"),
@@ -121,7 +121,7 @@ def _annotators(agreement: TagAgreement, context: ReportContext) -> Numbers:
     total = sparse(sample, annotator, np.tile(pairs.jaccard, 2), shape)
     return Numbers(
         tuple(("annotators", name, "score") for name in context.annotators),
-        beside([total, sparse(sample, annotator, np.ones(len(sample)), shape)]),
+        hstack([total, sparse(sample, annotator, np.ones(len(sample)), shape)]),
         lambda sums: ratio(sums[..., :n], sums[..., n:]),
         basis=n + np.arange(n),
     )
@@ -158,7 +158,7 @@ def _of_tags(agreement: TagAgreement, context: ReportContext, chosen: list[int])
     n_sets = agreement.n_annotators[:, None].astype(np.float64)
     return Numbers(
         tuple(("tags", names[code], name) for name in ("alpha", "share") for code in chosen),
-        beside([n_sets, columns(votes), columns(m), columns(2 * votes * (m - votes) / (m - 1))]),
+        hstack([n_sets, columns(votes), columns(m), columns(2 * votes * (m - votes) / (m - 1))]),
         formula,
         basis=1 + np.tile(np.arange(n), 2),
     )

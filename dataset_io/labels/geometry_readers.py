@@ -10,7 +10,8 @@ import numpy as np
 
 from ...agreement.config import AgreementConfig
 from ...metrics.arrays import BoolArray, FloatArray
-from ...metrics.geometry.extents import Boxes, Geometry
+from ...metrics.geometry.boxes import Boxes
+from ...metrics.geometry.objects import Geometry
 
 #: a greater number counts as infinite, as does its negative: what is computed from it might overflow
 LARGEST = 1e9

@@ -11,7 +11,7 @@ import numpy as np
 from bson import ObjectId
 
 from ...metrics.arrays import BoolArray, IntArray
-from ...metrics.geometry.extents import Geometry
+from ...metrics.geometry.objects import Geometry
 from ...metrics.geometry.regions import as_regions
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...agreement.config import AgreementConfig
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.geometry.extents import Boxes
+from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.lines import lines_from_points
 from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.polygons import polygons_from_rings

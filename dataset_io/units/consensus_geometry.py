@@ -16,11 +16,10 @@ from fiftyone.core.utils import serialize_numpy_array
 
 from ...agreement.errors import AgreementInputError
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ...metrics.consensus import interval_medians, keypoint_medians, medoids
+from ...metrics.consensus import interval_medians, keypoint_medians, majority_pixels, medians_by_group, medoids
 from ...metrics.geometry.masks import MaskCrops
+from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions, as_regions
-from ...metrics.group_medians import medians_by_group
-from ...metrics.pixels.pixel_votes import majority_pixels, region_pixels
 from ..labels.geometry_readers import BoxReader, read_boxes, to_xyxy
 from ..labels.kinds import LabelKind
 from ..labels.point_readers import is_usable_support, read_keypoints

@@ -1,7 +1,8 @@
 """Krippendorff's alpha and the other chance-corrected coefficients.
 
-:func:`alpha_of` is the closing formula of alpha, the only place where it stands. Every alpha is this function of three
-sums over units; the modules of this folder, and the reports, differ in how they add these up.
+:func:`alpha_of` is the closing formula of alpha, and :func:`chance_corrected` that of all other coefficients. They
+stand only here. Every alpha is the same function of three sums over units; the modules of this folder, and the reports,
+differ in how they add these up.
 """
 
 from __future__ import annotations
@@ -17,6 +18,23 @@ from ..arrays import FloatArray
 Undefined: TypeAlias = Literal["none", "one"]
 
 
+def chance_corrected(observed: ArrayLike, expected: ArrayLike, rounding: ArrayLike = 0.0) -> FloatArray:
+    """``1 - D_o / D_e``: how much less the annotators disagree than chance would, in (-∞, 1].
+
+    Args:
+        observed: disagreement that was observed, ``D_o``, of any shape
+        expected: disagreement that chance would give, ``D_e``; the shapes must broadcast
+        rounding: an expected disagreement up to this counts as 0
+
+    Undefined:
+        nan where chance gives no disagreement
+    """
+    chance = np.asarray(expected, dtype=np.float64)
+    varies = chance > np.asarray(rounding, dtype=np.float64)
+    ratio = np.asarray(observed, dtype=np.float64) / np.where(varies, chance, 1.0)
+    return np.where(varies, 1.0 - ratio, np.nan)
+
+
 def alpha_of(
     observed: ArrayLike, expected: ArrayLike, n: ArrayLike, *, undefined: Undefined = "none", rounding: ArrayLike = 0.0
 ) -> FloatArray:
@@ -30,7 +48,7 @@ def alpha_of(
         expected: ``Σ_ck n_c n_k δ²(c, k)``; the shapes must broadcast
         n: number of ratings, ``Σ_c n_c``
         undefined: ``"one"``: alpha is 1 where there are ratings but no variation
-        rounding: an expected disagreement up to this is taken for 0
+        rounding: as in :func:`chance_corrected`
 
     Undefined:
         nan without ratings; without variation (``expected`` is 0) nan, or 1 if ``undefined`` says so
@@ -42,8 +60,6 @@ def alpha_of(
     References:
         K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
     """
-    chance, total = np.asarray(expected, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    varies = chance > np.asarray(rounding, dtype=np.float64)
-    alpha = 1.0 - (total - 1.0) * np.asarray(observed, dtype=np.float64) / np.where(varies, chance, 1.0)
-    without_variation = np.where(total > 0, 1.0, np.nan) if undefined == "one" else np.nan
-    return np.where(varies, alpha, without_variation)
+    total = np.asarray(n, dtype=np.float64)
+    alpha = chance_corrected((total - 1.0) * np.asarray(observed, dtype=np.float64), expected, rounding)
+    return np.where(np.isnan(alpha) & (total > 0), 1.0, alpha) if undefined == "one" else alpha

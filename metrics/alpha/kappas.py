@@ -1,7 +1,7 @@
 """Chance-corrected agreement of ratings: the kappas, Brennan-Prediger, Gwet's AC1 and AC2, weighted or not.
 
-All are ``(p_a - p_e) / (1 - p_e)``, computed as ``1 - D_o / D_e`` with the disagreement ``D_o = 1 - p_a`` that is
-observed and ``D_e = 1 - p_e`` that chance would give. They differ in ``D_e`` only.
+All are ``(p_a - p_e) / (1 - p_e)``, computed as ``1 - D_o / D_e`` with the observed disagreement ``D_o = 1 - p_a`` and
+the disagreement ``D_e = 1 - p_e`` that chance would give. They differ in ``D_e`` only.
 
 Missing ratings as in Gwet (2014): ``D_o`` is the mean over the units with at least two ratings, and the shares of
 the categories come from all units with a rating.
@@ -12,16 +12,84 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, sums_by
-from . import alpha_of
-from .category_weights import Weights, category_weights, disagreement_weights, expected_disagreement
+from . import alpha_of, chance_corrected
 from .nominal import unit_disagreement
-from .ratings import RatingCounts, category_positions, check_ratings, count_ratings
+from .rated import Distance, RatingCounts, category_positions, check_ratings, count_ratings
 
+#: how much two categories agree, by their distance in the list of categories
+Weights: TypeAlias = Literal["identity", "linear", "quadratic", "ordinal"]
 Categories = Sequence[float] | FloatArray | None
+
+
+def category_weights(weights: Weights, n_categories: int) -> FloatArray:
+    """Weights of agreement of all pairs of categories.
+
+    With the distance ``d = |c - k|`` of their positions and the largest one ``D = K - 1``: identity ``1[d = 0]``,
+    linear ``1 - d / D``, quadratic ``1 - (d / D)²``, ordinal ``1 - d (d + 1) / (D (D + 1))``.
+
+    Args:
+        weights: kind of weights; ``"ordinal"`` are those of Gwet, not the difference of Krippendorff's ordinal alpha
+        n_categories: number of categories ``K``, ``>= 0``
+
+    Returns:
+        shape ``(K, K)`` in [0, 1]; entry ``[c, k]`` is 1 where ``c == k``
+
+    Raises:
+        ValueError: if the weights have another name, or the number is negative
+
+    Example:
+        >>> category_weights("ordinal", 3).round(4)
+        array([[1.    , 0.6667, 0.    ],
+               [0.6667, 1.    , 0.6667],
+               [0.    , 0.6667, 1.    ]])
+
+    References:
+        K. L. Gwet, "Handbook of Inter-Rater Reliability", 4th ed., 2014, section 3.5
+    """
+    if n_categories < 0:
+        raise ValueError(f"`n_categories` must be >= 0, got {n_categories}")
+    codes = np.arange(n_categories)
+    agreement: FloatArray = 1.0 - disagreement_weights(weights, n_categories)(codes[:, None], codes[None, :])
+    return agreement
+
+
+def disagreement_weights(weights: Weights, n_categories: int) -> Distance:
+    """One minus the weights, as a function of two index columns of categories.
+
+    Raises:
+        ValueError: if the weights have another name
+    """
+    if weights not in get_args(Weights):
+        raise ValueError(f"`weights` must be one of {', '.join(get_args(Weights))}, got {weights!r}")
+    largest = max(n_categories - 1, 1)
+
+    def disagreement(c: IntArray, k: IntArray) -> FloatArray:
+        distance: FloatArray = np.abs(c - k).astype(np.float64)
+        if weights == "identity":
+            return np.minimum(distance, 1.0)
+        if weights == "linear":
+            return distance / largest
+        if weights == "quadratic":
+            return np.square(distance / largest)
+        return distance * (distance + 1) / (largest * (largest + 1))
+
+    return disagreement
+
+
+def expected_disagreement(weights: Weights, a: FloatArray, b: FloatArray) -> float:
+    """``Σ_ck v_ck a_c b_k`` of two columns ``(K,)`` with the disagreement ``v = 1 - w``; exactly 0 for one category.
+
+    Weighted, it takes ``K × K`` numbers; with identity weights ``K``.
+    """
+    if weights == "identity":
+        return float((a * (b.sum() - b)).sum())
+    codes = np.arange(len(a))
+    return float(a @ disagreement_weights(weights, len(a))(codes[:, None], codes[None, :]) @ b)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +123,6 @@ def _observe(ratings: FloatArray, weights: Weights, categories: Categories) -> _
     share = of_category / max(int(rated.sum()), 1)
     differing = _differing(counts, weights)[several] / (m[several] * (m[several] - 1))
     return _Observed(counts, share, float(differing.mean()) if len(differing) else math.nan)
-
-
-def _corrected(observed: float, expected: float) -> float:
-    """``1 - D_o / D_e``, nan where chance gives no disagreement."""
-    return 1.0 - observed / expected if expected > 0 else math.nan
 
 
 def _two_columns(a: FloatArray, b: FloatArray, categories: Categories) -> tuple[IntArray, IntArray, int]:
@@ -104,7 +167,7 @@ def cohen_kappa(
     if not len(differing):
         return math.nan
     shares = [np.bincount(column, minlength=n_categories) / len(column) for column in (first, second)]
-    return _corrected(float(differing.mean()), expected_disagreement(kind, shares[0], shares[1]))
+    return float(chance_corrected(float(differing.mean()), expected_disagreement(kind, shares[0], shares[1])))
 
 
 def scott_pi(a: FloatArray, b: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
@@ -153,7 +216,7 @@ def fleiss_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
         Inter-Rater Reliability", 4th ed., 2014
     """
     seen = _observe(ratings, weights, categories)
-    return _corrected(seen.disagreement, expected_disagreement(weights, seen.share, seen.share))
+    return float(chance_corrected(seen.disagreement, expected_disagreement(weights, seen.share, seen.share)))
 
 
 def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
@@ -189,7 +252,7 @@ def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
     total = share.sum(axis=0)
     own = sum(expected_disagreement(weights, row, row) for row in share)
     n_pairs = len(share) * (len(share) - 1)
-    return _corrected(seen.disagreement, (expected_disagreement(weights, total, total) - own) / n_pairs)
+    return float(chance_corrected(seen.disagreement, (expected_disagreement(weights, total, total) - own) / n_pairs))
 
 
 def brennan_prediger(
@@ -230,8 +293,8 @@ def brennan_prediger(
             raise ValueError(f"`n_categories` must be at least the {k} that occur, got {n_categories}")
         k = n_categories
     if weights == "identity":
-        return _corrected(seen.disagreement, 1.0 - 1.0 / k if k else 0.0)
-    return _corrected(seen.disagreement, float((1.0 - category_weights(weights, k)).mean()) if k else 0.0)
+        return float(chance_corrected(seen.disagreement, 1.0 - 1.0 / k if k else 0.0))
+    return float(chance_corrected(seen.disagreement, float((1.0 - category_weights(weights, k)).mean()) if k else 0.0))
 
 
 def gwet_ac2(ratings: FloatArray, *, weights: Weights = "quadratic", categories: Categories = None) -> float:
@@ -260,23 +323,13 @@ def gwet_ac2(ratings: FloatArray, *, weights: Weights = "quadratic", categories:
         return math.nan
     total_weight = k if weights == "identity" else float(category_weights(weights, k).sum())
     chance = total_weight / (k * (k - 1)) * float((seen.share * (1.0 - seen.share)).sum())
-    return _corrected(seen.disagreement, 1.0 - chance)
+    return float(chance_corrected(seen.disagreement, 1.0 - chance))
 
 
 def gwet_ac1(ratings: FloatArray, *, categories: Categories = None) -> float:
-    """Gwet's AC1, :func:`gwet_ac2` without weights: ``p_e = Σ π_c (1 - π_c) / (K - 1)``.
+    """Gwet's AC1: :func:`gwet_ac2` without weights, ``p_e = Σ π_c (1 - π_c) / (K - 1)``.
 
     Undefined:
-        nan without a unit that two annotators rated, and with one category
-
-    Raises:
-        ValueError: as :func:`fleiss_kappa`
-
-    Example:
-        >>> round(gwet_ac1(np.array([[1, 1], [1, 2], [2, 2], [2, 2.]])), 6)
-        0.529412
-
-    References:
         as :func:`gwet_ac2`
     """
     return gwet_ac2(ratings, weights="identity", categories=categories)
@@ -308,3 +361,50 @@ def weighted_alpha(ratings: FloatArray, *, weights: Weights = "quadratic", categ
     of_category = sums_by(counts.category, counts.count, counts.n_categories)
     observed = float((_differing(counts, weights)[several] / (m[several] - 1)).sum())
     return float(alpha_of(observed, expected_disagreement(weights, of_category, of_category), m.sum()))
+
+
+def coefficients_by_pair(
+    pair: IntArray, a: IntArray, b: IntArray, count: IntArray, n_pairs: int
+) -> tuple[FloatArray, FloatArray]:
+    """Cohen's kappa and Gwet's AC1 of every pair of annotators.
+
+    Args:
+        pair: shape ``(T,)``, numbers of pairs of annotators
+        a: shape ``(T,)``, category ``>= 0`` that the first of the two gave
+        b: shape ``(T,)``, that of the second
+        count: shape ``(T,)``, how many units got these two; each (pair, a, b) may stand there several times
+        n_pairs: number ``P`` of pairs
+
+    Returns:
+        kappa and AC1, each of shape ``(P,)``; the number of categories of AC1 is that which the two gave
+
+    Undefined:
+        nan without a unit, and where both gave one and the same category throughout
+
+    Example:
+        >>> once = np.ones(4, np.int64)
+        >>> kappa, ac1 = coefficients_by_pair(0 * once, np.array([1, 1, 2, 2]), np.array([1, 2, 2, 2]), once, 1)
+        >>> round(float(kappa[0]), 6), round(float(ac1[0]), 6)
+        (0.5, 0.529412)
+
+    References:
+        J. Cohen, "A coefficient of agreement for nominal scales", 1960; K. L. Gwet, "Computing inter-rater reliability
+        and its variance in the presence of high agreement", 2008
+    """
+    n = sums_by(pair, count, n_pairs)
+    differing = sums_by(pair, np.where(a == b, 0, count), n_pairs)
+    n_categories = int(max(a.max(initial=0), b.max(initial=0))) + 1
+    keys, given = np.unique(np.concatenate([pair * n_categories + a, pair * n_categories + b]), return_inverse=True)
+    of_a = sums_by(given[: len(a)], count, len(keys))
+    of_b = sums_by(given[len(a) :], count, len(keys))
+    # a count of 0 is as if it did not stand there
+    keys, of_a, of_b = keys[of_a + of_b > 0], of_a[of_a + of_b > 0], of_b[of_a + of_b > 0]
+    of_pair = keys // n_categories
+    # disagreement expected by chance, times n² for kappa
+    expected = n * n - sums_by(of_pair, of_a * of_b, n_pairs)
+    kappa = chance_corrected(n * differing, expected)
+    share = (of_a + of_b) / (2.0 * n[of_pair])
+    k = np.bincount(of_pair, minlength=n_pairs)
+    hard = sums_by(of_pair, share * (1.0 - share), n_pairs) / np.maximum(k - 1, 1)
+    observed = differing / np.maximum(n, 1.0)
+    return kappa, chance_corrected(observed, np.where(k > 1, 1.0 - hard, 0.0))

@@ -95,7 +95,11 @@ class TagSets:
 
 
 def set_distance(distance: SetDistance, shared: FloatArray, size_a: FloatArray, size_b: FloatArray) -> FloatArray:
-    """Distances of pairs of sets from their numbers of shared tags and of tags; 0 for two empty sets."""
+    """Distances of pairs of sets, from the number of tags that they share and the sizes of both; 0 for two empty sets.
+
+    With the Jaccard index ``J``, the distance is ``1 - J`` or MASI's ``1 - J M``: ``M = 1`` for equal sets, 2/3 if one
+    contains the other, 1/3 if they overlap. An empty set and another have the distance 1.
+    """
     union = size_a + size_b - shared
     alike: FloatArray = np.where(union > 0, shared / np.maximum(union, 1), 1.0)
     if distance == "jaccard":
@@ -120,90 +124,9 @@ def _pairs_of_sets(
         yield sets.unit[i], shared[inverse], size[a], size[b]
 
 
-def mean_jaccard(sets: TagSets) -> FloatArray:
-    """Mean over the pairs of annotators of the Jaccard index of their sets, of every unit.
-
-    Args:
-        sets: the sets of tags
-
-    Returns:
-        shape ``(U,)`` in [0, 1]; two empty sets agree: 1
-
-    Undefined:
-        nan where fewer than two annotators rated
-
-    Example:
-        >>> unit, annotator, tag = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2], [1, 0, -1], [1, 1, -1]]).T
-        >>> mean_jaccard(TagSets.from_columns(unit, annotator, tag))
-        array([0.5, 1. ])
-
-    References:
-        P. Jaccard, "The distribution of the flora in the alpine zone", 1912
-    """
-    m = sets.sets_per_unit()
-    total = np.zeros(sets.n_units)
-    for unit, shared, size_a, size_b in _pairs_of_sets(sets, *sets.distinct()):
-        total += sums_by(unit, 1.0 - set_distance("jaccard", shared, size_a, size_b), sets.n_units)
-    n_pairs = m * (m - 1) // 2
-    return np.where(n_pairs > 0, total / np.maximum(n_pairs, 1), np.nan)
-
-
-def tag_alpha(sets: TagSets) -> FloatArray:
-    """Krippendorff's alpha of every tag: given or not given, by each annotator who rated the unit.
-
-    Args:
-        sets: the sets of tags
-
-    Returns:
-        shape ``(K,)``, in (-∞, 1]
-
-    Undefined:
-        nan for a tag that nobody gave, or everybody everywhere (no variation), in the units that two annotators rated
-
-    Example:
-        >>> unit, annotator, tag = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, -1], [2, 0, 0], [2, 1, 0]]).T
-        >>> tag_alpha(TagSets.from_columns(unit, annotator, tag))
-        array([1., 0.])
-
-    References:
-        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011 (binary data)
-    """
-    return TagTally.from_sets(sets).alpha()
-
-
-def set_alpha(sets: TagSets, *, distance: SetDistance = "masi") -> float:
-    """Krippendorff's alpha of whole sets of tags, ``1 - D_o / D_e`` with a distance of two sets.
-
-    With the Jaccard index ``J``, the distance is ``1 - J`` or MASI's ``1 - J M``: ``M = 1`` for equal sets, 2/3 if one
-    contains the other, 1/3 if they overlap. Two empty sets: 0; an empty one and another: 1.
-
-    The expected part takes time for the pairs of *different* sets that share a tag: a second for 15,000 different
-    sets, a quarter of a minute for 50,000, in bounded memory.
-
-    Args:
-        sets: the sets of tags
-        distance: ``"masi"`` or ``"jaccard"``
-
-    Undefined:
-        nan without a unit that two annotators rated, and where all sets of such units are equal
-
-    Raises:
-        ValueError: if the distance has another name
-
-    Example:
-        >>> unit, annotator, tag = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2], [1, 0, 3], [1, 1, 3]]).T
-        >>> round(set_alpha(TagSets.from_columns(unit, annotator, tag), distance="jaccard"), 6)
-        0.666667
-
-    References:
-        R. Passonneau, "Measuring Agreement on Set-valued Items (MASI) for Semantic and Pragmatic Annotation", 2006
-    """
-    return SetTally.from_sets(sets, distance).alpha()
-
-
 @dataclass(frozen=True, slots=True)
 class TagTally:
-    """Sufficient statistics of :func:`tag_alpha`, in units that two annotators rated; those of batches add up.
+    """What alpha of every tag needs (given or not given), from units that two annotators rated; batches add up.
 
     Attributes:
         given: shape ``(K,)``, sets with each tag
@@ -238,13 +161,28 @@ class TagTally:
         )
 
     def alpha(self) -> FloatArray:
-        """Alpha of every tag, nan where undefined, as :func:`tag_alpha`."""
+        """Krippendorff's alpha of every tag: given or not given, by each annotator who rated the unit.
+
+        Returns:
+            shape ``(K,)``, in (-∞, 1]
+
+        Undefined:
+            nan for a tag that nobody gave, or that everybody gave everywhere (no variation)
+
+        Example:
+            >>> unit, annotator, tag = np.array([[0, 0, 0], [0, 1, 0], [1, 0, 1], [1, 1, -1], [2, 0, 0], [2, 1, 0]]).T
+            >>> TagTally.from_sets(TagSets.from_columns(unit, annotator, tag)).alpha()
+            array([1., 0.])
+
+        References:
+            K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011 (binary data)
+        """
         return alpha_of(self.differing, 2 * self.given * (self.n_sets - self.given), self.n_sets)
 
 
 @dataclass(frozen=True, slots=True)
 class SetTally:
-    """Sufficient statistics of :func:`set_alpha`, in units that two annotators rated; those of batches add up.
+    """What alpha of whole sets needs, from units that two annotators rated; batches add up.
 
     Attributes:
         sets: the ``D`` different sets, each a unit of its own
@@ -298,7 +236,23 @@ class SetTally:
         return len(self.count)
 
     def alpha(self) -> float:
-        """Alpha of whole sets, nan where undefined, as :func:`set_alpha`."""
+        """Krippendorff's alpha of whole sets of tags, ``1 - D_o / D_e`` with a distance of two sets.
+
+        The expected part takes time for the pairs of *different* sets that share a tag: a second for 15,000 different
+        sets, 15 seconds for 50,000, in bounded memory.
+
+        Undefined:
+            nan without a unit that two annotators rated, and where all sets of such units are equal
+
+        Example:
+            >>> unit, annotator, tag = np.array([[0, 0, 1], [0, 1, 1], [0, 1, 2], [1, 0, 3], [1, 1, 3]]).T
+            >>> tally = SetTally.from_sets(TagSets.from_columns(unit, annotator, tag), "jaccard")
+            >>> round(tally.alpha(), 6)
+            0.666667
+
+        References:
+            R. Passonneau, "Measuring Agreement on Set-valued Items (MASI) for Semantic and Pragmatic Annotation", 2006
+        """
         if self.n_different < 2:
             return math.nan
         number, members = self.sets.distinct()

@@ -10,12 +10,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import numpy as np
+import scipy.sparse
 from scipy.sparse import csr_array, issparse
 
 from ..arrays import FloatArray, IntArray
 
 #: additive columns of every sample, shape ``(S, C)``: an array, or a sparse array of any format
 Columns: TypeAlias = FloatArray | csr_array
+
+#: additive columns of which most entries are 0
+SparseColumns: TypeAlias = csr_array
 
 #: sums ``(..., C)`` to values ``(..., V)``, for any leading axes, nan where undefined, without a warning
 Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
@@ -170,3 +174,33 @@ def values_of(statistic: Statistic, sums: FloatArray) -> FloatArray:
             f"`statistic` must give values (..., V) for sums (..., C), got {values.shape} for {sums.shape}"
         )
     return np.where(np.isfinite(values), values, np.nan)
+
+
+def sparse(row: IntArray, column: IntArray, values: FloatArray | IntArray, shape: tuple[int, int]) -> SparseColumns:
+    """Sparse columns from entries; the values of the same (row, column) are added up."""
+    # indices of half the size, where nothing is lost
+    return csr_array((values.astype(np.float64), (row.astype(np.int32), column.astype(np.int32))), shape=shape)
+
+
+def scatter_rows(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseColumns:
+    """Add every row to row ``rows[k]`` of a result with ``n_rows`` rows; the others are zeros.
+
+    Args:
+        columns: shape ``(T, C)``
+        rows: shape ``(T,)``, target row of each
+        n_rows: number of rows of the result
+    """
+    n = len(rows)
+    return csr_array((np.ones(n), (rows, np.arange(n))), shape=(n_rows, n)) @ columns
+
+
+def vstack(chunks: list[SparseColumns]) -> SparseColumns:
+    """Stack the chunks and clear the list, which frees their memory."""
+    rows = csr_array(scipy.sparse.vstack(chunks, format="csr"))
+    chunks.clear()
+    return rows
+
+
+def hstack(blocks: Sequence[FloatArray | SparseColumns]) -> SparseColumns:
+    """The columns of all blocks, side by side."""
+    return csr_array(scipy.sparse.hstack([csr_array(block) for block in blocks], format="csr"))

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.sparse import csr_array, hstack, issparse
+from scipy.sparse import csr_array
 
 from ..arrays import FloatArray, IntArray
 from .confidence import ConfidenceIntervals, confidence_intervals
@@ -59,39 +59,6 @@ class Resampling:
 
 
 DEFAULT = Resampling()
-
-
-def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> FloatArray:
-    """Sums over the samples of every resample.
-
-    A resample draws ``S`` samples with replacement. The draws depend on the seed, ``S`` and the number of the resample
-    alone: all columns of the same samples are resampled alike, and more resamples begin with the fewer ones. Bring the
-    samples into an order of their own (by id), so that the order of a database does not matter.
-
-    Args:
-        columns: shape ``(S, C)``
-        resamples: number of resamples
-        seed: of the random numbers
-
-    Returns:
-        shape ``(B, C)``
-
-    Undefined:
-        never; zeros without a sample
-
-    Raises:
-        ValueError: if the columns do not have two dimensions or are not finite, there is no resample, or the seed is
-            negative
-
-    Example:
-        >>> resampled_sums(np.eye(3), resamples=2)  # how often each of three samples was drawn
-        array([[0., 1., 2.],
-               [2., 1., 0.]])
-    """
-    _check_draws(resamples, seed)
-    rows = checked_columns(columns, "columns")
-    part = Part(rows, lambda sums: sums)
-    return np.concatenate([sums for (sums,) in resampled([part], int(rows.shape[0]), resamples, seed)])
 
 
 def sums_of_clusters(columns: Columns, clusters: IntArray) -> Columns:
@@ -200,38 +167,6 @@ def bootstrap_parts(
         )
         for part, total, estimate, found in zip(parts, totals, estimates, values, strict=True)
     ]
-
-
-def paired_difference(
-    columns_a: Columns, columns_b: Columns, statistic: Statistic, resampling: Resampling = DEFAULT
-) -> ConfidenceIntervals:
-    """Confidence intervals of ``statistic(b) - statistic(a)`` of two measurements of the same samples.
-
-    Every resample draws the same samples for both, so that what makes a sample hard in both cancels out.
-
-    Args:
-        columns_a: shape ``(S, C)``, columns of the first measurement
-        columns_b: shape ``(S, C)``, those of the second; row ``i`` is the same sample
-        statistic: function of the sums of either
-        resampling: as for :func:`bootstrap`
-
-    Undefined:
-        as for :func:`bootstrap`; a difference is undefined where one of its two values is
-
-    Raises:
-        ValueError: as for :func:`bootstrap`, and if the shapes differ
-    """
-    a, b = checked_columns(columns_a, "columns_a"), checked_columns(columns_b, "columns_b")
-    if a.shape != b.shape:
-        raise ValueError(f"`columns_a` and `columns_b` must have the same shape (S, C), got {a.shape} and {b.shape}")
-    n_columns = a.shape[1]
-
-    def difference(sums: FloatArray) -> FloatArray:
-        return values_of(statistic, sums[..., n_columns:]) - values_of(statistic, sums[..., :n_columns])
-
-    sparse = issparse(a) or issparse(b)
-    both = hstack([csr_array(a), csr_array(b)], format="csr") if sparse else np.hstack([a, b])
-    return bootstrap(both, difference, resampling)
 
 
 def _of_clusters(part: Part, n_samples: int, clusters: IntArray | None) -> Part:

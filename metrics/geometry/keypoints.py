@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
-from .overlaps import dice_from_iou
+from .objects import IntersectionOf, Objects, Overlaps, dice_from_iou, find_overlaps
 
 #: the published σ of COCO's 17 points: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles
 COCO_SIGMAS: FloatArray = np.array([0.026, *np.repeat([0.025, 0.035, 0.079, 0.072, 0.062, 0.107, 0.087, 0.089], 2)])
@@ -196,61 +195,6 @@ def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArr
     """
     a, b = (_labelled(points) for points in _check_pairs(points_a, points_b))
     return _mean_where(a | b, (a & b).astype(np.float64))
-
-
-def mean_pixel_distance(points_a: FloatArray, points_b: FloatArray) -> FloatArray:
-    """Mean distance of the points that both annotators labelled, row by row; arguments as in :func:`oks`.
-
-    Returns:
-        shape ``(P,)``, in pixels
-
-    Undefined:
-        nan where no point is labelled by both
-
-    Example:
-        >>> mean_pixel_distance(np.array([[[0, 0], [40, 10.0]]]), np.array([[[3, 4], [40, 11.0]]]))
-        array([3.])
-    """
-    a, b = _check_pairs(points_a, points_b)
-    squared = _squared_distances(a, b)
-    return _mean_where(~np.isnan(squared), np.sqrt(squared))
-
-
-def pck(points_a: FloatArray, points_b: FloatArray, alpha: float = 0.1) -> FloatArray:
-    """Share of the points labelled by both annotators that are near enough ("correct"), row by row.
-
-    Near enough is a distance of at most ``alpha`` times the size of the object: the longer side of the box round its
-    labelled points, as the mean of the two annotators. Points as in :func:`oks`.
-
-    Args:
-        points_a: shape ``(P, L, 2)``, in pixels; nan where a point is not labelled
-        points_b: same shape, the same points in the same order
-        alpha: share of the object's size, > 0
-
-    Returns:
-        shape ``(P,)``, in [0, 1]
-
-    Undefined:
-        nan where no point is labelled by both
-
-    Raises:
-        ValueError: as :func:`oks`, and if ``alpha`` is not > 0
-
-    Example:
-        >>> a, b = np.array([[[0, 0], [40, 10.0]]]), np.array([[[3, 4], [40, 11.0]]])
-        >>> pck(a, b, 0.1)
-        array([0.5])
-
-    References:
-        Y. Yang and D. Ramanan, "Articulated Human Detection with Flexible Mixtures of Parts", PAMI 2013
-    """
-    if not 0.0 < alpha < np.inf:
-        raise ValueError(f"`alpha` must be finite and > 0, got {alpha!r}")
-    a, b = _check_pairs(points_a, points_b)
-    squared = _squared_distances(a, b)
-    size = _sides(a).max(axis=1) / 2.0 + _sides(b).max(axis=1) / 2.0
-    near = np.sqrt(squared) <= alpha * size[:, None]
-    return _mean_where(~np.isnan(squared), near.astype(np.float64))
 
 
 @dataclass(frozen=True, slots=True)

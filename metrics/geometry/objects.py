@@ -1,21 +1,87 @@
-"""Objects of several annotators on many samples as columns, and which of them overlap."""
+"""Objects of several annotators on many samples as columns: which of them overlap, and how much."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
-from .boxes import box_area, check_boxes
-from .overlaps import Similarity, dice_from_areas, iom_from_areas, iou_from_areas
+
+G = TypeVar("G", bound="Geometry")
+
+#: how much two objects overlap: intersection over union, or the Dice coefficient
+Similarity = Literal["iou", "dice"]
 
 #: pairs of which overlaps are computed at once (about 300 bytes each)
 MAX_PAIRS_AT_ONCE = 500_000
 
 #: areas shared by the objects of two index columns ``(i, j)``, in the unit of the objects' areas
 IntersectionOf = Callable[[IntArray, IntArray], FloatArray]
+
+
+def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
+    """``numerator / denominator``, nan where the denominator is 0."""
+    empty = denominator <= 0
+    return np.where(empty, np.nan, numerator / np.where(empty, 1.0, denominator))
+
+
+def iou_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
+    """Intersection over union, |A ∩ B| / |A ∪ B|, in [0, 1].
+
+    Args:
+        intersection: areas shared by the two regions, any one unit
+        area_a: areas of the regions of one annotator, same unit
+        area_b: areas of the regions of the other, same unit; shapes must broadcast
+
+    Undefined:
+        nan where both regions are empty
+    """
+    return _ratio(intersection, area_a + area_b - intersection)
+
+
+def dice_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
+    """Dice coefficient, 2 |A ∩ B| / (|A| + |B|), in [0, 1].
+
+    Args:
+        intersection: areas shared by the two regions, any one unit
+        area_a: areas of the regions of one annotator, same unit
+        area_b: areas of the regions of the other, same unit; shapes must broadcast
+
+    Undefined:
+        nan where both regions are empty
+    """
+    return _ratio(2.0 * intersection, area_a + area_b)
+
+
+def iom_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
+    """Intersection over minimum, |A ∩ B| / min(|A|, |B|), in [0, 1].
+
+    Args:
+        intersection: areas shared by the two regions, any one unit
+        area_a: areas of the regions of one annotator, same unit
+        area_b: areas of the regions of the other, same unit; shapes must broadcast
+
+    Undefined:
+        nan where both regions are empty; 0 where one is
+    """
+    smaller = np.minimum(area_a, area_b)
+    one_empty = (smaller <= 0) & (np.maximum(area_a, area_b) > 0)
+    return np.where(one_empty, 0.0, _ratio(intersection, smaller))
+
+
+def dice_from_iou(iou: FloatArray) -> FloatArray:
+    """Dice coefficient of pairs whose IoU is known: ``2 IoU / (1 + IoU)``.
+
+    Args:
+        iou: in [0, 1], any shape
+
+    Undefined:
+        nan where the IoU is nan
+    """
+    return 2.0 * iou / (1.0 + iou)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,24 +190,42 @@ def find_overlaps(objects: Objects, area: FloatArray, intersection_of: Intersect
     return Overlaps(i, j, shared, area)
 
 
-def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
-    """The overlapping pairs of boxes of different annotators on the same sample.
+class Geometry(Protocol):
+    """The extent of ``N`` objects, as one or more columns."""
 
-    Args:
-        objects: ``N`` objects
-        boxes_xyxy: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``, one unit per sample
+    @property
+    def area(self) -> FloatArray:
+        """How large every object is, shape ``(N,)``: its area, or length, or number of frames."""
 
-    Raises:
-        ValueError: as :func:`~.boxes.box_iou`
-    """
-    boxes = check_boxes(boxes_xyxy)
-    # one contiguous column an edge: half the time of gathering rows of four
-    edges = [np.ascontiguousarray(column) for column in boxes.T]
+    def __len__(self) -> int:
+        """Number of objects."""
 
-    def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
-        width = np.minimum(edges[2][i], edges[2][j]) - np.maximum(edges[0][i], edges[0][j])
-        height = np.minimum(edges[3][i], edges[3][j]) - np.maximum(edges[1][i], edges[1][j])
-        shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)
-        return shared
+    def take(self: G, rows: IntArray | BoolArray) -> G:
+        """The extent of some of the objects, by index or mask."""
 
-    return find_overlaps(objects, box_area(boxes), intersection_of)
+    def joined(self: G, others: Sequence[G]) -> G:
+        """These objects, followed by others of the same kind."""
+
+    def boxes_xyxy(self) -> FloatArray | None:
+        """Box around every object, shape ``(N, 4)``, in the geometry's own unit; None if objects have no place."""
+
+    def overlaps(self, objects: Objects) -> Overlaps:
+        """The overlapping pairs of objects of different annotators on the same sample."""
+
+    def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
+        """What any objects of two index columns share, as :meth:`overlaps` counts it, shape ``(P,)``."""
+
+    def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+        """Area that the objects of every group cover together.
+
+        Args:
+            rows: shape ``(M,)``, some of the objects, in any number of groups
+            group: shape ``(M,)``, ascending, group of each of them
+            n_groups: number ``G`` of groups
+
+        Returns:
+            shape ``(G,)``, 0 for a group without objects
+
+        Undefined:
+            nan where an object covers no area: lines and keypoints
+        """

@@ -9,7 +9,6 @@ import numpy as np
 import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from .boxes import check_boxes
 from .edges import polygon_edges, shared_areas
 from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
 from .overlay import Overlay, intersection_measure, overlay
@@ -146,7 +145,7 @@ def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> Float
         never; 0 for a group without polygons
 
     Example:
-        >>> boxes = boxes_as_polygons(np.array([[0, 0, 2, 2.], [1, 0, 3, 2.], [5, 0, 6, 1.]]))
+        >>> boxes = shapely.box([0, 1, 5], [0, 0, 0], [2, 3, 6], [2, 2, 1])
         >>> union_area(boxes, np.array([0, 0, 1]), 2)
         array([6., 1.])
     """
@@ -190,22 +189,6 @@ def _areas_of(geometry: GeometryArray) -> GeometryArray:
     return result
 
 
-def boxes_as_polygons(boxes_xyxy: FloatArray) -> GeometryArray:
-    """Boxes as shapely Polygons, shape ``(N,)``, to compare them with other shapes; empty where without area.
-
-    Args:
-        boxes_xyxy: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``
-
-    Raises:
-        ValueError: as :func:`~.boxes.box_iou`
-    """
-    boxes = check_boxes(boxes_xyxy, "boxes_xyxy")
-    geometry = np.full(len(boxes), shapely.Polygon(), dtype=np.object_)
-    solid = (boxes[:, 2:] > boxes[:, :2]).all(axis=1)
-    geometry[solid] = shapely.box(*boxes[solid].T)
-    return geometry
-
-
 def polygon_intersection(a: GeometryArray, b: GeometryArray) -> FloatArray:
     """Area shared by the polygons of each row; symmetric but for rounding, exactly the own area for equal polygons.
 
@@ -223,7 +206,7 @@ def polygon_intersection(a: GeometryArray, b: GeometryArray) -> FloatArray:
         ValueError: if the lengths differ
 
     Example:
-        >>> boxes = boxes_as_polygons(np.array([[0, 0, 2, 2.], [1, 0, 3, 2.]]))
+        >>> boxes = shapely.box([0, 1], [0, 0], [2, 3], [2, 2])
         >>> polygon_intersection(boxes[:1], boxes[1:])
         array([2.])
     """

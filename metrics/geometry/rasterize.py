@@ -1,13 +1,16 @@
-"""Polygons as pixels, exactly those that Pillow fills."""
+"""Shapes as pixels: the pixels whose centres are inside, or exactly those that Pillow fills."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 import numpy as np
+import shapely
 from PIL import Image, ImageDraw
 
-from ..arrays import BoolArray, FloatArray, IntArray
+from ..arrays import BoolArray, FloatArray, IntArray, ranges
+from .masks import MaskCrops
+from .regions import BOX, LINE, MASK, Regions
 
 #: relative coordinates times the size of an image miss an integer by about 1e-13, and truncation would lose a pixel
 NEAR_INTEGER = 1e-6
@@ -39,7 +42,7 @@ def pillow_mask(rings: Sequence[FloatArray]) -> tuple[BoolArray, int, int]:
         >>> mask.shape, int(mask.sum()), left, top
         ((4, 4), 16, 2, 1)
     """
-    pixels = [corners for corners in map(_pixels, rings) if len(corners) >= 3]
+    pixels = [corners for corners in map(_vertex_pixels, rings) if len(corners) >= 3]
     if not pixels:
         return np.zeros((0, 0), np.bool_), 0, 0
     every = np.concatenate(pixels)
@@ -58,7 +61,7 @@ def pillow_mask(rings: Sequence[FloatArray]) -> tuple[BoolArray, int, int]:
     return mask, left, top
 
 
-def _pixels(ring_xy: FloatArray) -> IntArray:
+def _vertex_pixels(ring_xy: FloatArray) -> IntArray:
     """Pixels of the vertices of a ring."""
     ring = np.asarray(ring_xy, dtype=np.float64)
     if not ring.size:
@@ -69,3 +72,66 @@ def _pixels(ring_xy: FloatArray) -> IntArray:
         raise ValueError(f"`rings` must be finite, got {ring[~np.isfinite(ring).all(axis=1)][0].tolist()}")
     nearest = np.rint(ring)
     return np.where(np.abs(ring - nearest) < NEAR_INTEGER, nearest, np.trunc(ring)).astype(np.int64)
+
+
+def region_pixels(regions: Regions, size_px: IntArray) -> MaskCrops:
+    """The pixels of regions: those whose centre is inside, or on the left or upper edge, and on the image.
+
+    Args:
+        regions: ``N`` regions in pixels
+        size_px: shape ``(N, 2)``, width and height of the image of each
+
+    Undefined:
+        never; a region may have no pixels
+
+    Raises:
+        ValueError: if one is a line, which has no pixels
+
+    Example:
+        >>> box = Regions.of_boxes(np.array([[0.6, -1, 3.4, 2.0]]))
+        >>> masks = region_pixels(box, np.array([[9, 9]]))
+        >>> masks.left, masks.top, masks.width, masks.height
+        (array([1]), array([0]), array([2]), array([2]))
+    """
+    if (regions.kind == LINE).any():
+        raise ValueError("`regions` must be boxes, polygons or masks, got lines")
+    return MaskCrops.from_crops([_pixels(regions, row, size) for row, size in enumerate(size_px.tolist())])
+
+
+def _pixels(regions: Regions, row: int, size: list[int]) -> tuple[BoolArray, int, int]:
+    """The pixels of one region, and the column and row of the first."""
+    # a pixel's centre is half a pixel after its number; a centre on the left or upper edge is inside
+    first = np.clip(np.ceil(regions.bounds[row, :2] - 0.5), 0, size).astype(np.int64)
+    end = np.clip(np.ceil(regions.bounds[row, 2:] - 0.5), first, size).astype(np.int64)
+    (left, top), (right, bottom) = first.tolist(), end.tolist()
+    number = int(regions.row[row])
+    if regions.kind[row] == BOX:
+        inside = np.ones((bottom - top, right - left), np.bool_)
+    elif regions.kind[row] == MASK:
+        masks = regions.masks
+        x, y = left - int(masks.left[number]), top - int(masks.top[number])
+        inside = masks.crop(number)[y : y + bottom - top, x : x + right - left]
+    else:
+        inside = _filled(regions.polygons.geometry[number], left, top, right, bottom)
+    return inside, left, top
+
+
+def _filled(polygon: shapely.Geometry, left: int, top: int, right: int, bottom: int) -> BoolArray:
+    """The pixels of a rectangle that are in a polygon: those with an odd number of its edges at or left of the centre.
+
+    An edge is met in the rows with a centre from its upper end to before its lower end, so that ends count once.
+    """
+    xy, ring = shapely.get_coordinates(shapely.get_rings(shapely.get_parts(polygon)), return_index=True)
+    start = np.flatnonzero(ring[1:] == ring[:-1])
+    (x_from, y_from), (x_to, y_to) = xy[start].T, xy[start + 1].T
+    first, end = (
+        np.clip(np.ceil(y - 0.5), top, bottom).astype(np.int64)
+        for y in (np.minimum(y_from, y_to), np.maximum(y_from, y_to))
+    )
+    edge, row = np.repeat(np.arange(len(start)), end - first), ranges(first, end - first)
+    along = (row + 0.5 - y_from[edge]) / (y_to - y_from)[edge]
+    column = np.clip(np.ceil(x_from[edge] + along * (x_to - x_from)[edge] - 0.5), left, right).astype(np.int64)
+    flips = np.zeros((bottom - top, right - left + 1), np.bool_)
+    np.logical_xor.at(flips, (row - top, column - left), True)
+    inside: BoolArray = np.logical_xor.accumulate(flips, axis=1)[:, :-1]
+    return inside

@@ -9,12 +9,11 @@ import numpy as np
 import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from .boxes import box_area, box_intersection, check_boxes
-from .extents import Boxes
+from .boxes import Boxes, box_area, box_intersection, box_overlaps, boxes_as_polygons, check_boxes
 from .lines import Lines, line_overlap
 from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
-from .objects import Objects, Overlaps, box_overlaps, find_overlaps
-from .polygons import Polygons, boxes_as_polygons, polygon_intersection, polygon_unions
+from .objects import Objects, Overlaps, find_overlaps
+from .polygons import Polygons, polygon_intersection, polygon_unions
 
 BOX, POLYGON, MASK, LINE = range(4)
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, components
@@ -83,48 +80,3 @@ def _join(objects: Objects, i: IntArray, j: IntArray, dice: FloatArray) -> tuple
         members[p] += members.pop(q)
     _, unit = np.unique(leader, return_inverse=True)  # a leader is the first object of its unit
     return unit, int(unit.max(initial=-1)) + 1
-
-
-@dataclass(frozen=True, slots=True)
-class Alignment:
-    """Quality of the alignment of two annotators over any number of samples, from sums.
-
-    Undefined:
-        recall, precision and F are nan where neither annotator has an object
-
-    References:
-        J. Hajič jr. and P. Pecina, "The MUSCIMA++ dataset for handwritten optical music recognition", ICDAR 2017
-
-    Attributes:
-        n_a: objects of ``a``
-        n_b: objects of ``b``
-        n_aligned: aligned pairs
-        recall_sum: sum over aligned pairs of (shared area / area of the object of ``a``)
-        precision_sum: sum over aligned pairs of (shared area / area of the object of ``b``)
-    """
-
-    n_a: int
-    n_b: int
-    n_aligned: int
-    recall_sum: float
-    precision_sum: float
-
-    @property
-    def _n(self) -> int:
-        return self.n_a + self.n_b - self.n_aligned
-
-    @property
-    def recall(self) -> float:
-        """Mean recall over aligned pairs and unaligned objects (which count 0); nan without objects."""
-        return self.recall_sum / self._n if self._n else math.nan
-
-    @property
-    def precision(self) -> float:
-        """Mean precision over aligned pairs and unaligned objects (which count 0); nan without objects."""
-        return self.precision_sum / self._n if self._n else math.nan
-
-    @property
-    def f_score(self) -> float:
-        """Harmonic mean of recall and precision, 0 where either is 0; nan without objects."""
-        total = self.recall + self.precision
-        return 2.0 * self.recall * self.precision / total if total else total

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, components
-from ..geometry.objects import Objects, Overlaps
-from ..geometry.overlaps import Similarity
+from ..geometry.objects import Objects, Overlaps, Similarity
 from . import Matching
 from .optimal import ClassHandling, match_optimal
 from .partition import TIE

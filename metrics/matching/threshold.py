@@ -12,9 +12,7 @@ from typing import TypeVar
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, ranges
-from ..geometry.extents import Geometry
-from ..geometry.objects import Objects, Overlaps
-from ..geometry.overlaps import Similarity
+from ..geometry.objects import Geometry, Objects, Overlaps, Similarity
 
 G = TypeVar("G", bound=Geometry)
 

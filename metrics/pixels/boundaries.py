@@ -27,105 +27,29 @@ class BoundaryAgreement:
 
     Attributes:
         values: shape ``(K,)``, the classes, as asked for
-        boundary_iou: shape ``(K,)``, in [0, 1]
-        surface_dice: shape ``(K,)``, in [0, 1]
-        hd95: shape ``(K,)``, pixels
+        boundary_iou: shape ``(K,)``, in [0, 1]; IoU of the bands along the inside of the two outlines. A pixel of a
+            mask is in its band if a pixel outside the mask is at most the width of the band away, in rows and columns;
+            bands wider than the regions give the IoU of the regions
+        surface_dice: shape ``(K,)``, in [0, 1]; share of the boundary pixels of both masks that have the other's
+            boundary within a tolerance
+        hd95: shape ``(K,)``, from 0 to the image diagonal, in pixels: the 95 % Hausdorff distance, the maximum of two
+            95th percentiles (linear between ranks): of the distances of the boundary pixels of one mask from the
+            nearest boundary pixel of the other, and the reverse. Programs that take one percentile of both sets
+            together give other numbers
+
+    References:
+        B. Cheng et al., "Boundary IoU: Improving Object-Centric Image Segmentation Evaluation", 2021 (bands as in the
+        authors' program);
+        S. Nikolov et al., "Deep learning to achieve clinically applicable segmentation of head and neck anatomy for
+        radiotherapy", 2018 (surface Dice; the authors' program weighs pieces of contour by their length);
+        D. Huttenlocher et al., "Comparing images using the Hausdorff distance", 1993 (the percentile);
+        L. Maier-Hein et al., "Metrics reloaded", 2024 (the maximum of the directed percentiles)
     """
 
     values: IntArray
     boundary_iou: FloatArray
     surface_dice: FloatArray
     hd95: FloatArray
-
-
-def boundary_iou(a: BoolArray, b: BoolArray, width_px: int | None = None) -> float:
-    """IoU of the bands along the inside of the two outlines, in [0, 1].
-
-    A pixel of a mask is in its band if a pixel outside the mask is at most ``width_px`` rows and columns away, as in
-    the authors' own program. Bands wider than the regions give the IoU of the masks.
-
-    Args:
-        a: shape ``(H, W)``, mask of one annotator
-        b: shape ``(H, W)``, mask of the other
-        width_px: width of the bands, at least 1; by default 2 % of the image diagonal, rounded, at least 1
-
-    Undefined:
-        nan where both masks are empty; 0 where one is
-
-    Raises:
-        ValueError: if the masks are not boolean and of one shape ``(H, W)``, or the width is below 1
-
-    Example:
-        >>> a, b = np.zeros((2, 6, 9), bool)
-        >>> a[1:5, 1:5] = b[1:5, 2:6] = True
-        >>> boundary_iou(a, b, width_px=1)
-        0.3333333333333333
-
-    References:
-        B. Cheng et al., "Boundary IoU: Improving Object-Centric Image Segmentation Evaluation", 2021
-    """
-    _check_masks(a, b)
-    return _band_iou(*_crop(a, b), _band_width(width_px, a.shape))
-
-
-def surface_dice(a: BoolArray, b: BoolArray, tolerance_px: float) -> float:
-    """Share of the boundary pixels of both masks that have the other's boundary within a tolerance, in [0, 1].
-
-    Args:
-        a: shape ``(H, W)``, mask of one annotator
-        b: shape ``(H, W)``, mask of the other
-        tolerance_px: greatest accepted distance between pixel centres, in pixels, at least 0
-
-    Undefined:
-        nan where both masks are empty; 0 where one is
-
-    Raises:
-        ValueError: if the masks are not boolean and of one shape ``(H, W)``, or the tolerance is negative
-
-    Example:
-        >>> a, b = np.zeros((2, 6, 9), bool)
-        >>> a[1:5, 1:5] = b[1:5, 2:6] = True
-        >>> surface_dice(a, b, tolerance_px=0), surface_dice(a, b, tolerance_px=1)
-        (0.5, 1.0)
-
-    References:
-        S. Nikolov et al., "Deep learning to achieve clinically applicable segmentation of head and neck anatomy for
-        radiotherapy", 2018 (boundary pixels, where the authors' program weighs pieces of contour by their length)
-    """
-    _check_masks(a, b)
-    _check_tolerance(tolerance_px)
-    return _share_within(*_boundary_distances(*_crop(a, b)), tolerance_px)
-
-
-def hd95(a: BoolArray, b: BoolArray) -> float:
-    """95 % Hausdorff distance of the boundaries in pixels, from 0 to the image diagonal.
-
-    The maximum of two 95th percentiles (linear between ranks): of the distances of the boundary pixels of ``a`` from
-    the nearest boundary pixel of ``b``, and the reverse. Programs that take one percentile of both sets together give
-    other numbers.
-
-    Args:
-        a: shape ``(H, W)``, mask of one annotator
-        b: shape ``(H, W)``, mask of the other
-
-    Undefined:
-        nan where both masks are empty; the image diagonal, ``sqrt(H² + W²)``, where one is
-
-    Raises:
-        ValueError: if the masks are not boolean and of one shape ``(H, W)``
-
-    Example:
-        >>> a, b = np.zeros((2, 6, 9), bool)
-        >>> a[1:5, 1:5] = b[1:5, 4:8] = True
-        >>> hd95(a, b)
-        3.0
-
-    References:
-        D. Huttenlocher et al., "Comparing images using the Hausdorff distance", 1993 (the percentile);
-        L. Maier-Hein et al., "Metrics reloaded", 2024 (the maximum of the directed percentiles)
-    """
-    _check_masks(a, b)
-    return _percentile_distance(*_boundary_distances(*_crop(a, b)), worst=math.hypot(*a.shape))
 
 
 def boundary_agreement(
@@ -143,16 +67,24 @@ def boundary_agreement(
         mask_a: shape ``(H, W)``, integers, mask of one annotator
         mask_b: shape ``(H, W)``, integers, mask of the other
         values: the classes to compare, usually all but background
-        width_px: as in :func:`boundary_iou`
-        tolerance_px: as in :func:`surface_dice`
+        width_px: width of the bands, at least 1; by default 2 % of the image diagonal, rounded, at least 1
+        tolerance_px: greatest accepted distance between the centres of boundary pixels, at least 0
         excluded: shape ``(H, W)``, pixels that belong to no class in either mask, such as those of
-            :func:`~.pixel_classes.ignored_pixels`; what touches them has a boundary there
+            :func:`~.joint_counts.ignored_pixels`; what touches them has a boundary there
 
     Undefined:
-        nan for a class that neither mask has
+        nan for a class that neither mask has; where one has it, boundary IoU and surface Dice are 0, and HD95 is the
+        image diagonal, ``sqrt(H² + W²)``
 
     Raises:
         ValueError: if the masks are not integers of one shape ``(H, W)``, or an option is out of range
+
+    Example:
+        >>> a, b = np.zeros((2, 6, 9), np.int64)
+        >>> a[1:5, 1:5] = b[1:5, 4:8] = 7
+        >>> found = boundary_agreement(a, b, [7], width_px=1, tolerance_px=2)
+        >>> found.boundary_iou.round(3), found.surface_dice.round(3), found.hd95
+        (array([0.2]), array([0.667]), array([3.]))
     """
     for name, mask in (("mask_a", mask_a), ("mask_b", mask_b)):
         if mask.dtype.kind not in "biu":
@@ -176,13 +108,6 @@ def boundary_agreement(
             _percentile_distance(*distances, worst=diagonal),
         )
     return BoundaryAgreement(np.asarray(values, np.int64), *numbers)
-
-
-def _check_masks(a: BoolArray, b: BoolArray) -> None:
-    for name, mask in (("a", a), ("b", b)):
-        if mask.dtype != np.bool_:
-            raise ValueError(f"`{name}` must be boolean, got {mask.dtype}")
-    _check_shapes("a", a, "b", b)
 
 
 def _check_shapes(name_a: str, a: ClassMask, name_b: str, b: ClassMask) -> None:

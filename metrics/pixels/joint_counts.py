@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -10,9 +9,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ..alpha.nominal import NominalTally
-from ..arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..geometry.overlaps import dice_from_areas, iou_from_areas
+from ..arrays import BoolArray, IntArray
 
 #: a semantic mask: any integers up to 64 bits with sign, RGB colours packed to integers too
 ClassMask: TypeAlias = NDArray[Any]
@@ -22,55 +19,6 @@ MAX_CODES = 2**16 - 1
 
 #: masks are counted by runs of equal pixels unless there are more than this share of the pixels; then runs cost more
 MAX_RUN_SHARE = 0.25
-
-
-@dataclass(frozen=True, slots=True)
-class PixelTally:
-    """Sufficient statistics of Krippendorff's alpha over pixels; tallies of any samples and annotators add up.
-
-    Attributes:
-        values: shape ``(K,)``, mask values, ascending
-        nominal: the ratings, one unit per pixel, with ``values`` as categories
-    """
-
-    values: IntArray
-    nominal: NominalTally
-
-    @classmethod
-    def empty(cls) -> PixelTally:
-        """No pixels at all."""
-        return cls(np.zeros(0, np.int64), NominalTally.empty())
-
-    @classmethod
-    def from_counts(cls, values: IntArray, count: IntArray) -> PixelTally:
-        """Count pixels.
-
-        Args:
-            values: shape ``(T, R)``, values that ``R`` annotators gave to a pixel; fewer than 2 annotators give no unit
-            count: shape ``(T,)``, pixels with these values
-        """
-        n_annotators = values.shape[1]
-        if n_annotators < 2:
-            return cls.empty()
-        classes, code = np.unique(values, return_inverse=True)
-        agreeing = np.zeros(len(count), np.int64)
-        for r in range(n_annotators):
-            agreeing += (values == values[:, r, None]).sum(axis=1)
-        disagreement, units = np.zeros((2, n_annotators + 1), np.int64)
-        disagreement[n_annotators] = (count * (n_annotators**2 - agreeing)).sum()
-        units[n_annotators] = count.sum()
-        of_class = sums_by(code.ravel(), np.repeat(count, n_annotators), len(classes))
-        return cls(classes, NominalTally(of_class.astype(np.int64), disagreement, units))
-
-    def __add__(self, other: PixelTally) -> PixelTally:
-        values = np.union1d(self.values, other.values)
-        return PixelTally(values, self._on(values) + other._on(values))
-
-    def _on(self, values: IntArray) -> NominalTally:
-        """The ratings with more values as categories."""
-        counts = np.zeros(len(values), np.int64)
-        counts[np.searchsorted(values, self.values)] = self.nominal.category_counts
-        return NominalTally(counts, self.nominal.disagreement, self.nominal.units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,160 +34,6 @@ class JointCounts:
     values: IntArray
     count: IntArray
     n_ignored: int
-
-    @property
-    def n_pixels(self) -> int:
-        """Pixels that were compared."""
-        return int(self.count.sum())
-
-    def tally(self) -> PixelTally:
-        """What Krippendorff's alpha over the pixels of all annotators needs."""
-        return PixelTally.from_counts(self.values, self.count)
-
-
-@dataclass(frozen=True, slots=True)
-class PixelConfusion:
-    """The confusion matrix of two annotators over pixels, without its zeros; matrices of any samples add up.
-
-    Attributes:
-        values_a: shape ``(T,)``, value of one annotator
-        values_b: shape ``(T,)``, value of the other; the rows ``(values_a, values_b)`` ascend, each occurs once
-        count: shape ``(T,)``, pixels with both values, ``> 0``
-    """
-
-    values_a: IntArray
-    values_b: IntArray
-    count: IntArray
-
-    @classmethod
-    def empty(cls) -> PixelConfusion:
-        """No pixels at all."""
-        return cls(*np.zeros((3, 0), np.int64))
-
-    @classmethod
-    def from_counts(cls, values: IntArray, count: IntArray) -> PixelConfusion:
-        """Add up the counts of equal rows.
-
-        Args:
-            values: shape ``(T, 2)``, values of the two annotators; rows may repeat
-            count: shape ``(T,)``, pixels with these values, ``> 0``
-        """
-        if not len(count):
-            return cls.empty()
-        order = np.lexsort((values[:, 1], values[:, 0]))
-        values = values[order]
-        first = np.flatnonzero(np.r_[True, (values[1:] != values[:-1]).any(axis=1)])
-        return cls(values[first, 0], values[first, 1], np.add.reduceat(count[order], first))
-
-    def __add__(self, other: PixelConfusion) -> PixelConfusion:
-        values = [np.r_[self.values_a, other.values_a], np.r_[self.values_b, other.values_b]]
-        return PixelConfusion.from_counts(np.column_stack(values), np.r_[self.count, other.count])
-
-    @property
-    def n_pixels(self) -> int:
-        """Pixels that were compared."""
-        return int(self.count.sum())
-
-    def tally(self) -> PixelTally:
-        """What Krippendorff's alpha over the pixels of the two annotators needs."""
-        return PixelTally.from_counts(np.column_stack([self.values_a, self.values_b]), self.count)
-
-    def pixel_accuracy(self) -> float:
-        """Share of the pixels to which both annotators gave the same value, in [0, 1].
-
-        Undefined:
-            nan without pixels
-        """
-        return self._n_agreed() / self.n_pixels if self.n_pixels else math.nan
-
-    def cohen_kappa(self) -> float:
-        """Cohen's kappa over pixels, ``(p_o - p_e) / (1 - p_e)``, in [-1, 1].
-
-        Undefined:
-            nan without pixels, and where both annotators gave all of them one and the same value
-
-        References:
-            J. Cohen, "A coefficient of agreement for nominal scales", 1960
-        """
-        _, area_a, area_b, _ = self._areas()
-        n = self.n_pixels
-        # Python integers do not overflow
-        expected = sum(a * b for a, b in zip(area_a.tolist(), area_b.tolist(), strict=True))
-        if n * n == expected:
-            return math.nan
-        return float((n * self._n_agreed() - expected) / (n * n - expected))
-
-    def class_iou(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """IoU and Dice of every class that at least one of the two annotators used.
-
-        Returns:
-            values ``(K,)``, ascending, and the IoU and the Dice coefficient of each, ``(K,)``, in [0, 1]; 0 for a
-            class that only one of them used
-
-        Undefined:
-            never; a class that both left out has no row
-        """
-        values, *areas = self._areas()
-        area_a, area_b, shared = (area.astype(np.float64) for area in areas)
-        return values, iou_from_areas(shared, area_a, area_b), dice_from_areas(shared, area_a, area_b)
-
-    def mean_iou(self, without: Sequence[int] = ()) -> float:
-        """Mean over classes of the IoU, each class weighing the same, in [0, 1].
-
-        Args:
-            without: classes that do not enter the mean, such as background; their pixels still count as such in the
-                IoU of the others
-
-        Undefined:
-            nan if neither annotator used another class
-        """
-        values, iou, _ = self.class_iou()
-        return _mean_of(values, iou, without)
-
-    def mean_dice(self, without: Sequence[int] = ()) -> float:
-        """Mean over classes of the Dice coefficient; arguments and range as in :meth:`mean_iou`.
-
-        Undefined:
-            nan if neither annotator used another class
-        """
-        values, _, dice = self.class_iou()
-        return _mean_of(values, dice, without)
-
-    def _n_agreed(self) -> int:
-        return int(self.count[self.values_a == self.values_b].sum())
-
-    def _areas(self) -> tuple[IntArray, IntArray, IntArray, IntArray]:
-        """Values, and for each the pixels of one annotator, of the other, and of both."""
-        values = np.union1d(self.values_a, self.values_b)
-        index_a, index_b = np.searchsorted(values, self.values_a), np.searchsorted(values, self.values_b)
-        area_a, area_b, shared = np.zeros((3, len(values)), np.int64)
-        np.add.at(area_a, index_a, self.count)
-        np.add.at(area_b, index_b, self.count)
-        same = index_a == index_b
-        shared[index_a[same]] = self.count[same]
-        return values, area_a, area_b, shared
-
-
-def _mean_of(values: IntArray, scores: FloatArray, without: Sequence[int]) -> float:
-    kept = scores[~np.isin(values, np.asarray(without, np.int64))]
-    return float(kept.mean()) if len(kept) else math.nan
-
-
-def pair_confusion(joint: JointCounts, a: int, b: int) -> PixelConfusion:
-    """The confusion matrix of two of the annotators, over the pixels that no annotator ignored.
-
-    Args:
-        joint: combinations of the values of all annotators
-        a: index of one annotator, from 0
-        b: index of the other
-
-    Example:
-        >>> masks = [np.array([[0, 0, 1, 1]]), np.array([[0, 1, 1, 1]])]
-        >>> confusion = pair_confusion(joint_counts(masks), 0, 1)
-        >>> confusion.mean_iou(), confusion.mean_iou(without=[0])
-        (0.5833333333333333, 0.6666666666666666)
-    """
-    return PixelConfusion.from_counts(joint.values[:, [a, b]], joint.count)
 
 
 def joint_counts(masks: Sequence[ClassMask], ignore: Sequence[int] = ()) -> JointCounts:

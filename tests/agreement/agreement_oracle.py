@@ -18,7 +18,7 @@ from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import Objects, krippendorff_alpha
-from annotator_agreement.metrics.geometry.extents import Boxes
+from annotator_agreement.metrics.geometry.boxes import Boxes
 
 NAN = float("nan")
 

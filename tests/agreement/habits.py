@@ -11,7 +11,7 @@ from scipy import stats
 
 from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.metrics import Objects
-from annotator_agreement.metrics.geometry.extents import Boxes
+from annotator_agreement.metrics.geometry.boxes import Boxes
 
 WIDTH_PX, HEIGHT_PX = 640, 480
 #: areas below are small, from the second on large (COCO)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.metrics import Objects
-from annotator_agreement.metrics.geometry.extents import Boxes
+from annotator_agreement.metrics.geometry.boxes import Boxes
 
 N_ANNOTATORS = 3
 MISSING = 0

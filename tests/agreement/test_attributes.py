@@ -17,7 +17,7 @@ from annotator_agreement.agreement.errors import AgreementInputError
 from annotator_agreement.agreement.objects.attribute_conflicts import attribute_conflicts
 from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.metrics import Matching, Objects
-from annotator_agreement.metrics.geometry.extents import Boxes
+from annotator_agreement.metrics.geometry.boxes import Boxes
 
 SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
 NAN = float("nan")

@@ -23,7 +23,7 @@ from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.metrics.geometry.extents import Boxes
+from annotator_agreement.metrics.geometry.boxes import Boxes
 
 SIZES = ("small", "medium", "large")
 

@@ -17,7 +17,8 @@ from annotator_agreement.agreement.objects.threshold_sample import (
     ThresholdSample,
 )
 from annotator_agreement.metrics import MaskCrops, Objects, Polygons, Regions, boxes_as_polygons
-from annotator_agreement.metrics.geometry.extents import Boxes, Geometry
+from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry.objects import Geometry
 
 N_SAMPLES = MAX_SAMPLES + 700
 

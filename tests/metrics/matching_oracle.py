@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from annotator_agreement.metrics import Objects, match_objects
-from annotator_agreement.metrics.geometry.objects import box_overlaps
+from annotator_agreement.metrics.geometry.boxes import box_overlaps
 
 TIE = 1e-9
 

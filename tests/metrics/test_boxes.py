@@ -11,10 +11,16 @@ from numpy.testing import assert_allclose, assert_array_equal
 from tests.metrics.golden_cases import GOLDEN, corners, fraction
 
 from annotator_agreement import metrics
+from annotator_agreement.metrics.geometry.boxes import Boxes, box_area, box_intersection, check_boxes
+from annotator_agreement.metrics.geometry.objects import dice_from_areas, iom_from_areas, iou_from_areas
 
-ALL_PAIRS = {"iou": metrics.box_iou, "dice": metrics.box_dice, "iom": metrics.box_iom}
-ROWWISE = {"iou": metrics.box_iou_rowwise, "dice": metrics.box_dice_rowwise, "iom": metrics.box_iom_rowwise}
+RATIOS = {"iou": iou_from_areas, "dice": dice_from_areas, "iom": iom_from_areas}
 NAN = float("nan")
+
+
+def _all_pairs(kind: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """What the geometry of boxes says of all pairs."""
+    return RATIOS[kind](box_intersection(a[:, None], b[None]), box_area(a)[:, None], box_area(b)[None])
 
 
 @pytest.mark.parametrize("case", GOLDEN["boxes"], ids=lambda case: case["name"])
@@ -24,7 +30,7 @@ def test_boxes_of_the_source_documents_have_their_exact_iou(case: dict) -> None:
     expected = fraction(case["iou_exact"]) if "iou_exact" in case else case["iou"]
     assert_allclose(metrics.box_iou(a, b), [[expected]], rtol=0, atol=1e-15)
     assert_allclose(metrics.box_iou(b, a), [[expected]], rtol=0, atol=1e-15)
-    assert_allclose(metrics.box_dice(a, b), [[case.get("dice", 2 * expected / (1 + expected))]], rtol=0, atol=1e-15)
+    assert_allclose(_all_pairs("dice", a, b), [[case.get("dice", 2 * expected / (1 + expected))]], rtol=0, atol=1e-15)
 
 
 # (id, a, b, iou, dice, iom); boxes (x_min, y_min, x_max, y_max), by hand
@@ -49,20 +55,21 @@ EDGE_CASES = [
 
 
 @pytest.mark.parametrize("case", EDGE_CASES, ids=lambda case: case[0])
-@pytest.mark.parametrize("kind", ALL_PAIRS)
+@pytest.mark.parametrize("kind", RATIOS)
 def test_edge_cases_have_the_value_computed_by_hand(case: tuple, kind: str) -> None:
     _, a, b, *values = case
     expected = dict(zip(("iou", "dice", "iom"), values, strict=True))[kind]
     a, b = np.array([a], dtype=float), np.array([b], dtype=float)
-    assert_allclose(ALL_PAIRS[kind](a, b), [[expected]], rtol=0, atol=1e-12)
-    assert_allclose(ALL_PAIRS[kind](b, a), [[expected]], rtol=0, atol=1e-12)
+    assert_allclose(_all_pairs(kind, a, b), [[expected]], rtol=0, atol=1e-12)
+    assert_allclose(_all_pairs(kind, b, a), [[expected]], rtol=0, atol=1e-12)
+    if kind == "iou":
+        assert_allclose(metrics.box_iou(a, b), [[expected]], rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ALL_PAIRS)
 @pytest.mark.parametrize(("n", "m"), [(0, 0), (0, 3), (2, 0)])
-def test_sets_without_boxes_give_an_empty_matrix(kind: str, n: int, m: int) -> None:
+def test_sets_without_boxes_give_an_empty_matrix(n: int, m: int) -> None:
     a, b = np.tile([0, 0, 1, 2.0], (n, 1)), np.tile([0, 0, 1, 2.0], (m, 1))
-    assert ALL_PAIRS[kind](a, b).shape == (n, m)
+    assert metrics.box_iou(a, b).shape == (n, m)
 
 
 def test_an_empty_list_counts_as_no_boxes() -> None:
@@ -87,19 +94,14 @@ ERRORS = [
 
 
 @pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
-@pytest.mark.parametrize("function", [*ALL_PAIRS.values(), *ROWWISE.values()], ids=lambda f: f.__name__)
-def test_unusable_boxes_are_an_error_that_names_the_argument(case: tuple, function) -> None:
+def test_unusable_boxes_are_an_error_that_names_the_argument(case: tuple) -> None:
     _, boxes, message = case
     with pytest.raises(ValueError, match=message):
-        function(boxes, GOOD)
+        metrics.box_iou(boxes, GOOD)
     with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes_b")):
-        function(GOOD, boxes)
-
-
-@pytest.mark.parametrize("function", ROWWISE.values(), ids=lambda f: f.__name__)
-def test_rowwise_needs_as_many_boxes_in_a_as_in_b(function) -> None:
-    with pytest.raises(ValueError, match="`boxes_a` and `boxes_b` must have the same length, got 1 and 2"):
-        function(GOOD, np.repeat(GOOD, 2, axis=0))
+        metrics.box_iou(GOOD, boxes)
+    with pytest.raises(ValueError, match=message.replace("boxes_a", "boxes")):
+        check_boxes(boxes)
 
 
 def _boxes(n: int, seed: int) -> np.ndarray:
@@ -108,18 +110,19 @@ def _boxes(n: int, seed: int) -> np.ndarray:
     return np.hstack([low, low + rng.uniform(0, [1.0, 2.5], (n, 2))])
 
 
-@pytest.mark.parametrize("kind", ALL_PAIRS)
-def test_rowwise_is_the_diagonal_of_all_pairs(kind: str) -> None:
-    a, b = _boxes(40, 1), _boxes(40, 2)
-    assert_array_equal(ROWWISE[kind](a, b), np.diag(ALL_PAIRS[kind](a, b)))
-    assert ROWWISE[kind](a[:0], b[:0]).shape == (0,)
+def test_the_matrix_of_all_pairs_is_what_matching_compares() -> None:
+    a, b = _boxes(40, 1), _boxes(30, 2)
+    both = Boxes(np.concatenate([a, b]))
+    i, j = np.repeat(np.arange(40), 30), np.tile(np.arange(40, 70), 40)
+    iou = iou_from_areas(both.intersection_of(i, j), both.area[i], both.area[j])
+    assert_array_equal(metrics.box_iou(a, b).ravel(), iou)
+    assert_array_equal(metrics.box_iou(a, b), _all_pairs("iou", a, b))
 
 
 def test_dice_follows_from_iou() -> None:
     a, b = _boxes(30, 3), _boxes(20, 4)
     iou = metrics.box_iou(a, b)
-    assert_allclose(metrics.box_dice(a, b), 2 * iou / (1 + iou), rtol=0, atol=1e-14)
-    assert_allclose(metrics.dice_from_iou(iou), metrics.box_dice(a, b), rtol=0, atol=1e-14)
+    assert_allclose(metrics.dice_from_iou(iou), _all_pairs("dice", a, b), rtol=0, atol=1e-14)
     assert np.isnan(metrics.dice_from_iou(np.array([NAN]))).all()
 
 
@@ -139,7 +142,8 @@ def _pixels(box: tuple[int, int, int, int]) -> set[tuple[int, int]]:
 @given(st.lists(grid_boxes(), min_size=1, max_size=4), st.lists(grid_boxes(), min_size=1, max_size=4))
 def test_boxes_on_a_grid_overlap_as_their_pixels_do(a: list, b: list) -> None:
     array_a, array_b = np.array(a, dtype=float), np.array(b, dtype=float)
-    results = {kind: function(array_a, array_b) for kind, function in ALL_PAIRS.items()}
+    results = {kind: _all_pairs(kind, array_a, array_b) for kind in RATIOS}
+    assert_array_equal(metrics.box_iou(array_a, array_b), results["iou"])
     for i, p in enumerate(map(_pixels, a)):
         for j, q in enumerate(map(_pixels, b)):
             shared, smaller = len(p & q), min(len(p), len(q))

@@ -17,6 +17,7 @@ from annotator_agreement.metrics.consensus import (
     consensus_score,
     interval_medians,
     keypoint_medians,
+    majority_pixels,
     medoids,
     quorum_votes,
     vote_classes,
@@ -24,8 +25,8 @@ from annotator_agreement.metrics.consensus import (
 from annotator_agreement.metrics.geometry.lines import lines_from_points
 from annotator_agreement.metrics.geometry.masks import MaskCrops
 from annotator_agreement.metrics.geometry.polygons import Polygons
+from annotator_agreement.metrics.geometry.rasterize import region_pixels
 from annotator_agreement.metrics.geometry.regions import Regions
-from annotator_agreement.metrics.pixels.pixel_votes import majority_pixels, region_pixels
 
 SEEDS = pytest.mark.parametrize("seed", range(8))
 

@@ -1,16 +1,13 @@
-"""F1, panoptic quality and the mean of the best IoU."""
+"""F1 and panoptic quality."""
 
 from __future__ import annotations
 
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
-from tests.metrics.golden_cases import GOLDEN, corners
-
-from annotator_agreement.metrics import box_iou, f1_score, mean_max_iou, panoptic_quality, segmentation_quality
+from annotator_agreement.metrics import f1_score, panoptic_quality, segmentation_quality
 
 NAN = float("nan")
 
@@ -32,30 +29,3 @@ def test_counts_of_many_pairs_are_taken_at_once() -> None:
     assert_allclose(f1_score(np.array([1, 0, 0, 0]), n_a, n_b), [1 / 3, NAN, 0.0, 0.0], rtol=0, atol=1e-15)
     assert_allclose(panoptic_quality(np.array([0.6, 0, 0, 0]), n_a, n_b), [0.2, NAN, 0, 0], rtol=0, atol=1e-15)
     assert_allclose(segmentation_quality(np.array([1.5, 0.0]), np.array([2, 0])), [0.75, NAN], rtol=0, atol=1e-15)
-
-
-def test_mean_max_iou_of_the_source_document() -> None:
-    case = GOLDEN["label_studio"]
-    a, b = (np.array([corners(box) for box in case[side]], dtype=float) for side in "ab")
-    a_to_b, b_to_a, symmetric = mean_max_iou(box_iou(a, b))
-    assert_allclose([a_to_b, b_to_a], [case["avg_a_to_b"], case["avg_b_to_a"]], rtol=0, atol=1e-12)
-    assert_allclose([a_to_b, b_to_a, symmetric], [0.8, 0.533333, 0.666667], rtol=0, atol=5e-7)
-
-
-@pytest.mark.parametrize(
-    ("shape", "expected"),
-    [((0, 0), (NAN, NAN, NAN)), ((2, 0), (0.0, NAN, 0.0)), ((0, 3), (NAN, 0.0, 0.0)), ((2, 3), (0.0, 0.0, 0.0))],
-)
-def test_mean_max_iou_is_undefined_only_for_who_drew_nothing(shape: tuple, expected: tuple) -> None:
-    assert_array_equal(mean_max_iou(np.zeros(shape)), expected)
-
-
-def test_several_objects_may_share_a_best_partner() -> None:
-    a_to_b, b_to_a, symmetric = mean_max_iou(np.array([[0.7], [0.5], [0.0]]))
-    assert_allclose([a_to_b, b_to_a, symmetric], [0.4, 0.7, 0.55], rtol=0, atol=1e-15)
-
-
-@pytest.mark.parametrize("shape", [(3,), (1, 2, 3)])
-def test_mean_max_iou_needs_a_matrix(shape: tuple) -> None:
-    with pytest.raises(ValueError, match=r"`iou` must have the shape \(N, M\), got \("):
-        mean_max_iou(np.zeros(shape))

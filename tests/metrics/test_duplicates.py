@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Regions, lines_from_points
-from annotator_agreement.metrics.geometry.extents import Boxes, Geometry
-from annotator_agreement.metrics.matching import duplicates
-from annotator_agreement.metrics.matching.duplicates import find_duplicates
+from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.geometry.objects import Geometry
+from annotator_agreement.metrics.matching import splits
+from annotator_agreement.metrics.matching.splits import find_duplicates
 
 SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
 
@@ -99,6 +100,6 @@ def test_duplicates_are_those_of_sets_of_pixels(at_once: int, drawn: list) -> No
     ]
     boxes = np.array([(a, b, a + w, b + h) for _, (a, b, w, h), _ in drawn], float).reshape(-1, 4)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(duplicates, "MAX_PAIRS_AT_ONCE", at_once)
+        patch.setattr(splits, "MAX_PAIRS_AT_ONCE", at_once)
         found = _found(Boxes(boxes), [lone for *_, lone in drawn], _objects(*(own for own, *_ in drawn)))
     assert_array_equal(found, expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from annotator_agreement.metrics.group_medians import medians_by_group
+from annotator_agreement.metrics.consensus import medians_by_group
 
 
 @pytest.mark.parametrize("seed", range(5))

@@ -27,12 +27,12 @@ def _rows(*objects: list) -> np.ndarray:
     return np.array(objects, dtype=float)
 
 
-# (id, a, b, σ, oks, labelled by both / either, mean distance, share within 0.1 of the size), by hand
+# (id, a, b, σ, oks, labelled by both / either), by hand
 CASES = [
     # boxes 40 x 10 and 40 x 10 (moved by (0, 2)): s² = 400, k = 0.1, d² = 4
-    ("moved", [(0, 0), (40, 10)], [(0, 2), (40, 12)], 0.05, math.exp(-4 / (2 * 400 * 0.01)), 1.0, 2.0, 1.0),
+    ("moved", [(0, 0), (40, 10)], [(0, 2), (40, 12)], 0.05, math.exp(-4 / (2 * 400 * 0.01)), 1.0),
     # areas 40 x 10 and 40 x 12: s² = 440; distances 0 and 2
-    ("one moved", [(0, 0), (40, 10)], [(0, 0), (40, 12)], 0.05, (1 + math.exp(-4 / 8.8)) / 2, 1.0, 1.0, 1.0),
+    ("one moved", [(0, 0), (40, 10)], [(0, 0), (40, 12)], 0.05, (1 + math.exp(-4 / 8.8)) / 2, 1.0),
     # the second point has k = 0.2
     (
         "a sigma per point",
@@ -40,8 +40,6 @@ CASES = [
         [(0, 2), (40, 12)],
         [0.05, 0.1],
         (math.exp(-4 / 8) + math.exp(-4 / 32)) / 2,
-        1.0,
-        2.0,
         1.0,
     ),
     # areas 40 x 10 and 30 x 20 (of its own points): s² = 500; one common point, d = 5, size (40 + 30) / 2
@@ -52,32 +50,28 @@ CASES = [
         0.05,
         math.exp(-25 / 10),
         1 / 3,
-        5.0,
-        0.0,
     ),
-    ("no common point", [(0, 0), NO], [NO, (3, 3)], 0.05, NAN, 0.0, NAN, NAN),
-    ("nothing labelled by one", [(0, 0), (4, 3)], [NO, NO], 0.05, NAN, 0.0, NAN, NAN),
-    ("nothing labelled", [NO, NO], [NO, NO], 0.05, NAN, NAN, NAN, NAN),
-    ("half a point is none", [(0, 0), (NAN, 9), (20, 10)], [(0, 0), (5, 9), (20, 10)], 0.05, 1.0, 2 / 3, 0.0, 1.0),
-    ("equal single points", [(5, 7)], [(5, 7)], 0.05, 1.0, 1.0, 0.0, 1.0),
-    ("single points a hair apart", [(5, 7)], [(5, 7.001)], 0.05, 0.0, 1.0, 0.001, 0.0),
-    ("all points in one place", [(5, 7), (5, 7)], [(5, 7), (5, 7)], 0.05, 1.0, 1.0, 0.0, 1.0),
+    ("no common point", [(0, 0), NO], [NO, (3, 3)], 0.05, NAN, 0.0),
+    ("nothing labelled by one", [(0, 0), (4, 3)], [NO, NO], 0.05, NAN, 0.0),
+    ("nothing labelled", [NO, NO], [NO, NO], 0.05, NAN, NAN),
+    ("half a point is none", [(0, 0), (NAN, 9), (20, 10)], [(0, 0), (5, 9), (20, 10)], 0.05, 1.0, 2 / 3),
+    ("equal single points", [(5, 7)], [(5, 7)], 0.05, 1.0, 1.0),
+    ("single points a hair apart", [(5, 7)], [(5, 7.001)], 0.05, 0.0, 1.0),
+    ("all points in one place", [(5, 7), (5, 7)], [(5, 7), (5, 7)], 0.05, 1.0, 1.0),
     # area 40 x 4, a tenth of the longer side in place of 0
-    ("on a line", [(0, 3), (40, 3)], [(0, 4), (40, 4)], 0.05, math.exp(-1 / (2 * 160 * 0.01)), 1.0, 1.0, 1.0),
+    ("on a line", [(0, 3), (40, 3)], [(0, 4), (40, 4)], 0.05, math.exp(-1 / (2 * 160 * 0.01)), 1.0),
     # areas 0 and 40 x 10: s² = 200, size 20
-    ("a point and an object", [(0, 0), NO], [(0, 1), (40, 11)], 0.05, math.exp(-1 / (2 * 200 * 0.01)), 0.5, 1.0, 1.0),
+    ("a point and an object", [(0, 0), NO], [(0, 1), (40, 11)], 0.05, math.exp(-1 / (2 * 200 * 0.01)), 0.5),
 ]
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_cases_have_the_values_computed_by_hand(case: tuple) -> None:
-    _, a, b, sigmas, similarity, visible, distance, correct = case
+    _, a, b, sigmas, similarity, visible = case
     a, b, sigmas = _rows(a), _rows(b), np.array(sigmas)
     for first, second in ((a, b), (b, a)):
         assert_allclose(oks(first, second, sigmas), [similarity], rtol=0, atol=1e-14)
         assert_allclose(visibility_agreement(first, second), [visible], rtol=0, atol=1e-14)
-        assert_allclose(keypoints.mean_pixel_distance(first, second), [distance], rtol=0, atol=1e-12)
-        assert_allclose(keypoints.pck(first, second, 0.1), [correct], rtol=0, atol=0)
 
 
 # (id, points, square pixels), by hand
@@ -104,21 +98,13 @@ def test_points_at_the_end_of_all_numbers_have_a_value_or_none() -> None:
     far = _rows([(0, 0), (1e200, 1e200), (-1e308, 1e308)])
     assert_array_equal(oks(far, far), [1.0])
     assert_array_equal(keypoints.object_scale(far), [np.inf])
-    assert_array_equal(keypoints.mean_pixel_distance(far, far), [0.0])
-    assert_array_equal(keypoints.pck(far, far), [1.0])
     assert_array_equal(oks(far, far / 2), [NAN])
     objects = Objects(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
     assert not len(keypoints.Keypoints(np.concatenate([far, far / 2])).overlaps(objects).i)
 
 
-def test_share_of_correct_points_has_its_limit_at_alpha_times_the_mean_longer_side() -> None:
-    a, b = _rows([(0, 0), (40, 10)]), _rows([(0, 0), (40, 16)])  # distances 0 and 6, longer sides 40
-    assert_array_equal(keypoints.pck(a, b, 0.15), [1.0])
-    assert_array_equal(keypoints.pck(a, b, 0.149), [0.5])
-
-
 def test_no_rows_and_no_points_give_empty_and_undefined_values() -> None:
-    for function in (oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck):
+    for function in (oks, visibility_agreement):
         assert function(np.empty((0, 3, 2)), np.empty((0, 3, 2))).shape == (0,)
         assert np.isnan(function(np.empty((2, 0, 2)), np.empty((2, 0, 2)))).all()
     assert np.isnan(keypoints.object_scale(np.empty((2, 0, 2)))).all()
@@ -206,8 +192,7 @@ def test_similarity_is_that_of_a_plain_loop(a: np.ndarray, b: np.ndarray) -> Non
 @pairs
 def test_swapping_the_annotators_changes_no_bit(a: np.ndarray, b: np.ndarray) -> None:
     assert_array_equal(oks(a, b, SIGMAS), oks(b, a, SIGMAS))
-    for function in (visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck):
-        assert_array_equal(function(a, b), function(b, a))
+    assert_array_equal(visibility_agreement(a, b), visibility_agreement(b, a))
 
 
 @few
@@ -215,7 +200,7 @@ def test_swapping_the_annotators_changes_no_bit(a: np.ndarray, b: np.ndarray) ->
 def test_values_are_in_bounds_and_defined_where_documented(a: np.ndarray, b: np.ndarray) -> None:
     labelled_a, labelled_b = ~np.isnan(a[..., 0]), ~np.isnan(b[..., 0])
     either, both = (labelled_a | labelled_b).any(), (labelled_a & labelled_b).any()
-    for function, defined in ((oks, both), (keypoints.pck, both), (visibility_agreement, either)):
+    for function, defined in ((oks, both), (visibility_agreement, either)):
         (value,) = function(a, b)
         assert 0.0 <= value <= 1.0 if defined else np.isnan(value)
 
@@ -227,8 +212,6 @@ def test_every_object_with_a_labelled_point_agrees_with_itself_exactly(a: np.nda
     a = a * shrink
     assert oks(a, a, SIGMAS)[0] == 1.0
     assert visibility_agreement(a, a)[0] == 1.0
-    assert keypoints.pck(a, a)[0] == 1.0
-    assert keypoints.mean_pixel_distance(a, a)[0] == 0.0
     objects = Objects(np.array([0, 0]), np.array([0, 1]), np.array([1, 1]))
     overlaps = Keypoints(np.concatenate([a, a]), SIGMAS).overlaps(objects)
     assert (overlaps.similarity("iou").tolist(), overlaps.similarity("dice").tolist()) == ([1.0], [1.0])
@@ -239,7 +222,7 @@ def test_every_object_with_a_labelled_point_agrees_with_itself_exactly(a: np.nda
 def test_padding_with_points_that_are_not_labelled_changes_nothing(a: np.ndarray, b: np.ndarray) -> None:
     padding = np.full((1, 9, 2), NAN)
     padded = [np.concatenate([points, padding], axis=1) for points in (a, b)]
-    for function in (oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck):
+    for function in (oks, visibility_agreement):
         assert_allclose(function(*padded), function(a, b), rtol=0, atol=1e-14)
 
 
@@ -271,7 +254,7 @@ POINT_ERRORS = [
 
 
 @pytest.mark.parametrize("case", POINT_ERRORS, ids=lambda case: case[0])
-@pytest.mark.parametrize("function", [oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck])
+@pytest.mark.parametrize("function", [oks, visibility_agreement])
 def test_unusable_points_are_an_error_that_names_the_argument(case: tuple, function) -> None:
     _, points, message = case
     with pytest.raises(ValueError, match=message):
@@ -282,7 +265,7 @@ def test_unusable_points_are_an_error_that_names_the_argument(case: tuple, funct
         Keypoints(points)
 
 
-@pytest.mark.parametrize("function", [oks, visibility_agreement, keypoints.mean_pixel_distance, keypoints.pck])
+@pytest.mark.parametrize("function", [oks, visibility_agreement])
 def test_both_annotators_need_the_same_shape(function) -> None:
     message = r"`points_a` and `points_b` must have the same shape, got \(1, 2, 2\) and \(1, 3, 2\)"
     with pytest.raises(ValueError, match=message):
@@ -303,12 +286,6 @@ def test_unusable_sigmas_are_an_error(sigmas: np.ndarray | float, message: str) 
         oks(GOOD, GOOD, sigmas)
     with pytest.raises(ValueError, match=message):
         Keypoints(GOOD, sigmas)
-
-
-@pytest.mark.parametrize("alpha", [0.0, -0.1, NAN, np.inf])
-def test_an_unusable_share_of_the_size_is_an_error(alpha: float) -> None:
-    with pytest.raises(ValueError, match=r"`alpha` must be finite and > 0, got"):
-        keypoints.pck(GOOD, GOOD, alpha)
 
 
 def _crowd(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, np.ndarray, np.ndarray]:

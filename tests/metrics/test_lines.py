@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from annotator_agreement.metrics import Lines, Objects, line_overlap, lines_from_points
-from annotator_agreement.metrics.geometry.overlaps import dice_from_areas
+from annotator_agreement.metrics.geometry.objects import dice_from_areas
 
 Line = Sequence[Sequence[float]]
 

@@ -26,8 +26,7 @@ from annotator_agreement.metrics import (
     match_objects,
 )
 from annotator_agreement.metrics.geometry import masks as masks_module
-from annotator_agreement.metrics.geometry.objects import Overlaps, find_overlaps
-from annotator_agreement.metrics.geometry.overlaps import iou_from_areas
+from annotator_agreement.metrics.geometry.objects import Overlaps, find_overlaps, iou_from_areas
 
 Crop = tuple[np.ndarray, int, int]
 HEIGHT, WIDTH = 41, 67

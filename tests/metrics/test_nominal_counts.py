@@ -16,8 +16,8 @@ from annotator_agreement.metrics import (
     krippendorff_alpha,
     percent_agreement,
 )
-from annotator_agreement.metrics.alpha.nominal_counts import NominalCounts, nominal_coefficients_of_sums
-from annotator_agreement.metrics.alpha.pair_coefficients import coefficients_by_pair
+from annotator_agreement.metrics.alpha.kappas import coefficients_by_pair
+from annotator_agreement.metrics.alpha.nominal import NominalCounts, nominal_coefficients_of_sums
 
 
 def counts_of(table: np.ndarray, n_categories: int = 10) -> NominalCounts:

@@ -25,7 +25,7 @@ from annotator_agreement.metrics import (
     polygons_from_rings,
 )
 from annotator_agreement.metrics.geometry import polygons as polygons_module
-from annotator_agreement.metrics.geometry.overlaps import iou_from_areas
+from annotator_agreement.metrics.geometry.objects import iou_from_areas
 from annotator_agreement.metrics.geometry.overlay import intersection_measure, overlay
 
 Ring = Sequence[Sequence[float]]

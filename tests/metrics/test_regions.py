@@ -21,7 +21,7 @@ from annotator_agreement.metrics import (
     match_objects,
     polygons_from_rings,
 )
-from annotator_agreement.metrics.geometry.extents import Boxes
+from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.geometry.regions import BOX, LINE, MASK, POLYGON, as_regions
 
 HEIGHT, WIDTH = 13, 29

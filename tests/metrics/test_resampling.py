@@ -17,12 +17,10 @@ from annotator_agreement.metrics import (
     bootstrap,
     krippendorff_alpha,
     nominal_alpha_of_sums,
-    paired_difference,
-    resampled_sums,
     sums_of_clusters,
 )
 from annotator_agreement.metrics.bootstrap import draws
-from annotator_agreement.metrics.bootstrap.resampling import Part, bootstrap_parts
+from annotator_agreement.metrics.bootstrap.resampling import Columns, Part, bootstrap_parts
 
 NORMAL = NormalDist()
 ENDS = ("percentile_low", "percentile_high", "bca_low", "bca_high", "jackknife_low", "jackknife_high")
@@ -37,6 +35,12 @@ def _means(sums: np.ndarray) -> np.ndarray:
 
 def _alpha(sums: np.ndarray) -> np.ndarray:
     return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:])[..., None]
+
+
+def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
+    """Sums over the samples of every resample."""
+    part = Part(draws.checked_columns(columns, "columns"), lambda sums: sums)
+    return np.concatenate([sums for (sums,) in draws.resampled([part], columns.shape[0], resamples, seed)])
 
 
 def _drawn(n_samples: int, resamples: int, seed: int = 51) -> list[np.ndarray]:
@@ -244,31 +248,6 @@ def test_the_order_of_samples_within_clusters_does_not_matter() -> None:
         assert_allclose(getattr(other, name), getattr(one, name), rtol=1e-10, err_msg=name)
 
 
-@pytest.mark.parametrize("forms", [(np.asarray, np.asarray), (sparse.csr_array, np.asarray), (sparse.csr_array,) * 2])
-def test_a_paired_difference_draws_the_same_samples_for_both(forms: tuple[Callable, Callable]) -> None:
-    a, options = _columns(8), Resampling(resamples=90)
-    b = a + np.array([0, 0.3, 0, 1])
-    found = paired_difference(forms[0](a), forms[1](b), _means, options)
-    for k in range(3):
-        ratio = lambda rows, x, k=k: x[rows, k + 1].sum() / x[rows, 0].sum()  # noqa: E731
-        difference = lambda rows, ratio=ratio: ratio(rows, b) - ratio(rows, a)  # noqa: E731
-        if k != 1:
-            for name, value in _by_hand(difference, 23, options).items():
-                assert_allclose(getattr(found, name)[k], value, rtol=1e-8, err_msg=name)
-        else:  # the same column in both
-            assert [getattr(found, name)[k] for name in ("estimate", *ENDS, *ERRORS)] == [0.0] * 9
-
-
-def test_pairing_takes_out_what_makes_a_sample_hard_in_both_runs() -> None:
-    rng = np.random.default_rng(9)
-    hard = rng.normal(0, 1.0, 80)
-    a, b = (np.column_stack([np.ones(80), hard + rng.normal(shift, 0.2, 80)]) for shift in (0.0, 0.1))
-    together = paired_difference(a, b, _means).standard_error[0]
-    apart = (bootstrap(a, _means).standard_error[0] ** 2 + bootstrap(b, _means).standard_error[0] ** 2) ** 0.5
-    assert_allclose(together, (b - a)[:, 1].std(ddof=1) / 80**0.5, rtol=0.1)
-    assert together < apart / 3
-
-
 # ------------------------------------------------------------------------------------------------- degenerate samples
 
 
@@ -280,12 +259,12 @@ def _is_undefined(found: ConfidenceIntervals, k: int = 0) -> bool:
 @pytest.mark.parametrize("n_samples", [0, 1])
 def test_fewer_than_two_samples_have_no_interval(n_samples: int, form: Callable) -> None:
     columns = form(np.ones((n_samples, 3)))
-    for found in (bootstrap(columns, _means), paired_difference(columns, columns, _means)):
-        assert np.isnan(found.estimate).all()
-        assert _is_undefined(found, 0)
-        assert _is_undefined(found, 1)
-        assert found.n_samples == n_samples
-        assert found.n_undefined.tolist() == [1000, 1000]
+    found = bootstrap(columns, _means)
+    assert np.isnan(found.estimate).all()
+    assert _is_undefined(found, 0)
+    assert _is_undefined(found, 1)
+    assert found.n_samples == n_samples
+    assert found.n_undefined.tolist() == [1000, 1000]
     assert_array_equal(resampled_sums(columns, resamples=4), np.full((4, 3), float(n_samples)))
 
 
@@ -401,14 +380,12 @@ def test_very_few_resamples_do_not_warn(resamples: int) -> None:
         (lambda: Resampling(seed=-1), r"`seed` must be at least 0, got -1"),
         (lambda: Resampling(level=1.0), r"`level` must be in \(0, 1\), got 1.0"),
         (lambda: Resampling(level=float("nan")), r"`level` must be in \(0, 1\), got nan"),
-        (lambda: resampled_sums(np.eye(2), resamples=0), r"`resamples` must be at least 1, got 0"),
-        (lambda: resampled_sums(np.ones(3)), r"`columns` must have shape \(S, C\), got \(3,\)"),
+        (lambda: bootstrap(np.ones(3), _means), r"`columns` must have shape \(S, C\), got \(3,\)"),
         (lambda: bootstrap(np.array([[1, np.nan]]), _means), "`columns` must be finite"),
         (lambda: bootstrap(sparse.csr_array([[1, np.inf]]), _means), "`columns` must be finite"),
         (lambda: sums_of_clusters(np.eye(3), np.zeros(2)), r"`clusters` must have shape \(3,\), .*, got \(2,\)"),
         (lambda: bootstrap(np.eye(3), lambda s: s.sum(-1)), r"`statistic` must give .*, got \(\) for \(3,\)"),
         (lambda: bootstrap(np.eye(3), lambda s: s.ravel()), r"`statistic` must give .* for \(\d+, 3\)"),
-        (lambda: paired_difference(np.eye(3), np.eye(2), _means), r"same shape \(S, C\), got \(3, 3\) and \(2, 2\)"),
     ],
 )
 def test_misuse_is_an_error_that_names_it(call: Callable, message: str) -> None:

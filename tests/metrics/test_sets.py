@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from functools import reduce
-from itertools import combinations, permutations
+from itertools import permutations
 from operator import add
 
 import numpy as np
@@ -15,9 +15,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.metrics.rating_tables import NAN
 
-from annotator_agreement.metrics import TagSets, krippendorff_alpha, mean_jaccard, set_alpha, tag_alpha
+from annotator_agreement.metrics import TagSets, krippendorff_alpha
 from annotator_agreement.metrics.alpha import sets
 from annotator_agreement.metrics.alpha.sets import SetTally, TagTally
+
+
+def set_alpha(sets: TagSets, *, distance: str = "masi") -> float:
+    return SetTally.from_sets(sets, distance).alpha()
+
+
+def tag_alpha(sets: TagSets) -> np.ndarray:
+    return TagTally.from_sets(sets).alpha()
+
 
 few = settings(max_examples=150, deadline=None, derandomize=True)
 
@@ -72,14 +81,6 @@ tag_set = st.one_of(st.none(), st.sets(st.integers(0, 3), max_size=4))
 many_units = st.integers(1, 4).flatmap(
     lambda n: st.lists(st.lists(tag_set, min_size=n, max_size=n), min_size=1, max_size=7)
 )
-
-
-@few
-@given(many_units)
-def test_mean_jaccard_is_the_mean_over_pairs_of_annotators(units: Units) -> None:
-    pairs = [[_jaccard(a, b) for a, b in combinations([s for s in row if s is not None], 2)] for row in units]
-    expected = [np.mean(values) if values else NAN for values in pairs]
-    assert_allclose(mean_jaccard(_sets(units)), expected, rtol=0, atol=1e-12)
 
 
 @few
@@ -161,11 +162,10 @@ CASES: list[tuple[str, Units, list[float], float, float]] = [
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_edge_cases_have_the_value_computed_by_hand(case: tuple) -> None:
-    _, units, jaccard, masi_alpha, jaccard_alpha = case
+    _, units, _, masi_alpha, jaccard_alpha = case
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         tags = _sets(units)
-        assert_allclose(mean_jaccard(tags), jaccard, rtol=0, atol=1e-14)
         assert_allclose(set_alpha(tags), masi_alpha, rtol=0, atol=1e-14)
         assert_allclose(set_alpha(tags, distance="jaccard"), jaccard_alpha, rtol=0, atol=1e-14)
         assert tag_alpha(tags).shape == (4,)
@@ -196,7 +196,6 @@ def test_neither_order_nor_the_names_of_tags_matter(units: Units, random) -> Non
     annotators = random.sample(range(len(units[0])), len(units[0]))
     mixed = [[None if units[u][r] is None else {names[tag] for tag in units[u][r]} for r in annotators] for u in order]
     other = _sets(mixed)
-    assert_allclose(mean_jaccard(other), mean_jaccard(tags)[order], rtol=0, atol=1e-12)
     assert_allclose(tag_alpha(other)[names], tag_alpha(tags), rtol=0, atol=1e-12)
     for distance in ("masi", "jaccard"):
         assert_allclose(set_alpha(other, distance=distance), set_alpha(tags, distance=distance), rtol=0, atol=1e-12)
@@ -223,9 +222,8 @@ def test_a_row_without_tag_beside_tags_changes_nothing() -> None:
 @pytest.mark.parametrize("distance", ["masi", "jaccard"])
 def test_chunks_give_the_same_as_everything_at_once(distance: str, monkeypatch: pytest.MonkeyPatch) -> None:
     tags = _sets(_random_units(8, least=0))
-    jaccard, alpha = mean_jaccard(tags), set_alpha(tags, distance=distance)
+    alpha = set_alpha(tags, distance=distance)
     monkeypatch.setattr(sets, "MAX_PAIRS_AT_ONCE", 7)
-    assert_allclose(mean_jaccard(tags), jaccard, rtol=0, atol=1e-13)
     assert_allclose(set_alpha(tags, distance=distance), alpha, rtol=0, atol=1e-13)
 
 

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Polygons, Regions, lines_from_points
-from annotator_agreement.metrics.geometry.extents import Boxes, Geometry
-from annotator_agreement.metrics.geometry.polygons import boxes_as_polygons
+from annotator_agreement.metrics.geometry.boxes import Boxes, boxes_as_polygons
+from annotator_agreement.metrics.geometry.objects import Geometry
 from annotator_agreement.metrics.matching import splits
 from annotator_agreement.metrics.matching.splits import find_splits
 

@@ -18,7 +18,7 @@ from tests.metrics.matching_oracle import (
 )
 
 from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, sweep_thresholds
-from annotator_agreement.metrics.geometry.objects import box_overlaps
+from annotator_agreement.metrics.geometry.boxes import box_overlaps
 from annotator_agreement.metrics.matching import sweep as sweep_module
 
 SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)

@@ -23,7 +23,7 @@ from annotator_agreement.metrics import (
     similarities_between_samples,
     threshold_from_data,
 )
-from annotator_agreement.metrics.geometry.extents import Boxes
+from annotator_agreement.metrics.geometry.boxes import Boxes
 
 NAN = float("nan")
 

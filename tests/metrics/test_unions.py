@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Polygons, Regions, lines_from_points
-from annotator_agreement.metrics.geometry import extents as geometry_module
-from annotator_agreement.metrics.geometry.extents import Boxes, Geometry
-from annotator_agreement.metrics.geometry.polygons import boxes_as_polygons
+from annotator_agreement.metrics.geometry import boxes as geometry_module
+from annotator_agreement.metrics.geometry.boxes import Boxes, boxes_as_polygons
+from annotator_agreement.metrics.geometry.objects import Geometry
 
 SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
 HEIGHT, WIDTH = 9, 14

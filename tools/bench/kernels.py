@@ -43,7 +43,7 @@ def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[flo
     from annotator_agreement.agreement.objects.columns import Batch
     from annotator_agreement.agreement.objects.compute import compute_agreement_of
     from annotator_agreement.metrics import NominalTally, Objects
-    from annotator_agreement.metrics.geometry.extents import Boxes
+    from annotator_agreement.metrics.geometry.boxes import Boxes
 
     boxes = data.boxes_xywh_rel.copy()
     boxes[:, 2:] += boxes[:, :2]

@@ -29,7 +29,7 @@ def _records_and_context(n_samples: int) -> tuple:
     from annotator_agreement.agreement.objects.records import record
     from annotator_agreement.agreement.report import ReportContext, RunFacts
     from annotator_agreement.metrics import Objects
-    from annotator_agreement.metrics.geometry.extents import Boxes
+    from annotator_agreement.metrics.geometry.boxes import Boxes
 
     config = make_config(list(ANNOTATORS))
     data = generate(n_samples)

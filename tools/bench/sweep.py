@@ -30,7 +30,7 @@ def measure() -> list[Row]:
     from annotator_agreement.agreement.objects.sweep import sweep_batch
     from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
     from annotator_agreement.metrics import THRESHOLDS, Objects
-    from annotator_agreement.metrics.geometry.extents import Boxes
+    from annotator_agreement.metrics.geometry.boxes import Boxes
 
     data = generate(N_SAMPLES)
     boxes = data.boxes_xywh_rel.copy()

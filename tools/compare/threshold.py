@@ -85,7 +85,7 @@ def _our_draw(data: Annotations, seed: int) -> dict[str, float]:
 def _similarities(data: Annotations, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Best similarities on the same image, and on others: one for every object, as many as kalos takes."""
     metrics = load_plugin().metrics
-    from annotator_agreement.metrics.geometry.extents import Boxes
+    from annotator_agreement.metrics.geometry.boxes import Boxes
 
     order = np.lexsort((data.annotator, data.sample))
     objects = metrics.Objects(data.sample[order], data.annotator[order], data.category[order])

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 import numpy as np
 
 from ....metrics.arrays import BoolArray, FloatArray, IntArray
-from ....metrics.bootstrap.sparse import SparseColumns, sparse, stacked
+from ....metrics.bootstrap.draws import SparseColumns, sparse, vstack
 from ...numbers import Key, Numbers, ratio
 from ..bias import MEASURES, offsets
 from ..chunk import Chunk
@@ -71,7 +71,7 @@ class AnnotatorColumns:
 
         yield Numbers(
             tuple(("annotators", name, *key) for key in ratios for name in self._names),
-            stacked(self._columns),
+            vstack(self._columns),
             statistic,
             basis=np.concatenate([names.index(below) * n + np.arange(n) for _, below in ratios.values()]),
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ....metrics.arrays import FloatArray, IntArray, sums_by
-from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
+from ....metrics.bootstrap.draws import SparseColumns, hstack, vstack
 from ...attribute_values import NOT_GIVEN
 from ...config import Undefined
 from ...numbers import Numbers, ratio
@@ -94,12 +94,12 @@ class _Attribute:
 
         basis = np.ones(2, np.int64)
         if self._only_numbers:
-            yield Numbers(keys, beside([plain, np.concatenate(self._numbers)]), of_numbers, basis=basis)
+            yield Numbers(keys, hstack([plain, np.concatenate(self._numbers)]), of_numbers, basis=basis)
         elif self._classes:
-            classes = of_used_categories(stacked(self._classes))
-            yield Numbers(keys, beside([plain, classes]), of_classes, basis=basis)
+            classes = of_used_categories(vstack(self._classes))
+            yield Numbers(keys, hstack([plain, classes]), of_classes, basis=basis)
         else:
-            yield Numbers(keys[:1], beside([plain]), lambda sums: _agreement(sums)[..., None], basis=basis[:1])
+            yield Numbers(keys[:1], hstack([plain]), lambda sums: _agreement(sums)[..., None], basis=basis[:1])
 
 
 def _agreement(sums: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ....metrics.alpha.nominal import nominal_alpha_of_squares
 from ....metrics.arrays import FloatArray, sums_by
-from ....metrics.bootstrap.sparse import SparseColumns, beside, sparse, stacked
+from ....metrics.bootstrap.draws import SparseColumns, hstack, sparse, vstack
 from ...classes import MISSING
 from ...config import Undefined
 from ...numbers import Numbers, ratio
@@ -58,7 +58,7 @@ class ClassColumns:
             return []
         n, n_categories = len(codes), len(self._names)
         kept = np.concatenate([k * n_categories + codes for k in range(len(_OF_CLASS))])
-        columns = stacked(self._columns)[:, kept]
+        columns = vstack(self._columns)[:, kept]
         n_ratings = np.concatenate(self._n_ratings)[:, None]
         undefined = self._undefined
 
@@ -74,7 +74,7 @@ class ClassColumns:
 
         found = Numbers(
             tuple(("classes", self._names[code], name) for name in _BASIS for code in codes.tolist()),
-            beside([n_ratings, columns]),
+            hstack([n_ratings, columns]),
             statistic,
             basis=np.concatenate([1 + _OF_CLASS.index(name) * n + np.arange(n) for name in _BASIS.values()]),
         )

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ....metrics.arrays import FloatArray, IntArray, sums_by
-from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
-from ....metrics.geometry.overlaps import dice_from_iou
+from ....metrics.bootstrap.draws import SparseColumns, hstack, vstack
+from ....metrics.geometry.objects import dice_from_iou
 from ...classes import MISSING
 from ...config import Undefined
 from ...numbers import Numbers, ratio
@@ -75,8 +75,8 @@ class HeadlineColumns:
 
     def sums(self) -> list[Numbers]:
         """The headline numbers."""
-        blocks = [beside([np.concatenate(self._plain)])]
-        blocks += [of_used_categories(stacked(chunks)) for chunks in (self._joint, self._given_match, self._presence)]
+        blocks = [hstack([np.concatenate(self._plain)])]
+        blocks += [of_used_categories(vstack(chunks)) for chunks in (self._joint, self._given_match, self._presence)]
         ends = np.cumsum([block.shape[1] for block in blocks])[:-1]
         undefined = self._undefined
 
@@ -93,7 +93,7 @@ class HeadlineColumns:
                 values += [found[name] for name in names.values()]
             return np.stack(values, axis=-1)
 
-        return [Numbers(tuple((name,) for name in HEADLINE), beside(blocks), statistic)]
+        return [Numbers(tuple((name,) for name in HEADLINE), hstack(blocks), statistic)]
 
 
 def _plain_columns(chunk: Chunk) -> FloatArray:

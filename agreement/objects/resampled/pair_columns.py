@@ -6,8 +6,8 @@ import numpy as np
 
 from ....metrics.alpha.nominal import nominal_alpha_of_sums
 from ....metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
-from ....metrics.bootstrap.sparse import SparseColumns, sparse
-from ....metrics.geometry.overlaps import dice_from_iou
+from ....metrics.bootstrap.draws import SparseColumns, sparse
+from ....metrics.geometry.objects import dice_from_iou
 from ...classes import MISSING
 from ...config import AgreementConfig, Undefined
 from ...numbers import ratio

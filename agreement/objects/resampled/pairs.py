@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from ....metrics.arrays import FloatArray, IntArray
-from ....metrics.bootstrap.sparse import SparseColumns, beside, stacked
+from ....metrics.bootstrap.draws import SparseColumns, hstack, vstack
 from ...config import AgreementConfig
 from ...numbers import Numbers
 from ...pairs import pair_names
@@ -43,12 +43,12 @@ class PairColumns:
         classes = class_columns(findings, self._n_categories, self._config)
         self._pair.append(pair[kept])
         self._sample.append(self._n_samples + shared.sample[kept])
-        self._columns.append(beside([plain, classes[kept]]))
+        self._columns.append(hstack([plain, classes[kept]]))
         self._n_samples += findings.n_samples
 
     def sums(self) -> Iterator[Numbers]:
         """The numbers of every pair; if these are all pairs, those of the sessions of one person as well."""
-        pair, sample, columns = np.concatenate(self._pair), np.concatenate(self._sample), stacked(self._columns)
+        pair, sample, columns = np.concatenate(self._pair), np.concatenate(self._sample), vstack(self._columns)
         undefined, names = self._config.undefined, self._annotators
         by_pair = np.argsort(pair, kind="stable")
         starts, ends = (np.searchsorted(pair[by_pair], self._chosen, side) for side in ("left", "right"))

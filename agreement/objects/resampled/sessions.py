@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ....metrics.arrays import BoolArray, FloatArray, IntArray
-from ....metrics.bootstrap.sparse import SparseColumns, beside, moved
+from ....metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows
 from ...config import Undefined
 from ...numbers import Numbers, ratio
 from .pair_columns import PLAIN, alpha_of, numbers_of
@@ -29,9 +29,9 @@ def session_sums(
     """
     n_pairs, width, n_plain = len(intra), columns.shape[1], len(PLAIN)
     kinds = (intra, ~intra)
-    blocks = [moved(columns[kept], sample[kept], n_samples) for kept in (kind[pair] for kind in kinds)]
+    blocks = [scatter_rows(columns[kept], sample[kept], n_samples) for kept in (kind[pair] for kind in kinds)]
     plain = columns[:, :n_plain]
-    blocks += [moved(plain[kept], sample[kept], n_samples) for kept in (pair == k for k in range(n_pairs))]
+    blocks += [scatter_rows(plain[kept], sample[kept], n_samples) for kept in (pair == k for k in range(n_pairs))]
 
     def statistic(sums: FloatArray) -> FloatArray:
         of_pairs = numbers_of(sums[..., 2 * width :].reshape(*sums.shape[:-1], n_pairs, n_plain))
@@ -48,7 +48,7 @@ def session_sums(
     n_shared = PLAIN.index("n_shared")
     return Numbers(
         tuple(("sessions", f"{kind}_{name}") for kind in ("intra", "inter", "difference") for name in names),
-        beside(blocks),
+        hstack(blocks),
         statistic,
         basis=np.repeat([n_shared, width + n_shared, n_shared], len(names)),
     )

@@ -10,10 +10,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ....metrics.alpha.nominal import nominal_alpha_of_sums, unit_disagreement
-from ....metrics.alpha.nominal_counts import nominal_coefficients_of_sums
+from ....metrics.alpha.nominal import nominal_alpha_of_sums, nominal_coefficients_of_sums, unit_disagreement
 from ....metrics.arrays import FloatArray
-from ....metrics.bootstrap.sparse import SparseColumns, sparse
+from ....metrics.bootstrap.draws import SparseColumns, sparse
 from ...config import Undefined
 from ..compute import Ratings
 

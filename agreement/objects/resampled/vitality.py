@@ -8,7 +8,7 @@ import numpy as np
 
 from ....metrics.alpha.nominal import nominal_alpha_of_sums
 from ....metrics.arrays import BoolArray, FloatArray
-from ....metrics.bootstrap.sparse import SparseColumns, beside, moved, stacked
+from ....metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, vstack
 from ....metrics.geometry.objects import Objects
 from ...config import AgreementConfig
 from ...numbers import Numbers
@@ -49,9 +49,9 @@ class VitalityColumns:
             asked = findings.assigned[:, annotator]
             without = alpha_columns(_ratings_without(chunk, annotator), n_samples, n_categories)
             samples = np.flatnonzero(asked)
-            blocks.append(without - moved(full[samples], samples, n_samples))
+            blocks.append(without - scatter_rows(full[samples], samples, n_samples))
             blocks.append(asked[:, None].astype(np.float64))
-        self._columns.append(beside(blocks))
+        self._columns.append(hstack(blocks))
 
     def sums(self) -> Iterator[Numbers]:
         """The vitality of every annotator."""
@@ -76,7 +76,7 @@ class VitalityColumns:
 
         yield Numbers(
             tuple(("annotators", self._names[annotator], "vitality") for annotator in self._chosen),
-            stacked(self._columns),
+            vstack(self._columns),
             statistic,
             basis=np.array([2 * width + k * (width + 1) for k in range(len(self._chosen))]),
         )

@@ -1,4 +1,4 @@
-"""Overlap of intervals of frames: by hand, by sets of frames, and matching by intervals."""
+"""Overlap of time spans: by hand, by sets of frames, and matching by intervals."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from annotator_agreement import metrics
-from annotator_agreement.metrics import Intervals, Objects, interval_iou
+from annotator_agreement.metrics import Intervals, Objects
 from annotator_agreement.metrics.geometry import objects as objects_module
-from annotator_agreement.metrics.geometry import temporal as intervals
+from annotator_agreement.metrics.geometry.objects import iou_from_areas
 
 few = settings(max_examples=100, deadline=None, derandomize=True)
 
@@ -38,28 +38,34 @@ def _columns(*rows: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
     return table[:, 0], table[:, 1]
 
 
+def _shared_and_iou(a: tuple, b: tuple) -> tuple[np.ndarray, np.ndarray]:
+    """Frames shared by row ``p`` of the intervals of ``a`` and of ``b``, and their IoU."""
+    frames = Intervals(*a).joined([Intervals(*b)])
+    i, j = np.arange(len(a[0])), np.arange(len(a[0]), len(frames))
+    shared = frames.intersection_of(i, j)
+    return shared, iou_from_areas(shared, frames.area[i], frames.area[j])
+
+
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case[0])
 def test_cases_have_the_value_computed_by_hand(case: tuple) -> None:
     _, a, b, shared, iou = case
     for first, second in ((a, b), (b, a)):
-        frames = (*_columns(first), *_columns(second))
-        assert_array_equal(intervals.interval_intersection(*frames), [shared])
-        assert_allclose(interval_iou(*frames), [iou], rtol=0, atol=1e-15)
+        found = _shared_and_iou(_columns(first), _columns(second))
+        assert_array_equal(found[0], [shared])
+        assert_allclose(found[1], [iou], rtol=0, atol=1e-15)
 
 
 def test_both_ends_belong_to_an_interval() -> None:
-    assert_array_equal(intervals.interval_length(*_columns((3, 3), (1, 30))), [1.0, 30.0])
+    assert_array_equal(Intervals(*_columns((3, 3), (1, 30))).area, [1.0, 30.0])
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.uint64])
-def test_narrow_and_unsigned_frame_numbers_do_not_wrap_round(dtype: type) -> None:
-    a, b = (np.array([0], dtype), np.array([255 if dtype is np.uint8 else 30_000], dtype)), _columns((200, 299))
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16])
+def test_narrow_frame_numbers_do_not_wrap_round(dtype: type) -> None:
+    last = 255 if dtype is np.uint8 else 30_000
+    a, b = (np.array([0], dtype), np.array([last], dtype)), _columns((200, 299))
     expected = 56 / 300 if dtype is np.uint8 else 100 / 30_001
-    assert_allclose(interval_iou(*a, *b), [expected], rtol=0, atol=1e-15)
-
-
-def test_no_intervals_give_no_values() -> None:
-    assert interval_iou(*[np.array([])] * 4).shape == (0,)
+    assert_allclose(_shared_and_iou(a, b)[1], [expected], rtol=0, atol=1e-15)
+    assert_array_equal(Intervals(*a).area, [last + 1])
 
 
 interval = st.tuples(st.integers(-3, 25), st.integers(0, 12)).map(lambda start: (start[0], sum(start)))
@@ -69,41 +75,30 @@ interval = st.tuples(st.integers(-3, 25), st.integers(0, 12)).map(lambda start: 
 @given(st.lists(st.tuples(interval, interval), min_size=1, max_size=6))
 def test_intervals_overlap_as_their_sets_of_frames_do(pairs: list) -> None:
     a, b = ([set(range(row[side][0], row[side][1] + 1)) for row in pairs] for side in (0, 1))
-    frames = (*_columns(*(row[0] for row in pairs)), *_columns(*(row[1] for row in pairs)))
+    of_a, of_b = (_columns(*(row[side] for row in pairs)) for side in (0, 1))
     shared = [len(p & q) for p, q in zip(a, b, strict=True)]
     union = [len(p | q) for p, q in zip(a, b, strict=True)]
-    assert_array_equal(intervals.interval_intersection(*frames), shared)
-    assert_array_equal(intervals.interval_length(*frames[:2]), [len(p) for p in a])
-    assert_allclose(interval_iou(*frames), np.array(shared) / union, rtol=0, atol=1e-15)
-    assert_array_equal(interval_iou(*frames[2:], *frames[:2]), interval_iou(*frames))
-    assert_array_equal(interval_iou(*frames[:2], *frames[:2]), np.ones(len(pairs)))
+    assert_array_equal(_shared_and_iou(of_a, of_b)[0], shared)
+    assert_array_equal(Intervals(*of_a).area, [len(p) for p in a])
+    assert_allclose(_shared_and_iou(of_a, of_b)[1], np.array(shared) / union, rtol=0, atol=1e-15)
+    assert_array_equal(_shared_and_iou(of_b, of_a), _shared_and_iou(of_a, of_b))
+    assert_array_equal(_shared_and_iou(of_a, of_a)[1], np.ones(len(pairs)))
 
 
 ONE = np.array([1])
 ERRORS = [
-    ("two dimensions", np.ones((1, 2), int), ONE, r"`first_a` must have the shape \(N,\), got \(1, 2\)"),
-    ("not integers", np.array([1.5]), ONE * 3, r"`first_a` must be integers, got float64"),
-    ("lengths differ", ONE, np.array([1, 2]), r"`first_a` and `last_a` must have the same length, got 1 and 2"),
-    ("reversed", np.array([1, 5]), np.array([1, 4]), r"`last_a` must be >= `first_a`, got \[5, 4\]"),
+    ("two dimensions", np.ones((1, 2), int), ONE, r"`first` must have the shape \(N,\), got \(1, 2\)"),
+    ("not integers", np.array([1.5]), ONE * 3, r"`first` must be integers, got float64"),
+    ("lengths differ", ONE, np.array([1, 2]), r"`first` and `last` must have the same length, got 1 and 2"),
+    ("reversed", np.array([1, 5]), np.array([1, 4]), r"`last` must be >= `first`, got \[5, 4\]"),
 ]
 
 
 @pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
 def test_unusable_intervals_are_an_error_that_names_the_argument(case: tuple) -> None:
     _, first, last, message = case
-    for function in (interval_iou, intervals.interval_intersection):
-        with pytest.raises(ValueError, match=message):
-            function(first, last, ONE, ONE)
-        with pytest.raises(ValueError, match=message.replace("_a`", "_b`")):
-            function(ONE, ONE, first, last)
-    for function in (intervals.interval_length, Intervals):
-        with pytest.raises(ValueError, match=message.replace("_a`", "`")):
-            function(first, last)
-
-
-def test_rowwise_needs_as_many_intervals_in_a_as_in_b() -> None:
-    with pytest.raises(ValueError, match="`first_a` and `first_b` must have the same length, got 1 and 2"):
-        interval_iou(ONE, ONE, np.array([1, 1]), np.array([1, 1]))
+    with pytest.raises(ValueError, match=message):
+        Intervals(first, last)
 
 
 def _annotated(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, Intervals, np.ndarray]:

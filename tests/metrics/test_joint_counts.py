@@ -1,0 +1,189 @@
+"""Semantic masks: counting pixel by pixel, against the joint counts and the map of disagreement."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from annotator_agreement.metrics import JointCounts, disagreement_map, ignored_pixels, joint_counts
+
+
+def _noise(seed: int, n_annotators: int = 3, n_classes: int = 5, shape: tuple[int, int] = (13, 29)) -> list[np.ndarray]:
+    """Masks whose pixels mostly agree and do not depend on their neighbours."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(0, n_classes, shape)
+    wrong = rng.random((n_annotators, *shape)) < 0.3
+    return list(np.where(wrong, rng.integers(0, n_classes, wrong.shape), truth).astype(np.uint8))
+
+
+def _regions(
+    seed: int, n_annotators: int = 3, n_classes: int = 5, shape: tuple[int, int] = (40, 67)
+) -> list[np.ndarray]:
+    """Masks of a few rectangles, which every annotator places a little differently: long runs of equal pixels."""
+    rng = np.random.default_rng(seed)
+    masks = [np.zeros(shape, np.uint8) for _ in range(n_annotators)]
+    for value in range(1, n_classes):
+        top, left = rng.integers(3, 25), rng.integers(3, 45)
+        for mask in masks:
+            y, x = rng.integers((top - 3, left - 3), (top + 4, left + 4))
+            mask[y : y + 12, x : x + 19] = value
+    return masks
+
+
+def _counter(masks: list[np.ndarray], ignore: tuple[int, ...] = ()) -> tuple[Counter, int]:
+    """Combinations of values, and ignored pixels, counted one pixel after the other."""
+    pixels = list(zip(*(mask.ravel().tolist() for mask in masks), strict=True))
+    kept = [pixel for pixel in pixels if not set(pixel) & set(ignore)]
+    return Counter(kept), len(pixels) - len(kept)
+
+
+def _as_counter(joint: JointCounts) -> Counter:
+    rows = [tuple(row) for row in joint.values.tolist()]
+    assert rows == sorted(set(rows))
+    assert (joint.count > 0).all()
+    return Counter(dict(zip(rows, joint.count.tolist(), strict=True)))
+
+
+MASKS = {"noise": _noise, "regions": _regions}
+each_kind = pytest.mark.parametrize("kind", MASKS)
+
+#: (id, what the values 0 … 4 are in the mask)
+VALUES = [
+    ("small", np.array([0, 1, 2, 3, 4], np.uint8)),
+    ("all of 8 bits", np.array([0, 1, 254, 255, 7], np.uint8)),
+    ("all of 16 bits", np.array([0, 65535, 300, 65534, 1], np.uint16)),
+    ("packed colours", np.array([0, 0xFF0000, 0xFFFFFF, 0x00FF7F, 0x0000FF], np.uint32)),
+    ("64 bits", np.array([0, 2**62, -(2**62), 5, 2**40])),
+    ("negative", np.array([-1, 0, 1, -128, 127], np.int8)),
+    ("yes and no", np.array([False, True, True, False, True])),
+]
+
+
+@each_kind
+@pytest.mark.parametrize("n_annotators", [1, 2, 3, 6])
+@pytest.mark.parametrize("case", VALUES, ids=lambda case: case[0])
+def test_combinations_are_counted_as_one_by_one(kind: str, n_annotators: int, case: tuple) -> None:
+    masks = [case[1][mask] for mask in MASKS[kind](3, n_annotators)]
+    joint = joint_counts(masks)
+    assert (_as_counter(joint), joint.n_ignored) == _counter(masks)
+    assert joint.count.sum() == masks[0].size
+
+
+@each_kind
+@pytest.mark.parametrize("n_annotators", [4, 12, 30])
+def test_many_annotators_with_many_classes_are_counted(kind: str, n_annotators: int) -> None:
+    masks = MASKS[kind](5, n_annotators, 60)
+    assert (_as_counter(joint_counts(masks)), 0) == _counter(masks)
+
+
+def test_more_combinations_than_fit_16_bits_are_counted() -> None:
+    rng = np.random.default_rng(1)
+    masks = list(rng.integers(0, 256, (3, 300, 311)).astype(np.uint8))
+    joint = joint_counts(masks)
+    assert len(joint.count) > 2**16
+    assert (_as_counter(joint), 0) == _counter(masks)
+
+
+@pytest.mark.parametrize("highest", [39, 40, 254, 255, 65533, 65534, 65535, 65536])
+@pytest.mark.parametrize("n_annotators", [1, 2, 3])
+def test_the_largest_value_is_never_mistaken(highest: int, n_annotators: int) -> None:
+    rng = np.random.default_rng(highest)
+    masks = list(rng.integers(0, highest, (n_annotators, 7, 90), endpoint=True))
+    masks[0][2, 5] = masks[-1][2, 5] = highest
+    assert (_as_counter(joint_counts(masks)), 0) == _counter(masks)
+
+
+def test_masks_of_different_types_and_memory_layouts_are_compared_by_value() -> None:
+    a, b, c = _regions(8)
+    masks = [np.asfortranarray(a), b.astype(np.int64), np.repeat(c.astype(np.uint16), 2, axis=1)[:, ::2]]
+    assert (_as_counter(joint_counts(masks)), 0) == _counter([a, b, c])
+    assert_array_equal(disagreement_map(masks), disagreement_map([a, b, c]))
+
+
+@each_kind
+@pytest.mark.parametrize("ignore", [(255,), (255, 3), (255, 70_000), ()])
+def test_a_pixel_that_any_annotator_ignores_is_left_out_for_all(kind: str, ignore: tuple[int, ...]) -> None:
+    masks = MASKS[kind](4)
+    masks[1][masks[1] == 2] = 255
+    joint = joint_counts(masks, ignore)
+    counter, n_ignored = _counter(masks, ignore)
+    assert (_as_counter(joint), joint.n_ignored) == (counter, n_ignored)
+    assert joint.count.sum() + n_ignored == masks[0].size
+    assert ignored_pixels(masks, ignore).sum() == n_ignored
+
+
+@pytest.mark.parametrize("shape", [(0, 0), (0, 4), (4, 0)])
+def test_masks_without_pixels_have_no_combinations(shape: tuple[int, int]) -> None:
+    joint = joint_counts([np.zeros(shape, np.uint8)] * 3, [255])
+    assert (joint.values.shape, joint.count.sum(), joint.n_ignored) == ((0, 3), 0, 0)
+    assert disagreement_map([np.zeros(shape, np.uint8)] * 3).shape == shape
+
+
+ERRORS = [
+    ("none", [], "`masks` must be at least one, got none"),
+    ("shapes", [np.zeros((2, 3), int), np.zeros((3, 2), int)], r"one shape \(H, W\), got \(2, 3\), \(3, 2\)"),
+    ("colours", [np.zeros((2, 3, 3), int)] * 2, r"one shape \(H, W\), got \(2, 3, 3\)"),
+    ("floats", [np.zeros((2, 3), int), np.zeros((2, 3))], "`masks` must be integers that fit int64, got float64"),
+    ("too large", [np.zeros((2, 3), np.uint64)], "`masks` must be integers that fit int64, got uint64"),
+]
+
+
+@pytest.mark.parametrize("function", [joint_counts, disagreement_map], ids=lambda f: f.__name__)
+@pytest.mark.parametrize("case", ERRORS, ids=lambda case: case[0])
+def test_unusable_masks_are_an_error(function, case: tuple) -> None:
+    with pytest.raises(ValueError, match=case[2]):
+        function(case[1])
+
+
+few = settings(max_examples=40, deadline=None, derandomize=True)
+each_mask = given(st.integers(0, 10_000), st.sampled_from(sorted(MASKS)))
+
+
+@few
+@each_mask
+def test_the_order_of_annotators_does_not_matter(seed: int, kind: str) -> None:
+    masks = MASKS[kind](seed)
+    order = np.random.default_rng(seed).permutation(3)
+    joint, permuted = joint_counts(masks), joint_counts([masks[r] for r in order])
+    expected = sorted((tuple(row[order]), n) for row, n in zip(joint.values, joint.count, strict=True))
+    assert list(zip(map(tuple, permuted.values), permuted.count, strict=True)) == expected
+    assert_array_equal(disagreement_map(masks), disagreement_map([masks[r] for r in order]))
+
+
+@few
+@each_mask
+def test_the_values_of_classes_do_not_matter(seed: int, kind: str) -> None:
+    masks = MASKS[kind](seed)
+    values = np.r_[0, 1 + np.random.default_rng(seed).permutation(70_000)[:4]]
+    renamed = [values[mask] for mask in masks]
+    counts = {tuple(values[list(row)].tolist()): n for row, n in _as_counter(joint_counts(masks)).items()}
+    assert _as_counter(joint_counts(renamed)) == counts
+    assert_array_equal(disagreement_map(masks), disagreement_map(renamed))
+
+
+@each_kind
+@pytest.mark.parametrize("n_annotators", [1, 2, 3, 4, 7])
+@pytest.mark.parametrize("ignore", [(), (255, 2)])
+def test_the_map_counts_who_is_not_with_the_majority(kind: str, n_annotators: int, ignore: tuple[int, ...]) -> None:
+    masks = MASKS[kind](11, n_annotators)
+    masks[-1][:, 4] = 255
+    pixels = zip(*(mask.ravel().tolist() for mask in masks), strict=True)
+    expected = [
+        0 if set(pixel) & set(ignore) else n_annotators - Counter(pixel).most_common(1)[0][1] for pixel in pixels
+    ]
+    result = disagreement_map(masks, ignore)
+    assert result.dtype == np.uint8
+    assert_array_equal(result.ravel(), expected)
+    assert result.shape == masks[0].shape
+
+
+def test_the_map_counts_up_to_255_annotators() -> None:
+    masks = [np.array([[0, r]]) for r in range(255)]
+    assert disagreement_map(masks).tolist() == [[0, 254]]
+    with pytest.raises(ValueError, match="`masks` must be at most 255, got 256"):
+        disagreement_map([*masks, masks[0]])
