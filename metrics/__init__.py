@@ -15,7 +15,7 @@ from .alpha.kappas import (
     weighted_alpha,
 )
 from .alpha.nominal import NominalTally, alpha_by_group, krippendorff_alpha, nominal_alpha_of_sums, percent_agreement
-from .alpha.sets import SetTally, TagSets, TagTally
+from .alpha.sets import TagSets
 from .bootstrap.confidence import FEW_SAMPLES, ConfidenceIntervals
 from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters
 from .consensus import Votes, unit_votes
@@ -63,10 +63,8 @@ __all__ = [
     "Polygons",
     "Regions",
     "Resampling",
-    "SetTally",
     "Sweep",
     "TagSets",
-    "TagTally",
     "ThresholdFromData",
     "Votes",
     "alpha_by_group",

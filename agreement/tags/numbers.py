@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...metrics.alpha import alpha_of
-from ...metrics.alpha.sets import set_distance
+from ...metrics.alpha.sets import expected_disagreement_of_sets, set_distance
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
@@ -17,16 +17,12 @@ from ..report import ReportContext
 from .compute import TagAgreement
 from .records import TagRecords
 
-#: the alpha of sets takes time for the pairs of different sets: about ten seconds for this many, with more it has no
-#: value
+#: the alpha of sets takes time for the pairs of different sets that share a tag; with more sets it has no value
 MAX_DIFFERENT_SETS = 20_000
 #: with more different sets it has no interval
 MAX_RESAMPLED_SETS = 200
 #: at most so many tags have intervals, the most frequent ones
 MAX_TAGS = 200
-
-#: distances of different sets that are computed at once
-_DISTANCES_AT_ONCE = 2**21
 
 
 def tag_numbers(records: TagRecords, context: ReportContext) -> Iterator[Numbers]:
@@ -79,17 +75,10 @@ def _alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[
     of_pairs = (column.astype(np.float64) for column in (pairs.shared, pairs.size_a, pairs.size_b))
     differing = 2.0 * set_distance(distance, *of_pairs) / (agreement.n_annotators[pairs.sample] - 1)
     observed = sums_by(pairs.sample, differing, n_samples)
-    size = np.asarray(members.sum(axis=1), np.float64)
-    at_once = max(1, _DISTANCES_AT_ONCE // max(n_sets, 1))
 
     def formula(sums: FloatArray) -> FloatArray:
         of_set = sums[..., 1:]
-        expected = np.zeros(sums.shape[:-1])
-        for start in range(0, n_sets, at_once):
-            some = slice(start, start + at_once)
-            shared = np.asarray((members[some] @ members.T).todense(), np.float64)
-            distances = set_distance(distance, shared, size[some, None], size[None, :])
-            expected += ((of_set @ distances.T) * of_set[..., some]).sum(axis=-1)
+        expected = expected_disagreement_of_sets(members, of_set, distance)
         return alpha_of(sums[..., 0], expected, of_set.sum(axis=-1), undefined=undefined)[..., None]
 
     counts = sparse(unit, number, np.ones(len(unit)), (n_samples, n_sets))

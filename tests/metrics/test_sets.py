@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from functools import reduce
 from itertools import permutations
-from operator import add
 
 import numpy as np
 import pytest
@@ -15,23 +13,18 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.metrics.rating_tables import NAN
 
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
+from annotator_agreement.agreement.tags.numbers import numbers_of
 from annotator_agreement.metrics import TagSets, krippendorff_alpha
 from annotator_agreement.metrics.alpha import sets
-from annotator_agreement.metrics.alpha.sets import SetTally, TagTally
-
-
-def set_alpha(sets: TagSets, *, distance: str = "masi") -> float:
-    return SetTally.from_sets(sets, distance).alpha()
-
-
-def tag_alpha(sets: TagSets) -> np.ndarray:
-    return TagTally.from_sets(sets).alpha()
-
 
 few = settings(max_examples=150, deadline=None, derandomize=True)
 
 #: units; each has the set of every annotator, None where one did not rate
 Units = list[list[set[int] | None]]
+TAGS = ("cat", "dog", "owl", "bee")
 
 
 def _columns(units: Units) -> list[np.ndarray]:
@@ -47,6 +40,31 @@ def _columns(units: Units) -> list[np.ndarray]:
 
 def _sets(units: Units) -> TagSets:
     return TagSets.from_columns(*_columns(units), n_units=len(units), n_tags=4)
+
+
+def _report(units: Units, distance: str = "masi") -> dict[tuple[str, ...], float]:
+    """The numbers of a report on these units."""
+    names = [f"annotator {r}" for r in range(max(2, *map(len, units)) if units else 2)]
+    rated = [row for row in units if sum(tags is not None for tags in row) >= 2]
+    rows = [(u, r, tag + 1) for u, row in enumerate(rated) for r, tags in enumerate(row) for tag in sorted(tags or ())]
+    assigned = np.zeros((len(rated), len(names)), np.bool_)
+    for u, row in enumerate(rated):
+        assigned[u, [r for r, tags in enumerate(row) if tags is not None]] = True
+    batch = TagBatch(*np.array(rows, np.int64).reshape(-1, 3).T, assigned)
+    config = make_config(names, set_distance=distance)
+    context = ReportContext(config, names, ("", *TAGS), ["Classifications"], RunFacts())
+    found = numbers_of(compute_tags(batch), assigned, context)
+    return {key: value for each in found for key, value in zip(each.keys, each.values().tolist(), strict=True)}
+
+
+def _set_alpha(units: Units, distance: str = "masi") -> float:
+    return _report(units, distance)[("alpha.pooled",)]
+
+
+def _tag_alpha(units: Units) -> list[float]:
+    """Alpha of every tag, nan for one that nobody gave."""
+    found = _report(units)
+    return [found.get(("tags", tag, "alpha"), NAN) for tag in TAGS]
 
 
 def _jaccard(a: set, b: set) -> float:
@@ -84,28 +102,13 @@ many_units = st.integers(1, 4).flatmap(
 
 
 @few
-@given(many_units, st.integers(0, 7))
-def test_tallies_of_batches_add_up(units: Units, cut: int) -> None:
-    parts = [part for part in (units[:cut], units[cut:]) if part]
-    # the batches know as many tags as they have
-    batches = [TagSets.from_columns(*_columns(part), n_units=len(part)) for part in parts]
-    for distance in LIKENESS:
-        total = reduce(add, (SetTally.from_sets(batch, distance) for batch in batches))
-        assert_allclose(total.alpha(), _alpha_by_pairs(units, distance), rtol=0, atol=1e-11)
-        assert total.count.sum() == sum(len(row) for row in _rated(units))
-        assert total.n_different == len({frozenset(tags) for row in _rated(units) for tags in row})
-    of_tags = reduce(add, map(TagTally.from_sets, batches)).alpha()
-    assert_allclose(of_tags, tag_alpha(_sets(units))[: len(of_tags)], rtol=0, atol=1e-12)
-
-
-@few
 @given(many_units)
 def test_alpha_of_a_tag_is_that_of_given_or_not_given(units: Units) -> None:
     expected = [
         krippendorff_alpha(np.array([[NAN if s is None else float(tag in s) for s in row] for row in units]))
         for tag in range(4)
     ]
-    assert_allclose(tag_alpha(_sets(units)), expected, rtol=0, atol=1e-12)
+    assert_allclose(_tag_alpha(units), expected, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("distance", ["masi", "jaccard"])
@@ -113,7 +116,7 @@ def test_alpha_of_a_tag_is_that_of_given_or_not_given(units: Units) -> None:
 @given(many_units)
 def test_alpha_of_sets_is_its_definition_over_all_pairs(distance: str, units: Units) -> None:
     expected = _alpha_by_pairs(units, distance)
-    assert_allclose(set_alpha(_sets(units), distance=distance), expected, rtol=0, atol=1e-11)
+    assert_allclose(_set_alpha(units, distance), expected, rtol=0, atol=1e-11)
 
 
 def _random_units(seed: int, least: int = 1) -> Units:
@@ -139,10 +142,10 @@ def test_alpha_of_sets_is_what_nltk_says(seed: int, distance: str) -> None:
         if tags is not None
     ]
     task = nltk.agreement.AnnotationTask(data=rows, distance=getattr(nltk, f"{distance}_distance"))
-    assert_allclose(set_alpha(_sets(units), distance=distance), task.alpha(), rtol=0, atol=1e-12)
+    assert_allclose(_set_alpha(units, distance), task.alpha(), rtol=0, atol=1e-12)
 
 
-# (id, units, mean Jaccard, alpha with MASI, alpha with Jaccard), by hand
+# (id, units, mean Jaccard of the units, alpha with MASI, alpha with Jaccard), by hand
 CASES: list[tuple[str, Units, list[float], float, float]] = [
     ("no units", [], [], NAN, NAN),
     ("nobody rated", [[None, None]], [NAN], NAN, NAN),
@@ -165,16 +168,14 @@ def test_edge_cases_have_the_value_computed_by_hand(case: tuple) -> None:
     _, units, _, masi_alpha, jaccard_alpha = case
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        tags = _sets(units)
-        assert_allclose(set_alpha(tags), masi_alpha, rtol=0, atol=1e-14)
-        assert_allclose(set_alpha(tags, distance="jaccard"), jaccard_alpha, rtol=0, atol=1e-14)
-        assert tag_alpha(tags).shape == (4,)
+        assert_allclose(_set_alpha(units), masi_alpha, rtol=0, atol=1e-14)
+        assert_allclose(_set_alpha(units, "jaccard"), jaccard_alpha, rtol=0, atol=1e-14)
 
 
 def test_a_tag_without_variation_has_no_alpha() -> None:
     units: Units = [[{0, 1}, {0}], [{0}, {0}], [{0, 2}, {0, 2}], [{3}, None]]
     # by hand: tag 1 was given once, tag 2 by both, tag 3 where nobody else looked
-    assert_allclose(tag_alpha(_sets(units)), [NAN, 0.0, 1.0, NAN], rtol=0, atol=1e-14)
+    assert_allclose(_tag_alpha(units), [NAN, 0.0, 1.0, NAN], rtol=0, atol=1e-14)
 
 
 def test_alpha_of_sets_of_one_tag_is_nominal_alpha() -> None:
@@ -182,23 +183,21 @@ def test_alpha_of_sets_of_one_tag_is_nominal_alpha() -> None:
     table = np.where(rng.random((40, 3)) < 0.6, rng.integers(0, 4, (40, 1)), rng.integers(0, 4, (40, 3)))
     units = [[{int(tag)} for tag in row] for row in table]
     for distance in ("masi", "jaccard"):
-        alpha = set_alpha(_sets(units), distance=distance)
+        alpha = _set_alpha(units, distance)
         assert_allclose(alpha, krippendorff_alpha(table.astype(float)), rtol=0, atol=1e-12)
 
 
 @few
 @given(many_units, st.randoms(use_true_random=False))
 def test_neither_order_nor_the_names_of_tags_matter(units: Units, random) -> None:
-    tags = _sets(units)
     order = list(range(len(units)))
     random.shuffle(order)
     names = random.sample(range(4), 4)
     annotators = random.sample(range(len(units[0])), len(units[0]))
     mixed = [[None if units[u][r] is None else {names[tag] for tag in units[u][r]} for r in annotators] for u in order]
-    other = _sets(mixed)
-    assert_allclose(tag_alpha(other)[names], tag_alpha(tags), rtol=0, atol=1e-12)
+    assert_allclose(np.array(_tag_alpha(mixed))[names], _tag_alpha(units), rtol=0, atol=1e-12)
     for distance in ("masi", "jaccard"):
-        assert_allclose(set_alpha(other, distance=distance), set_alpha(tags, distance=distance), rtol=0, atol=1e-12)
+        assert_allclose(_set_alpha(mixed, distance), _set_alpha(units, distance), rtol=0, atol=1e-12)
 
 
 def test_neither_the_order_of_rows_nor_duplicates_matter() -> None:
@@ -220,11 +219,18 @@ def test_a_row_without_tag_beside_tags_changes_nothing() -> None:
 
 
 @pytest.mark.parametrize("distance", ["masi", "jaccard"])
-def test_chunks_give_the_same_as_everything_at_once(distance: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    tags = _sets(_random_units(8, least=0))
-    alpha = set_alpha(tags, distance=distance)
-    monkeypatch.setattr(sets, "MAX_PAIRS_AT_ONCE", 7)
-    assert_allclose(set_alpha(tags, distance=distance), alpha, rtol=0, atol=1e-13)
+@pytest.mark.parametrize("at_once", [1, 7, 10**6])
+def test_expected_disagreement_is_that_of_all_pairs_of_sets(
+    distance: str, at_once: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sets, "MAX_PAIRS_AT_ONCE", at_once)
+    _, members = _sets(_random_units(8, least=0)).distinct()
+    every = [set(np.flatnonzero(row).tolist()) for row in members.toarray()]
+    counts = np.random.default_rng(1).integers(0, 5, (2, 3, len(every))).astype(float)
+    apart = np.array([[1 - LIKENESS[distance](a, b) for b in every] for a in every])
+    expected = np.einsum("...a,ab,...b", counts, apart, counts)
+    found = sets.expected_disagreement_of_sets(members, counts, distance)
+    assert_allclose(found, expected, rtol=1e-13, atol=1e-12)
 
 
 @pytest.mark.parametrize("seed", range(10))
@@ -251,8 +257,3 @@ def test_columns_that_do_not_fit_are_an_error(case: tuple) -> None:
     _, columns, message = case
     with pytest.raises(ValueError, match=message):
         TagSets.from_columns(*columns)
-
-
-def test_an_unknown_distance_is_an_error() -> None:
-    with pytest.raises(ValueError, match="`distance` must be one of masi, jaccard, got 'dice'"):
-        set_alpha(_sets([[{0}, {1}]]), distance="dice")
