@@ -3,17 +3,19 @@ PYTHON ?= python3
 PORT ?= 5151
 RUN = .venv/bin/python
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
+WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup demo app test lint format bench compare screenshots clean
+.PHONY: help setup demo app test quick lint format bench compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report, save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
-	@echo "make test    run all tests (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
+	@echo "make test    run all tests, 10 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
+	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style and types;  make format  correct the style"
 	@echo "make bench   measure speed and memory (10 minutes)"
-	@echo "make compare run kalos and kalphacv beside ours, write docs/compare.md (3 minutes)"
-	@echo "make screenshots   take the pictures of README.md anew (Chromium, 1 minute)"
+	@echo "make compare run kalos and kalphacv on the same data, write docs/compare.md (3 minutes)"
+	@echo "make screenshots   take the pictures of README.md again (needs Chromium, 1 minute)"
 	@echo "make clean   remove everything that these commands made"
 
 setup:
@@ -32,9 +34,12 @@ ifdef ARGS
 else
 	@echo "The tests in the App, which come first (4 minutes with Chromium):"
 	@$(RUN) -m pytest tests/app
-	@echo "All other tests (10 minutes on two cores):"
+	@echo "All other tests (8 minutes on two cores):"
 	@$(PYTEST_SIDE_BY_SIDE) --ignore=tests/app
 endif
+
+quick: setup
+	@$(PYTEST_SIDE_BY_SIDE) -m "not slow and not browser" $(WITHOUT_DATABASE) $(ARGS)
 
 lint: setup
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m tools.dev.check_types
@@ -52,4 +57,4 @@ screenshots: setup
 	@$(RUN) -m tools.dev.screenshots $(ARGS)
 
 clean:
-	rm -rf .venv .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv .venv-oldest .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

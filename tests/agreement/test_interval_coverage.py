@@ -15,6 +15,8 @@ from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents
 from annotator_agreement.agreement.report import Interval, ReportContext, RunFacts
 
+pytestmark = pytest.mark.slow
+
 N_DATA_SETS = 320
 N_SAMPLES = 100
 NUMBERS = ("alpha.pooled", "score.mean", "existence.f1")

@@ -7,6 +7,8 @@ import pytest
 
 from annotator_agreement.metrics import ConfidenceIntervals, Resampling, bootstrap, nominal_alpha_of_sums
 
+pytestmark = pytest.mark.slow
+
 #: so many that the share covered is known to half a per cent
 DATA_SETS = 1500
 METHODS = ("percentile", "bca", "jackknife")
