@@ -1,4 +1,4 @@
-"""``make lint``: types of the pure layers, strictly, under the name that the package has when installed."""
+"""``make lint``: the types of all packages of the product, under the name that the package has when installed."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ import sys
 
 from .private_fiftyone import ROOT
 
+PACKAGES = ("names", "metrics", "agreement", "charts", "dataset_io", "operators", "panels")
+
 
 def main() -> None:
     """Run mypy on a folder in which the checkout stands under its package name."""
@@ -16,8 +18,7 @@ def main() -> None:
     link = folder / "annotator_agreement"
     if not link.is_symlink():
         link.symlink_to(ROOT)
-    packages = ["annotator_agreement.names", "annotator_agreement.metrics", "annotator_agreement.agreement"]
-    arguments = [argument for package in packages for argument in ("-p", package)]
+    arguments = [argument for package in PACKAGES for argument in ("-p", f"annotator_agreement.{package}")]
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), *arguments]
     sys.exit(subprocess.run(command, env={**os.environ, "MYPYPATH": str(folder)}, cwd=folder).returncode)
 
