@@ -158,12 +158,12 @@ def build_demo_dataset(image_dir: Path, name: str = DATASET_NAME) -> fo.Dataset:
 
 def declare_fields(dataset: fo.Dataset) -> None:
     """Add the fields of all label types to a dataset."""
-    for label_type, entry in LABEL_TYPES.items():
-        for field in entry["fields"]:
-            if label_type in LABEL_CLASSES:
-                dataset.add_sample_field(field, fo.EmbeddedDocumentField, embedded_doc_type=LABEL_CLASSES[label_type])
-            else:
-                dataset.add_sample_field(field, fo.IntField)
+    fields = {
+        field: fo.EmbeddedDocumentField(LABEL_CLASSES[label_type]) if label_type in LABEL_CLASSES else fo.IntField()
+        for label_type, entry in LABEL_TYPES.items()
+        for field in entry["fields"]
+    }
+    dataset._merge_sample_field_schema(fields)  # all at once: add_sample_field() saves and reads the dataset each time
 
 
 def label_generators() -> dict[str, np.random.Generator]:
