@@ -27,15 +27,11 @@ demo: setup
 app: setup
 	@$(RUN) -m tools.dev.show_demo app --port $(PORT)
 
-# the tests in the App need the whole machine: beside others they take half as long again
 test: setup
 ifdef ARGS
 	@$(PYTEST_SIDE_BY_SIDE) $(ARGS)
 else
-	@echo "The tests in the App, which come first (4 minutes with Chromium):"
-	@$(RUN) -m pytest tests/app
-	@echo "All other tests (8 minutes on two cores):"
-	@$(PYTEST_SIDE_BY_SIDE) --ignore=tests/app
+	@sh tools/dev/test_all.sh $(PYTEST_SIDE_BY_SIDE)
 endif
 
 quick: setup

@@ -11,12 +11,20 @@ import sys
 import time
 import urllib.request
 
+_START_SECONDS = 240
+
 
 def main() -> None:
     """Start the App, wait until killed."""
     from fiftyone.core.service import ServerService
 
-    server = ServerService(int(sys.argv[1]), address="127.0.0.1", do_not_track=True)
+    class PatientService(ServerService):
+        """FiftyOne waits for a minute, in which a busy machine does not import the server."""
+
+        def _wait_for_child_port(self, port: int | None = None, timeout: int = _START_SECONDS) -> int:
+            return super()._wait_for_child_port(port, timeout)
+
+    server = PatientService(int(sys.argv[1]), address="127.0.0.1", do_not_track=True)
     address = f"http://127.0.0.1:{server.port}/fiftyone"
     while not _answers(address):
         time.sleep(0.2)

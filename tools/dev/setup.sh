@@ -11,7 +11,7 @@ fi
     echo "Python 3.10 or newer is needed, found $("$python" --version); name another one with PYTHON=..." >&2
     exit 1
 }
-echo "Setting up .venv (once; FiftyOne and the tools are downloaded, 1 to 3 minutes) ..."
+echo "Setting up .venv (once; FiftyOne and the tools are downloaded, up to 2 minutes) ..."
 [ -x .venv/bin/python ] || "$python" -m venv .venv
 
 # uv downloads and unpacks in parallel (10 seconds instead of a minute); it does not read pip's configuration, so
