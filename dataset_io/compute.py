@@ -362,7 +362,7 @@ class _Run:
         if refused:
             refused_ids = set(refused)
             kept = np.array([sample.sample_id not in refused_ids for sample in read.samples], np.bool_)
-            read = self._reader.without(read, refused_ids)
+            read = read.select(kept, self._family.without(read.labels, kept))
             result = self._family.compute(read.labels)
             of_videos = None if of_videos is None else of_videos[kept]
         records = self._family.record(result)

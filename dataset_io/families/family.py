@@ -1,4 +1,4 @@
-"""What the run needs to know of a family of label types: how its labels are read, compared, written and reported."""
+"""What a run needs of a family of label types: how its labels are read, compared, written and reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class LabelsRead(Generic[Labels]):
     """The labels of some samples.
 
     Attributes:
-        labels: the labels, in the form that the family computes with
+        labels: the labels, in the form that the reader gives
         n_invalid: shape ``(S,)``, labels that were left out because they cannot be compared
         n_unknown: shape ``(S,)``, labels that were left out because their annotator appeared during the run
         n_added: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
@@ -39,13 +39,10 @@ class LabelsRead(Generic[Labels]):
         return cls(labels, *(np.zeros(n_samples, np.int64) for _ in range(3)))
 
 
-class Family(Protocol[Labels, Result]):
-    """A family of label types; records of batches are added with ``+``, and its report is built from these."""
+class LabelReader(Protocol[Labels]):
+    """Turns query results into labels."""
 
     source: Source
-
-    def check(self) -> None:
-        """Refuse labels that cannot be compared, before anything is written."""
 
     def projection(self) -> dict[str, Any]:
         """What is read of a document beside the ids of its labels."""
@@ -55,6 +52,13 @@ class Family(Protocol[Labels, Result]):
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[Labels]:
         """The labels of query results."""
+
+
+class Family(LabelReader[Labels], Protocol[Labels, Result]):
+    """A family of label types; records of batches are added with ``+``, and its report is built from these."""
+
+    def check(self) -> None:
+        """Refuse labels that cannot be compared, before anything is written."""
 
     def without(self, labels: Labels, kept: BoolArray) -> Labels:
         """The labels of the samples that a mask ``(S,)`` keeps."""

@@ -125,7 +125,7 @@ class VideoScores:
     def add(self, frames: Sequence[StoredSample], values: FloatArray) -> None:
         """Add the values of frames that were written."""
         self._extend()
-        video = np.array([self._number[frame.video_id] for frame in frames], np.int64)
+        video = np.array([self._number[frame.video_id] for frame in frames if frame.video_id is not None], np.int64)
         defined = ~np.isnan(values)
         for column, over in enumerate(self._over):
             rows = np.flatnonzero(defined[:, column])

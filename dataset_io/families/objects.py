@@ -25,15 +25,11 @@ from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.objects import Objects
 from ..labels.assignment import assigned_annotators
 from ..labels.checks import check_files, check_labels, check_sizes, unknown_sizes_error, unusable_labels_error
-from ..labels.geometry_readers import is_usable_box
 from ..labels.kinds import titles
 from ..labels.label_facts import check_attributes, is_crowd, label_facts, value_of, with_masks
-from ..labels.object_columns import ObjectColumns
-from ..labels.positions import label_positions
-from ..labels.shape_readers import PolylineReader, sum_of_extents
+from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
-from ..run.sample_keys import sample_keys
-from ..run.stored import StoredSample
+from ..run.stored import StoredSample, sample_keys
 from .family import LabelsRead
 
 #: pixels of masks that count as one more label when the size of a batch is limited
@@ -71,7 +67,8 @@ class ObjectFamily:
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
         self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
-        self._in_pixels = any(kind.geometry.needs_size(source.config) for kind in source.kinds)
+        self._readers = source.geometry_readers
+        self._in_pixels = any(reader.needs_size(source.config) for reader in self._readers)
 
     # ---- reading ----
 
@@ -88,8 +85,8 @@ class ObjectFamily:
         """Class, geometry and annotator of every label."""
         config = self.source.config
         projection: dict[str, Any] = {}
-        for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True)):
-            columns = {"label": "label", **kind.geometry.columns}
+        for field, (reader, path) in enumerate(zip(self._readers, self.source.label_paths, strict=True)):
+            columns = {"label": "label", **reader.columns}
             if config.annotator_attribute is not None:
                 columns["annotator"] = config.annotator_attribute
             if self.source.on_frames:
@@ -119,11 +116,8 @@ class ObjectFamily:
 
     def _painted(self, row: dict[str, Any], field: int) -> float:
         """How many times the labels of a field would cover the image if each filled the box around it."""
-        boxes = row.get(f"box{field}") or ()
-        painted = float(sum(box[2] * box[3] for box in boxes if is_usable_box(box)))
-        if self.source.config.rasterize is not None and isinstance(self.source.kinds[field].geometry, PolylineReader):
-            painted += sum_of_extents(row.get(f"points{field}") or [])
-        return painted
+        reader = self._readers[field]
+        return reader.painted({name: row[f"{name}{field}"] or [] for name in reader.columns}, self.source.config)
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[ObjectLabels]:
         """The objects of query results.
@@ -177,7 +171,7 @@ class ObjectFamily:
         )
 
     def _field_columns(self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int) -> ObjectColumns:
-        reader = self.source.kinds[field].geometry
+        reader = self._readers[field]
         ids = [row[f"id{field}"] or () for row in rows]
         counts = np.array([len(entry) for entry in ids], np.int64)
         label_ids = list(chain.from_iterable(ids))
@@ -231,7 +225,7 @@ class ObjectFamily:
             AgreementInputError: if an image was labelled, or added, during the run, and its size is not known
         """
         sizes = sizes_px(rows)
-        unknown = np.isnan(sizes).any(axis=1)
+        unknown: BoolArray = np.any(np.isnan(sizes), axis=1)
         without = {
             samples[k].video_id or samples[k].sample_id for k in np.flatnonzero(unknown & (n_labels > 0)).tolist()
         }
@@ -243,7 +237,7 @@ class ObjectFamily:
         if self.source.config.invalid == "error":
             unusable = ~columns.usable
             fields = set(columns.field[unusable].tolist())
-            requirements = {self.source.kinds[field].geometry.requirement for field in fields}
+            requirements = {self._readers[field].requirement for field in fields}
             affected = columns.sample[unusable].tolist()
             sample_ids = sorted({samples[k].title for k in affected})
             raise unusable_labels_error(requirements, len(affected), sample_ids)
@@ -278,7 +272,7 @@ class ObjectFamily:
         """The values of every sample by path; undefined ones are None on labels and left out on samples."""
         updates = self._sample_values(agreement)
         verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
-        columns = (
+        columns: tuple[list[Any], ...] = (
             [verdict_names[code] for code in agreement.object_verdict.tolist()],
             _ids_of_objects(labels, agreement, self.source.annotators),
             agreement.object_iou.tolist(),

@@ -18,7 +18,7 @@ from ...agreement.ratings.scale import NO_LABEL, check_categories, level_of
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray
 from ..labels.checks import NAMING, document_title, unusable_labels_error
-from ..labels.kinds import LabelKind, titles
+from ..labels.kinds import titles
 from ..labels.source import Source
 from ..run.stored import StoredSample
 from .family import LabelsRead
@@ -49,7 +49,7 @@ class RatingFamily:
 
     def __init__(self, source: Source) -> None:
         self.source = source
-        self._numbers = source.kinds[0].comparable == "numbers"
+        self._numbers = source.kinds[0].is_number
         self._level = level_of(source.config, numbers=self._numbers)
         self._codes = ClassCodes(source.config.aliases)
         self._class_names: list[str] = []
@@ -82,7 +82,7 @@ class RatingFamily:
         """Sample and value of all ratings on samples of which one may not be usable, or is negative."""
         conditions: list[dict[str, Any]] = []
         for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
-            value = _value_path(kind, path)
+            value = kind.value_path(path)
             no_number = {value: {"$not": {"$type": ["double", "int", "long"]}}}
             there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
             conditions += [
@@ -106,7 +106,7 @@ class RatingFamily:
         found: set[str] = set()
         for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
             there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
-            values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${_value_path(kind, path)}"}}])
+            values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${kind.value_path(path)}"}}])
             given = [row["_id"] for row in values]
             found.update(_name_of(value) for value in given if not self._numbers or _is_usable(value))
         aliases = {} if self._numbers else self.source.config.aliases
@@ -115,7 +115,7 @@ class RatingFamily:
     def projection(self) -> dict[str, Any]:
         """The value of every label; those of plain fields stand with the ids."""
         return {
-            f"value{field}": {"$ifNull": [f"${_value_path(kind, path)}", None]}
+            f"value{field}": {"$ifNull": [f"${kind.value_path(path)}", None]}
             for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
             if kind.is_label
         }
@@ -227,13 +227,6 @@ class RatingFamily:
                 named = value_name(most) if self._numbers else labels.class_names[int(most)]
                 updates[k][f"{run_key}_majority"] = named
         return updates
-
-
-def _value_path(kind: LabelKind, path: str) -> str:
-    """Where the class or number of a label, or plain field, stands."""
-    if not kind.is_label:
-        return path
-    return f"{path}.value" if kind.comparable == "numbers" else f"{path}.label"
 
 
 def _name_of(value: object) -> str:

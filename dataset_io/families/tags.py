@@ -21,7 +21,7 @@ from ...metrics.arrays import BoolArray, IntArray
 from ..labels.assignment import assigned_annotators
 from ..labels.checks import check_labels
 from ..labels.kinds import titles
-from ..labels.positions import label_positions
+from ..labels.object_columns import label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample
 from .family import LabelsRead

@@ -13,7 +13,6 @@ from ...agreement.errors import AgreementInputError, shown
 from ...agreement.option_checks import value_name
 from ..run.stored import frame_title
 from .kinds import LabelKind
-from .point_readers import SpanReader, reversed_in
 from .source import Source, annotators_found
 
 
@@ -66,8 +65,8 @@ def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKi
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
         geometry = [kind.geometry.unusable(config)] if kind.geometry is not None and config.invalid == "error" else []
         conditions.append({path: {"$elemMatch": {"$or": [*general, *geometry]}}})
-        if geometry and isinstance(kind.geometry, SpanReader):
-            conditions.append(reversed_in(path))
+        if geometry and kind.geometry is not None:
+            conditions += kind.geometry.unusable_lists(path)
     wanted = dict.fromkeys((*source.label_paths, *NAMING), True)
     for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}]):
         for kind, name in zip(source.kinds, source.fields, strict=True):
@@ -124,7 +123,7 @@ def check_files(source: Source) -> None:
     missing: list[tuple[str, str]] = []
     annotator = source.config.annotator_attribute
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
-        for attribute in kind.geometry.files:
+        for attribute in kind.geometry.files if kind.geometry is not None else ():
             stored = attribute.removesuffix("_path")  # FiftyOne does not look at the file where this is set
             named = {path: {"$elemMatch": {attribute: {"$ne": None}, stored: None}}}
             label = {attribute: f"$$this.{attribute}", stored: {"$gt": [f"$$this.{stored}", None]}}
@@ -141,9 +140,9 @@ def check_files(source: Source) -> None:
                 }
                 missing += [(document_title(document), file) for file in sorted(files) if not os.path.isfile(file)]
     if missing:
-        samples, files = zip(*missing, strict=True)
+        samples, absent = zip(*missing, strict=True)
         raise AgreementInputError(
-            f"Files of masks must exist, got {len(files)} that do not ({shown(files)}), on samples "
+            f"Files of masks must exist, got {len(absent)} that do not ({shown(absent)}), on samples "
             f'{shown(sorted(set(samples)))}; restore them, or leave these labels out with invalid="skip"'
         )
 

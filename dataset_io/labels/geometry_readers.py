@@ -29,12 +29,20 @@ class GeometryReader(Protocol):
         requirement: what a label must have to be usable, for messages
     """
 
-    columns: dict[str, str]
-    files: tuple[str, ...]
-    requirement: str
+    columns: ClassVar[dict[str, str]]
+    files: ClassVar[tuple[str, ...]] = ()
+    requirement: ClassVar[str]
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
         """A query that finds labels whose geometry cannot be used."""
+
+    def unusable_lists(self, path: str) -> list[dict[str, Any]]:
+        """Queries for documents with unusable labels that :meth:`unusable`, a query of single labels, cannot find."""
+        return []
+
+    def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
+        """How many pixels reading labels takes at most, in sizes of the image; 0 where nothing is painted."""
+        return 0.0
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
         """Whether the geometry of a stored label can be used; says the same as :meth:`unusable`."""
@@ -56,11 +64,10 @@ class GeometryReader(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class BoxReader:
+class BoxReader(GeometryReader):
     """Bounding boxes of detections."""
 
     columns: ClassVar[dict[str, str]] = {"box": "bounding_box"}
-    files: ClassVar[tuple[str, ...]] = ()
     requirement: ClassVar[str] = f"Boxes must be {BOX_NUMBERS}"
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
@@ -78,6 +85,10 @@ class BoxReader:
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
         """Whether the box is four finite numbers with a width and height of at least 0."""
         return is_usable_box(label.get("bounding_box"))
+
+    def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
+        """The boxes, which masks of other fields may be compared with."""
+        return float(sum(box[2] * box[3] for box in values["box"] if is_usable_box(box)))
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Ratios of areas do not depend on the size of the image."""
@@ -130,7 +141,7 @@ def read_boxes(values: list[Any]) -> tuple[FloatArray, BoolArray]:
     try:
         if set(map(len, values)) <= {4}:
             boxes = finite_numbers(list(chain.from_iterable(values))).reshape(-1, 4)
-            usable = (boxes[:, 2:] >= 0).all(axis=1)
+            usable: BoolArray = np.all(boxes[:, 2:] >= 0, axis=1)
             return np.where(usable[:, None], boxes, 0.0), usable
     except (TypeError, ValueError):
         pass  # something else than lists of numbers: look at every box

@@ -9,8 +9,8 @@ import fiftyone as fo
 import fiftyone.core.labels as fol
 
 from .geometry_readers import BoxReader, GeometryReader
-from .point_readers import KeypointReader, SpanReader
-from .shape_readers import PolylineReader
+from .point_readers import KeypointReader, TemporalReader
+from .shape_readers import InstanceMaskReader, PolylineReader
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +26,7 @@ class LabelKind:
         comparable: kinds of one name can be compared with each other
         geometry: reads the extent of its objects
         measure: what the similarity of two of its objects is called
+        mask_geometry: reads the extent of its objects where some of them have masks; None if they never do
     """
 
     title: str
@@ -35,24 +36,50 @@ class LabelKind:
     comparable: str
     geometry: GeometryReader | None = None
     measure: str = "IoU"
+    mask_geometry: GeometryReader | None = None
 
     @property
     def is_label(self) -> bool:
         """Whether the field holds labels, not plain values."""
         return issubclass(self.stored, fol.Label)
 
+    @property
+    def is_number(self) -> bool:
+        """Whether labels are numbers, not classes."""
+        return self.comparable == "numbers"
+
     def label_path(self, field: str) -> str:
         """Where the label, or the list of labels, of a field stands."""
         return f"{field}.{self.list_name}" if self.list_name else field
 
+    def value_path(self, path: str) -> str:
+        """Where the class or number of the single label, or plain value, at a path stands."""
+        if not self.is_label:
+            return path
+        return f"{path}.value" if self.is_number else f"{path}.label"
+
 
 #: the label types; detections are read with their masks where there are any (see ``label_facts``)
 KINDS = (
-    LabelKind("Detections", fol.Detections, "detections", "objects", "shapes", BoxReader()),
+    LabelKind(
+        "Detections",
+        fol.Detections,
+        "detections",
+        "objects",
+        "shapes",
+        BoxReader(),
+        mask_geometry=InstanceMaskReader(),
+    ),
     LabelKind("Polylines", fol.Polylines, "polylines", "objects", "shapes", PolylineReader()),
     LabelKind("Keypoints", fol.Keypoints, "keypoints", "objects", "keypoints", KeypointReader(), "OKS"),
     LabelKind(
-        "TemporalDetections", fol.TemporalDetections, "detections", "objects", "spans", SpanReader(), "temporal IoU"
+        "TemporalDetections",
+        fol.TemporalDetections,
+        "detections",
+        "objects",
+        "temporal",
+        TemporalReader(),
+        "temporal IoU",
     ),
     LabelKind("Classification", fol.Classification, None, "ratings", "classes"),
     LabelKind("Classifications", fol.Classifications, "classifications", "tags", "tags"),

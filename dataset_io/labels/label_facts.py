@@ -9,8 +9,6 @@ from typing import Any
 
 from ...agreement.attribute_values import attribute_error
 from ...agreement.errors import AgreementInputError, shown
-from .geometry_readers import BoxReader
-from .shape_readers import InstanceMaskReader
 from .source import Source
 
 #: types that values of compared attributes do not have
@@ -35,7 +33,7 @@ def label_facts(source: Source) -> LabelFacts:
     """Look for masks and crowd regions: once for all, and, only where there are any, for each."""
     config = source.config
     fields = range(len(source.kinds))
-    boxed = [field for field in fields if isinstance(source.kinds[field].geometry, BoxReader)]
+    boxed = [field for field in fields if source.kinds[field].mask_geometry is not None]
     masks = [(field, _HAS_MASK) for field in boxed if config.geometry == "auto"]
     crowd: list[tuple[int, dict[str, Any]]] = []
     if config.crowd_attribute is not None:
@@ -50,7 +48,7 @@ def label_facts(source: Source) -> LabelFacts:
 def with_masks(source: Source, facts: LabelFacts) -> Source:
     """The source, in which the detections of some fields are read with their masks."""
     kinds = [
-        dataclasses.replace(kind, geometry=InstanceMaskReader()) if field in facts.masks else kind
+        dataclasses.replace(kind, geometry=kind.mask_geometry) if field in facts.masks else kind
         for field, kind in enumerate(source.kinds)
     ]
     return dataclasses.replace(source, kinds=tuple(kinds))

@@ -156,7 +156,7 @@ def _with_values(pixels: Any) -> ReadMask:
 
 def _integers(pixels: Any) -> ClassMask:
     if pixels.dtype.kind in "bi" or (pixels.dtype.kind == "u" and pixels.dtype.itemsize < 8):
-        return pixels  # type: ignore[no-any-return]
+        return pixels
     if pixels.dtype.kind in "uf":
         integers: ClassMask = np.zeros(pixels.shape, np.int64)
         if np.isfinite(pixels).all() and float(np.abs(pixels).max()) < 2**62:

@@ -61,7 +61,11 @@ class ObjectColumns:
             return np.concatenate([getattr(part, name) for part in parts])
 
         return cls(
-            *(column(name) for name in ("sample", "annotator", "category", "field", "position")),
+            sample=column("sample"),
+            annotator=column("annotator"),
+            category=column("category"),
+            field=column("field"),
+            position=column("position"),
             geometry=_joined([part.geometry for part in parts]),
             usable=column("usable"),
             crowd=column("crowd"),
@@ -91,3 +95,26 @@ def _joined(geometries: list[Any]) -> Any:
     if len({type(geometry) for geometry in geometries}) > 1:
         geometries = [as_regions(geometry) for geometry in geometries]
     return geometries[0].joined(geometries[1:])
+
+
+def label_positions(shown: Sequence[Sequence[ObjectId]], stored: Sequence[Sequence[ObjectId] | None]) -> IntArray:
+    """Index of every label that is shown in the list of its sample in the database, one sample after the other.
+
+    Args:
+        shown: ids of the labels that a view shows of every sample
+        stored: ids of all labels of every sample
+    """
+    positions: list[int] = []
+    for ids, all_ids in zip(shown, stored, strict=True):
+        known = list(all_ids or ())
+        if list(ids) == known:
+            positions.extend(range(len(known)))
+            continue
+        places: dict[ObjectId, list[int]] = {}
+        for k in reversed(range(len(known))):
+            places.setdefault(known[k], []).append(k)
+        # an id that stands twice in a list is taken in its order
+        positions.extend(
+            places[label_id].pop() if len(places[label_id]) > 1 else places[label_id][0] for label_id in ids
+        )
+    return np.array(positions, np.int64)

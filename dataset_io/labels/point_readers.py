@@ -13,19 +13,19 @@ from ...agreement.config import AgreementConfig
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.keypoints import COCO_SIGMAS, DEFAULT_SIGMA, Keypoints
 from ...metrics.geometry.temporal import Intervals
+from .geometry_readers import GeometryReader
 
 _INFINITE = {"$in": [math.inf, -math.inf]}
 _LABELLED = {"$gt": -math.inf, "$lt": math.inf}
-#: greatest and least integers of MongoDB
-_INTEGERS = range(-(1 << 63), 1 << 63)
+#: integers of MongoDB are from minus this to one less than this
+_INTEGERS = 1 << 63
 
 
 @dataclass(frozen=True, slots=True)
-class KeypointReader:
+class KeypointReader(GeometryReader):
     """Keypoints: points ``(x, y)``, nan or None where a point is not labelled."""
 
     columns: ClassVar[dict[str, str]] = {"points": "points"}
-    files: ClassVar[tuple[str, ...]] = ()
     requirement: ClassVar[str] = (
         "Keypoints must have points (x, y) that are finite, or nan where not labelled, at least one of them labelled, "
         'and, where `sigmas` names a constant for every point ("coco" names 17), as many points as constants'
@@ -87,7 +87,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
             coordinates = np.fromiter(chain.from_iterable(every), np.float64, 2 * len(every)).reshape(-1, 2)
             if not np.isinf(coordinates).any():
                 points = _padded(coordinates, counts)
-                usable = ~np.isnan(points).any(axis=2).all(axis=1)
+                usable: BoolArray = ~np.all(np.any(np.isnan(points), axis=2), axis=1)
                 if n_points is not None:
                     usable &= counts == n_points
                 return _of_length(np.where(usable[:, None, None], points, np.nan), n_points), usable
@@ -136,15 +136,14 @@ def are_usable_keypoints(points: object, n_points: int | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanReader:
+class TemporalReader(GeometryReader):
     """Temporal detections: intervals ``[first, last]`` of frames, both included."""
 
     columns: ClassVar[dict[str, str]] = {"support": "support"}
-    files: ClassVar[tuple[str, ...]] = ()
     requirement: ClassVar[str] = "Temporal detections must have a support [first, last] of two integers in this order"
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
-        """A query for supports that are not two integers; those in the wrong order are found by :meth:`reversed_in`."""
+        """A query for supports that are not two integers; :meth:`unusable_lists` finds those in the wrong order."""
         not_an_integer = {"$not": {"$type": ["int", "long"]}}
         return {
             "$or": [
@@ -153,6 +152,13 @@ class SpanReader:
                 {"support.1": not_an_integer},
             ]
         }
+
+    def unusable_lists(self, path: str) -> list[dict[str, Any]]:
+        """A query for documents that have a support that ends before it begins."""
+        ends_early = {"$lt": [{"$arrayElemAt": ["$$this.support", 1]}, {"$arrayElemAt": ["$$this.support", 0]}]}
+        checked = {"$and": [{"$isArray": "$$this.support"}, ends_early]}
+        labels = {"$cond": [{"$isArray": f"${path}"}, f"${path}", []]}
+        return [{"$expr": {"$anyElementTrue": {"$map": {"input": labels, "in": checked}}}}]
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
         """Whether the support is two integers in ascending order."""
@@ -172,18 +178,10 @@ class SpanReader:
         return Intervals(frames[:, 0], frames[:, 1]), usable
 
 
-def reversed_in(path: str) -> dict[str, Any]:
-    """A query for documents that have, in the list at a path, a support that ends before it begins."""
-    ends_early = {"$lt": [{"$arrayElemAt": ["$$this.support", 1]}, {"$arrayElemAt": ["$$this.support", 0]}]}
-    checked = {"$and": [{"$isArray": "$$this.support"}, ends_early]}
-    labels = {"$cond": [{"$isArray": f"${path}"}, f"${path}", []]}
-    return {"$expr": {"$anyElementTrue": {"$map": {"input": labels, "in": checked}}}}
-
-
 def is_usable_support(support: object) -> bool:
     """Whether a value is two integers ``[first, last]`` in ascending order."""
     if not isinstance(support, list | tuple) or len(support) != 2:
         return False
-    if not all(isinstance(value, int) and not isinstance(value, bool) and value in _INTEGERS for value in support):
+    if not all(isinstance(value, int) and not isinstance(value, bool) for value in support):
         return False
-    return bool(support[0] <= support[1])
+    return bool(-_INTEGERS <= support[0] <= support[1] < _INTEGERS)

@@ -20,6 +20,7 @@ from .geometry_readers import (
     BOX_NUMBERS,
     LARGEST,
     BoxReader,
+    GeometryReader,
     finite_numbers,
     is_finite,
     is_usable_box,
@@ -36,7 +37,7 @@ _NOT_TRUE = {"$in": [None, False, 0, ""]}
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceMaskReader:
+class InstanceMaskReader(GeometryReader):
     """Detections of which some, or all, have an instance mask."""
 
     columns: ClassVar[dict[str, str]] = {"box": "bounding_box", "mask": "mask", "mask_path": "mask_path"}
@@ -56,6 +57,10 @@ class InstanceMaskReader:
         """Whether box and mask can be used, as far as can be told without reading the mask."""
         has_mask = label.get("mask") is not None or label.get("mask_path") is not None
         return is_usable_box(label.get("bounding_box")) and (has_mask or config.geometry != "shape")
+
+    def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
+        """The boxes around the masks."""
+        return BoxReader().painted(values, config)
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Masks are placed on the pixels of the image."""
@@ -88,17 +93,16 @@ class InstanceMaskReader:
 def _mask_of(stored: bytes | None, path: str | None) -> Any:
     """The mask of a label, None where it cannot be read."""
     try:
-        return decode_mask(stored) if stored is not None else read_mask_file(path)
+        return decode_mask(stored) if stored is not None else read_mask_file(str(path))
     except (ValueError, OSError):
         return None
 
 
 @dataclass(frozen=True, slots=True)
-class PolylineReader:
+class PolylineReader(GeometryReader):
     """Polylines: polygons where they are closed or filled, else lines."""
 
     columns: ClassVar[dict[str, str]] = {"points": "points", "closed": "closed", "filled": "filled"}
-    files: ClassVar[tuple[str, ...]] = ()
     requirement: ClassVar[str] = (
         f"Polylines must have points (x, y) of finite numbers (to {LARGEST:g}; with `rasterize` to "
         f"{LARGEST_PAINTED:g}), and be closed or filled unless `line_tolerance` is given"
@@ -122,6 +126,10 @@ class PolylineReader:
         is_region = bool(label.get("closed")) or bool(label.get("filled"))
         usable = are_usable_points(label.get("points"), self._largest(config))
         return usable and (is_region or self._takes_lines(config))
+
+    def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
+        """The boxes around the polygons, where these are compared as pixels."""
+        return 0.0 if config.rasterize is None else _sum_of_extents(values["points"])
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Pixels and distances depend on the size of the image, ratios of areas do not."""
@@ -202,7 +210,7 @@ def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray
     return *columns, has_points
 
 
-def sum_of_extents(values: list[Any]) -> float:
+def _sum_of_extents(values: list[Any]) -> float:
     """Area of the boxes around stored polylines whose pixels can be filled, in sizes of the image."""
     points, ring, shape, _ = read_points(values, LARGEST_PAINTED)
     bounds = _bounds(points, shape[ring], len(values))

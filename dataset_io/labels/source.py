@@ -31,6 +31,7 @@ from ..fiftyone_private import (
     stored_dataset,
     view_kind,
 )
+from .geometry_readers import GeometryReader
 from .kinds import LabelKind, kind_of, titles
 from .paths import is_of_frames, run_of
 
@@ -93,6 +94,11 @@ class Source:
     def family(self) -> str:
         """How the labels are compared."""
         return self.kinds[0].family
+
+    @property
+    def geometry_readers(self) -> tuple[GeometryReader, ...]:
+        """What reads the extent of the objects of every field; empty where labels are no objects."""
+        return tuple(kind.geometry for kind in self.kinds if kind.geometry is not None)
 
     @property
     def label_paths(self) -> tuple[str, ...]:
@@ -169,7 +175,7 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Sour
             f"{config.fields[0]!r} ({kinds[0].title}); give every annotator a field"
         )
     if kinds[0].comparable in ("classes", "numbers"):
-        level_of(config, numbers=kinds[0].comparable == "numbers")
+        level_of(config, numbers=kinds[0].is_number)
     return Source(samples, config, kinds, (), ())
 
 

@@ -14,7 +14,7 @@ from ...agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
 from ..families.objects import ObjectFamily
 from ..labels.source import Source
 from .read import Reader
-from .sample_keys import sample_keys
+from .stored import sample_keys
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ def with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
     order of the samples.
     """
     source = family.source
-    # of its own, since a family numbers classes in the order in which it reads them
+    # a family of its own, because a family numbers the classes in the order in which it reads them
     reader = Reader(ObjectFamily(source))
     sample = ThresholdSample()
     ids = _some_ids(source)

@@ -6,11 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
-import numpy as np
 from bson import ObjectId
 
-from ...metrics.arrays import IntArray
-from ..families.family import Family, Labels
+from ...metrics.arrays import BoolArray, IntArray
+from ..families.family import LabelReader, Labels
 from ..families.frames import Videos
 from ..labels.source import Source
 from .stored import StoredSample, label_ids
@@ -43,13 +42,25 @@ class ReadBatch(Generic[Labels]):
     n_added: IntArray
     changed: list[ObjectId]
 
+    def select(self, kept: BoolArray, labels: Labels) -> ReadBatch[Labels]:
+        """The samples that a mask ``(S,)`` keeps, and their labels."""
+        return replace(
+            self,
+            samples=[sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep],
+            labels=labels,
+            n_invalid=self.n_invalid[kept],
+            n_unknown=self.n_unknown[kept],
+            n_added=self.n_added[kept],
+            changed=[],
+        )
+
 
 class Reader(Generic[Labels]):
     """Reads the samples of a source, each once."""
 
-    def __init__(self, family: Family[Labels, Any]) -> None:
-        self.family = family
-        self.source: Source = family.source
+    def __init__(self, labels: LabelReader[Labels]) -> None:
+        self._labels = labels
+        self.source: Source = labels.source
         self.n_repeated = 0
         marks = {
             f"id{field}": label_ids(kind, path)
@@ -59,7 +70,7 @@ class Reader(Generic[Labels]):
         group_field = self.source.dataset.group_field
         of_groups = {} if group_field is None else {"group": f"${group_field}._id"}
         self._marks = {"last_modified_at": True, **of_frames, **of_groups, **marks}
-        self._projection = {**self._marks, **family.projection()}
+        self._projection = {**self._marks, **labels.projection()}
         self.videos = Videos(self.source) if self.source.on_frames else None
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
@@ -80,7 +91,7 @@ class Reader(Generic[Labels]):
                 if self.videos is not None and not self.videos.complete(row):
                     continue
                 batch.append(row)
-                n_labels += self.family.load(row)
+                n_labels += self._labels.load(row)
                 if len(batch) >= most_samples or n_labels >= BATCH_LABELS:
                     yield batch
                     batch, n_labels = [], 0
@@ -104,21 +115,8 @@ class Reader(Generic[Labels]):
             AgreementInputError: if labels cannot be compared and the config does not say to leave them out
         """
         rows, samples, changed = self._stored(rows)
-        read = self.family.read(rows, samples)
+        read = self._labels.read(rows, samples)
         return ReadBatch(samples, read.labels, read.n_invalid, read.n_unknown, read.n_added, changed)
-
-    def without(self, read: ReadBatch[Labels], sample_ids: set[ObjectId]) -> ReadBatch[Labels]:
-        """The batch without some samples."""
-        kept = np.array([sample.sample_id not in sample_ids for sample in read.samples], np.bool_)
-        return replace(
-            read,
-            samples=[sample for sample, keep in zip(read.samples, kept.tolist(), strict=True) if keep],
-            labels=self.family.without(read.labels, kept),
-            n_invalid=read.n_invalid[kept],
-            n_unknown=read.n_unknown[kept],
-            n_added=read.n_added[kept],
-            changed=[],
-        )
 
     def _stored(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
         """The samples as the database has them; of a view, those that did not change between two queries."""

@@ -1,14 +1,17 @@
-"""What the database held of a sample when it was read, and how to tell that it still does."""
+"""What the database held of a sample when it was read, and the filter that tells whether it still does."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+import numpy as np
 from bson import ObjectId
 
+from ...metrics.arrays import IntArray
 from ..labels.kinds import LabelKind
 
 
@@ -76,3 +79,10 @@ def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[st
     if unchanged:
         condition["$expr"] = {"$and": unchanged}
     return condition
+
+
+def sample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:
+    """Deterministic pseudo-random keys (hash of the sample id) for picking a subsample."""
+    words = (hashlib.blake2b(sample_id.binary, digest_size=8).digest() for sample_id in sample_ids)
+    keys: IntArray = (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)
+    return keys

@@ -67,8 +67,8 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
     kinds, config = source.kinds, source.config
     if kinds[0].comparable == "keypoints":
         return KeypointMedian()
-    if kinds[0].comparable == "spans":
-        return SpanMedian()
+    if kinds[0].comparable == "temporal":
+        return TemporalMedian()
     readers = {type(kind.geometry) for kind in kinds}
     if shapes == "vote" and readers != {BoxReader}:
         if config.line_tolerance is not None and PolylineReader in readers:
@@ -145,7 +145,7 @@ class KeypointMedian:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanMedian:
+class TemporalMedian:
     """Temporal detections: the median of first and last frames."""
 
     stored: ClassVar[type[fol.Label]] = fo.TemporalDetections

@@ -20,8 +20,7 @@ from ..labels.paths import declare, delete_fields, places
 from ..labels.source import refuse_read_only
 from ..record import run_config, runs
 from ..record.run_labels import RunLabels
-from ..run.batches import Progress, work_through
-from ..run.garbage import rare_collections
+from ..run.batches import Progress, rare_collections, work_through
 from ..run.read import Reader
 from ..run.write import Writer, Written
 from .unit_members import UnitFamily, UnitMembers, unit_path
