@@ -15,6 +15,7 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.odm import get_db_conn
 from fiftyone.core.view import DatasetView
+from mongoengine.errors import ValidationError
 from pymongo.collection import Collection
 from pymongo.database import Database
 
@@ -63,12 +64,13 @@ def reload_dataset(dataset: fo.Dataset) -> None:
 
 
 def reload_samples(dataset: fo.Dataset) -> None:
-    """Read the samples in memory again."""
-    with contextlib.suppress(RuntimeError):
+    """Read the samples in memory again, up to one with labels that FiftyOne itself cannot read."""
+    with contextlib.suppress(ValidationError):
+        with contextlib.suppress(RuntimeError):
+            dataset._reload_docs(hard=True)
+            return
+        # FiftyOne walks through the samples in memory, and another thread made one meanwhile
         dataset._reload_docs(hard=True)
-        return
-    # FiftyOne walks through the samples in memory, and another thread made one meanwhile
-    dataset._reload_docs(hard=True)
 
 
 def reload_saved_views(dataset: fo.Dataset) -> None:
