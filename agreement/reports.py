@@ -11,9 +11,9 @@ from .objects.build import build_object_report
 from .objects.records import ObjectRecords
 from .objects.report import ObjectReport
 from .objects.sample_sums import object_sums
+from .pixels.numbers import pixel_numbers
 from .pixels.records import PixelRecords
 from .pixels.report import PixelReport, build_pixel_report
-from .pixels.sample_sums import pixel_sums
 from .ratings.numbers import rating_numbers
 from .ratings.records import RatingRecords
 from .ratings.report import RatingReport, build_rating_report
@@ -34,7 +34,7 @@ class _Family:
 
 _FAMILIES = {
     "objects": _Family(ObjectReport, ObjectRecords, build_object_report, object_sums),
-    "pixels": _Family(PixelReport, PixelRecords, build_pixel_report, pixel_sums),
+    "pixels": _Family(PixelReport, PixelRecords, build_pixel_report, pixel_numbers),
     "ratings": _Family(RatingReport, RatingRecords, build_rating_report, rating_numbers),
     "tags": _Family(TagReport, TagRecords, build_tag_report, tag_numbers),
 }

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike
 
 from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
@@ -239,7 +238,7 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
         _means(iou, present),
         _means(dice, present),
         np.where(n_pixels > 0, n_agreed / np.maximum(n_pixels, 1), np.nan),
-        kappa_of_areas(n_pixels, n_agreed, (areas[a] * areas[b]).sum(axis=2)),
+        kappa_of_areas(n_pixels, n_agreed, (areas[a] * (n_pixels[:, None] - areas[b])).sum(axis=2)),
     )
     numbers[:, :, _OF_AREAS] = np.stack(columns, axis=2)
     rows = table.sample_pair[:, None] + np.arange(len(a))
@@ -274,13 +273,13 @@ def means_defined(numbers: FloatArray) -> FloatArray:
     return _means(np.moveaxis(numbers, 0, -1), ~np.isnan(np.moveaxis(numbers, 0, -1)))
 
 
-def kappa_of_areas(n: NDArray[Any], n_agreed: NDArray[Any], n_expected: NDArray[Any]) -> FloatArray:
+def kappa_of_areas(n: ArrayLike, n_agreed: ArrayLike, by_chance: ArrayLike) -> FloatArray:
     """Cohen's kappa over pixels.
 
     Args:
-        n: pixels, whole numbers, of which the square must not be too large for the type; objects have no limit
-        n_agreed: pixels to which both annotators gave the same value; shapes must broadcast
-        n_expected: sum over the values of the product of their areas in the two masks
+        n: pixels; shapes must broadcast
+        n_agreed: pixels to which both annotators gave the same value
+        by_chance: pairs of pixels that differ, ``Σ_v a_v (n - b_v)`` of the areas of every value in the two masks
 
     Undefined:
         nan without pixels, and where both annotators gave all of them one and the same value
@@ -288,9 +287,9 @@ def kappa_of_areas(n: NDArray[Any], n_agreed: NDArray[Any], n_expected: NDArray[
     References:
         J. Cohen, "A coefficient of agreement for nominal scales", 1960
     """
-    undefined = n * n == n_expected
-    kappa = (n * n_agreed - n_expected) / np.where(undefined, 1, n * n - n_expected)
-    return np.where(undefined, np.nan, kappa).astype(np.float64)
+    of_all, agreed, chance = (np.asarray(each, np.float64) for each in (n, n_agreed, by_chance))
+    undefined = chance == 0
+    return np.where(undefined, np.nan, 1.0 - of_all * (of_all - agreed) / np.where(undefined, 1.0, chance))
 
 
 def _enter_alpha(found: PixelAgreement, table: MaskTable, ratings: IntArray, config: AgreementConfig) -> None:

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray
+from ...metrics.arrays import BoolArray, IntArray, ranges
 from ..config import AgreementConfig
 from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
 from .compute import PixelAgreement, measure
@@ -66,6 +66,19 @@ class PixelRecords(Records):
         """
         for part in self.chunks("n_shared", MAX_AREAS_AT_ONCE):
             yield measure(_counts(part, unpacked(part["assigned"], self.n_annotators)), background, config)
+
+    def areas(self) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+        """The areas of all masks that were compared, some at a time: sample, annotator, value and pixels of each."""
+        start = 0
+        for part in self.chunks("n_areas", MAX_AREAS_AT_ONCE):
+            assigned, n_values = unpacked(part["assigned"], self.n_annotators), part["n_values"].astype(np.int64)
+            # the areas of a sample stand mask by mask, each with all values of the sample
+            masked, annotator = np.nonzero(assigned & (assigned.sum(axis=1, keepdims=True) >= 2))
+            of_mask = np.repeat(np.arange(len(masked)), n_values[masked])
+            value = part["values"][ranges((np.cumsum(n_values) - n_values)[masked], n_values[masked])]
+            columns = (value.astype(np.int64), part["areas"].astype(np.int64))
+            yield start + masked[of_mask], annotator[of_mask], *columns
+            start += len(n_values)
 
 
 def _counts(part: Columns, assigned: BoolArray) -> MaskCounts:

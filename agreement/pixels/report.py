@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
-import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
@@ -12,25 +10,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ...metrics.alpha.nominal import NominalTally
-from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
-from ..config import AgreementConfig
-from ..report import (
-    AgreementReport,
-    AlphaSummary,
-    Each,
-    Interval,
-    ReportContext,
-    ScoreSummary,
-    mean_defined,
-    number,
-)
-from .compute import ALPHA_REASONS, kappa_of_areas
-from .intervals import with_intervals
+from ...metrics.arrays import IntArray
+from ..numbers import Fields, rated_only, report_estimates
+from ..pairs import n_shared
+from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, mean_defined
+from .compute import ALPHA_REASONS
 from .mask_values import MaskValues
+from .numbers import pixel_numbers, sample_contents
 from .records import PixelRecords
-from .statistics import PairAreas, PixelStatistics, summarise_pixels
 
 #: classes that are listed; those with the fewest pixels are left out
 MAX_CLASSES = 1_000
@@ -150,152 +137,145 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
 
     ``context.details`` are those of :meth:`MaskValues.to_dict`, and whether values are colours (``is_rgb``).
     """
-    config, annotators, is_rgb = context.config, context.annotators, bool(context.details["is_rgb"])
+    config, is_rgb = context.config, bool(context.details["is_rgb"])
     meaning = MaskValues.from_dict(context.details)
-    parts = map(summarise_pixels, records.agreements(meaning.background, config))
-    statistics = functools.reduce(operator.add, parts)
-    tally = statistics.tally
-    mean, n_defined = mean_defined(statistics.alpha)
-    pairs = _pairs(statistics, config, annotators)
-    n_all = tally.n_units + statistics.n_ignored
-    classes = _classes(statistics, meaning, is_rgb)
-    report = PixelReport(
+    rated, of_rated = rated_only(records, context)
+    fields = Fields(
+        report_estimates(pixel_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), of_rated)
+    )
+    of_report, counts = fields.of(), _Counts.of(rated, len(context.annotators))
+    pairs = _pairs(rated, fields, context.annotators)
+    classes = _classes(counts, fields, meaning, is_rgb)
+    score, alpha = rated.column("score"), rated.column("alpha")
+    n_ignored = int(rated.column("n_ignored").sum(dtype=np.int64))
+    n_pixels = int(counts.of_samples.sum())
+    only_background = (rated.column("n_values") == 1) & (counts.first_value == meaning.background)
+    undefined = (records.n_samples - rated.n_samples, counts.of_samples == 0, np.isnan(alpha) & (counts.of_samples > 0))
+    return PixelReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
-        n_samples=len(statistics.score),
-        n_rated=statistics.n_rated,
-        n_units=statistics.n_units,
-        n_objects=statistics.n_masks,
-        n_empty=statistics.n_empty,
-        n_disputed=statistics.n_disputed,
+        n_samples=records.n_samples,
+        n_rated=rated.n_samples,
+        n_units=int(rated.column("n_units").sum(dtype=np.int64)),
+        n_objects=int(rated.assigned.sum()),
+        n_empty=int(only_background.sum()),
+        n_disputed=int(rated.column("n_disputed").sum(dtype=np.int64)),
         background=meaning.background,
         is_rgb=is_rgb,
-        n_pixels=tally.n_units,
-        n_ignored=statistics.n_ignored,
-        ignored=statistics.n_ignored / n_all if n_all else None,
-        score=ScoreSummary(*mean_defined(statistics.score)),
+        n_pixels=n_pixels,
+        n_ignored=n_ignored,
+        ignored=n_ignored / (n_pixels + n_ignored) if n_pixels + n_ignored else None,
+        score=ScoreSummary(mean=of_report["score"]["mean"], n=int((~np.isnan(score)).sum())),
         alpha=AlphaSummary(
-            pooled=number(_alpha(tally, config)),
-            mean=mean,
-            n_defined=n_defined,
+            pooled=of_report["alpha"]["pooled"],
+            mean=of_report["alpha"]["mean"],
+            n_defined=int((~np.isnan(alpha)).sum()),
             undefined={
-                reason: int(count)
-                for reason, count in zip(ALPHA_REASONS, statistics.alpha_reasons, strict=True)
-                if reason
+                reason: int(np.sum(samples)) for reason, samples in zip(ALPHA_REASONS[1:], undefined, strict=True)
             },
-            percent_agreement=number(tally.percent_agreement()),
-            n_units=tally.n_units,
+            percent_agreement=of_report["alpha"]["percent_agreement"],
+            n_units=n_pixels,
         ),
         kappa=mean_defined([pair.kappa for pair in pairs if pair.kappa is not None])[0],
-        mean=_numbers(statistics.samples.means(0)),
+        mean=PixelNumbers(**of_report["mean"]),
         n_classes=len(classes),
         classes=classes[:MAX_CLASSES],
         pairs=pairs,
-        annotators=_annotators(statistics, annotators, classes),
+        annotators=_annotators(records, counts, fields, context.annotators, classes),
         worst_samples=context.worst_samples,
         run=context.run,
+        intervals=of_report["intervals"],
     )
-    return with_intervals(report, records, context)
 
 
-def _alpha(tally: NominalTally, config: AgreementConfig) -> float:
-    """Alpha; where everybody used one value, what the config says."""
-    alpha = tally.alpha()
-    return 1.0 if np.isnan(alpha) and tally.n_ratings and config.undefined == "one" else alpha
+@dataclass(frozen=True, slots=True)
+class _Counts:
+    """Pixels of rated samples.
+
+    Attributes:
+        values: shape ``(K,)``, the values that occur, ascending
+        n_samples: shape ``(K,)``, samples with every value
+        areas: shape ``(K, R)``, pixels that every annotator gave it
+        of_samples: shape ``(S,)``, pixels of every sample that were compared
+        first_value: shape ``(S,)``, lowest value of every sample
+    """
+
+    values: IntArray
+    n_samples: IntArray
+    areas: IntArray
+    of_samples: IntArray
+    first_value: IntArray
+
+    @classmethod
+    def of(cls, rated: PixelRecords, n_annotators: int) -> _Counts:
+        """Count the pixels."""
+        every, n_values = rated.column("values").astype(np.int64), rated.column("n_values").astype(np.int64)
+        values, n_samples = np.unique(every, return_counts=True)
+        areas = np.zeros((len(values), n_annotators), np.int64)
+        of_samples = np.zeros(rated.n_samples, np.int64)
+        for sample, annotator, value, area in rated.areas():
+            np.add.at(areas, (np.searchsorted(values, value), annotator), area)
+            np.add.at(of_samples, sample, area)
+        first_value = np.full(rated.n_samples, -1)
+        first_value[n_values > 0] = every[(np.cumsum(n_values) - n_values)[n_values > 0]]
+        return cls(values, n_samples, areas, of_samples // np.maximum(rated.assigned.sum(axis=1), 1), first_value)
 
 
-def _numbers(means: dict[str, float | None]) -> PixelNumbers:
-    return PixelNumbers(**{name: value for name, value in means.items() if name != "score"})
-
-
-def _pairs(statistics: PixelStatistics, config: AgreementConfig, annotators: Sequence[str]) -> list[MaskPairSummary]:
+def _pairs(rated: PixelRecords, fields: Fields, annotators: Sequence[str]) -> list[MaskPairSummary]:
     summaries = []
-    for k, (a, b) in enumerate(combinations(annotators, 2)):
-        if not statistics.n_shared[k]:
-            continue
-        areas, means = statistics.pair_areas.of_pair(k), statistics.pairs.means(k)
-        n_pixels, n_agreed = int(areas[:, 0].sum()), int(areas[:, 2].sum())
-        # Python integers do not overflow
-        expected = sum(area_a * area_b for area_a, area_b, _ in areas.tolist())
-        numbers = (np.array(value, object) for value in (n_pixels, n_agreed, expected))
-        summaries.append(
-            MaskPairSummary(
-                a=a,
-                b=b,
-                n_samples=int(statistics.n_shared[k]),
-                score=means["score"],
-                alpha=number(_alpha(_pair_tally(areas, n_pixels, n_agreed), config)),
-                accuracy=n_agreed / n_pixels if n_pixels else None,
-                kappa=number(float(kappa_of_areas(*numbers))),
-                mean=_numbers(means),
-            )
-        )
+    for (a, b), n in zip(combinations(annotators, 2), n_shared(rated.assigned).tolist(), strict=True):
+        if n:
+            numbers = fields.of("pairs", a, b)
+            mean = PixelNumbers(**numbers.pop("mean"))
+            summaries.append(MaskPairSummary(a=a, b=b, n_samples=n, mean=mean, **numbers))
     return summaries
 
 
-def _pair_tally(areas: IntArray, n_pixels: int, n_agreed: int) -> NominalTally:
-    """What alpha counts over the pixels of two annotators."""
-    of_two = np.array([0, 0, 1], np.int64)
-    return NominalTally(areas[:, :2].sum(axis=1), 2 * (n_pixels - n_agreed) * of_two, n_pixels * of_two)
-
-
-def _classes(statistics: PixelStatistics, meaning: MaskValues, is_rgb: bool) -> list[MaskClassSummary]:
+def _classes(counts: _Counts, fields: Fields, meaning: MaskValues, is_rgb: bool) -> list[MaskClassSummary]:
     """All classes, those with the most pixels first."""
-    values = statistics.classes.values
-    n_samples, iou, dice = statistics.classes.sums.T
-    n_pixels = statistics.pixels.sums.sum(axis=1)
-    pooled_iou, pooled_dice = _pooled(values, statistics.pair_areas)
-    order = np.lexsort((values, -n_pixels))
+    n_pixels = counts.areas.sum(axis=1)
+    order = np.lexsort((counts.values, -n_pixels))
+    rows = zip(*(column[order].tolist() for column in (counts.values, counts.n_samples, n_pixels)), strict=True)
     return [
         MaskClassSummary(
-            value=int(values[k]),
-            name=meaning.name(int(values[k]), is_rgb=is_rgb),
-            is_background=bool(values[k] == meaning.background),
-            n_samples=int(n_samples[k]),
-            n_pixels=int(n_pixels[k]),
-            iou=number(pooled_iou[k]),
-            dice=number(pooled_dice[k]),
-            mean_iou=float(iou[k] / n_samples[k]),
-            mean_dice=float(dice[k] / n_samples[k]),
+            value=value,
+            name=meaning.name(value, is_rgb=is_rgb),
+            is_background=value == meaning.background,
+            n_samples=n_samples,
+            n_pixels=n,
+            **fields.of("classes", str(value)),
         )
-        for k in order.tolist()
+        for value, n_samples, n in rows
     ]
 
 
-def _pooled(values: IntArray, pairs: PairAreas) -> tuple[FloatArray, FloatArray]:
-    """IoU and Dice of every value, over the pixels of all pairs together."""
-    at = np.searchsorted(values, pairs.value)
-    area_a, area_b, shared = (sums_by(at, column, len(values)) for column in pairs.areas.T)
-    return iou_from_areas(shared, area_a, area_b), dice_from_areas(shared, area_a, area_b)
-
-
 def _annotators(
-    statistics: PixelStatistics, annotators: Sequence[str], classes: Sequence[MaskClassSummary]
+    records: PixelRecords,
+    counts: _Counts,
+    fields: Fields,
+    annotators: Sequence[str],
+    classes: Sequence[MaskClassSummary],
 ) -> list[MaskAnnotatorSummary]:
-    place = {int(value): k for k, value in enumerate(statistics.pixels.values)}
+    place = {value: k for k, value in enumerate(counts.values.tolist())}
     listed = [(entry.name, place[entry.value]) for entry in classes[:MAX_CLASSES]]
-    members = list(combinations(range(len(annotators)), 2))
-    total, n = statistics.pairs.total[:, 0], statistics.pairs.n[:, 0]
+    n_assigned = records.assigned.sum(axis=0).tolist()
     summaries = []
     for r, name in enumerate(annotators):
-        pixels = statistics.pixels.sums[:, r]
-        n_pixels = int(pixels.sum())
-        own = np.array([r in pair for pair in members], np.bool_)
-        n_scored = int(n[own].sum())
+        pixels = counts.areas[:, r].tolist()
+        n_pixels = sum(pixels)
         shares: dict[str, float] = {}
         for title, k in listed:
             if pixels[k]:  # several values may have one name
-                shares[title] = shares.get(title, 0.0) + int(pixels[k]) / n_pixels
-        n_assigned = int(statistics.n_assigned[r])
+                shares[title] = shares.get(title, 0.0) + pixels[k] / n_pixels
         summaries.append(
             MaskAnnotatorSummary(
                 name=name,
-                n_assigned=n_assigned,
-                n_not_assigned=len(statistics.score) - n_assigned,
+                n_assigned=n_assigned[r],
+                n_not_assigned=records.n_samples - n_assigned[r],
                 n_pixels=n_pixels,
-                score=float(total[own].sum()) / n_scored if n_scored else None,
                 classes=shares,
+                **fields.of("annotators", name),
             )
         )
     return summaries

@@ -11,11 +11,11 @@ import pytest
 from tests.agreement.interval_oracle import check_intervals
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.pixels import sample_sums
+from annotator_agreement.agreement.pixels import numbers
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
 from annotator_agreement.agreement.pixels.counts import MaskCounts
-from annotator_agreement.agreement.pixels.intervals import sample_contents
 from annotator_agreement.agreement.pixels.mask_values import MaskValues
+from annotator_agreement.agreement.pixels.numbers import sample_contents
 from annotator_agreement.agreement.pixels.records import PixelRecords, record_pixels
 from annotator_agreement.agreement.pixels.report import PixelReport, build_pixel_report
 from annotator_agreement.agreement.report import ReportContext, RunFacts
@@ -87,13 +87,13 @@ def test_the_order_of_samples_and_annotators_does_not_matter_for_intervals() -> 
 
 
 def test_masks_of_very_many_values_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_sums, "MAX_CATEGORIES", 3)
+    monkeypatch.setattr(numbers, "MAX_CATEGORIES", 3)
     report = _report(_masks(3), _context())
     assert "score.mean" in report.intervals
     assert "alpha.pooled" not in report.intervals
 
 
 def test_the_values_with_the_most_pixels_have_intervals(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sample_sums, "MAX_VALUES", 2)
+    monkeypatch.setattr(numbers, "MAX_VALUES", 2)
     report = _report(_masks(3), _context())
     assert [bool(entry.intervals) for entry in report.classes] == [True, True, False, False, False]

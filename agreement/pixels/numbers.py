@@ -1,0 +1,243 @@
+"""The numbers of a report on semantic masks: what is added up over samples, and the formulas of the sums."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from ...metrics.alpha import alpha_of
+from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.bootstrap.sparse import beside, sparse
+from ..config import Undefined
+from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
+from ..numbers import GroupRows, Key, Numbers, Rows, ratio
+from ..pairs import chosen_pairs, n_shared, pair_names, pair_rows
+from ..report import ReportContext
+from .compute import NUMBERS, PixelAgreement, kappa_of_areas
+from .counts import MaskCounts
+from .mask_values import MaskValues
+from .records import PixelRecords
+
+#: at most so many values have intervals, those with the most pixels
+MAX_VALUES = 200
+#: alpha over all pixels, and the numbers of pairs, have no interval where there are more different values
+MAX_CATEGORIES = 5_000
+
+#: what a number of ``NUMBERS`` is called in the summaries of pairs
+_NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBERS)
+
+
+def pixel_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
+    """All numbers of rated samples."""
+    values = np.unique(records.column("values")).astype(np.int64)
+    pairs = _Pairs(records, context, values)
+    headline, classes = _Headline(values, context), _Classes(values, context)
+    for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
+        headline.add(agreement)
+        classes.add(agreement)
+        pairs.add(agreement)
+    yield from headline.numbers()
+    yield from classes.numbers()
+    yield from pairs.numbers()
+
+
+def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
+    """What tells samples apart, for :func:`~..content_order.content_ranks`: no order and no id enters.
+
+    Returns:
+        hashes of the areas of every value in every mask ``(S,)``, and values ``(S, 2)``
+    """
+    annotators = name_hashes(context.annotators)
+    total = assignment_hashes(records.assigned, annotators)
+    for sample, annotator, value, area in records.areas():
+        total += hash_sums(sample, combined(combined(annotators[annotator], value), area), records.n_samples)
+    return total, np.column_stack([records.column("score"), records.column("alpha")])
+
+
+def _alpha(observed: FloatArray, counts: FloatArray, undefined: Undefined) -> FloatArray:
+    """Alpha over pixels."""
+    n = counts.sum(axis=-1)
+    # no difference of squares, which are too large to be exact
+    expected = (counts * (n[..., None] - counts)).sum(axis=-1)
+    return alpha_of(observed, expected, n, undefined=undefined)
+
+
+def _kappa(sums: FloatArray) -> FloatArray:
+    """Cohen's kappa over the pixels of pairs: from the pixels, those that agree, and the areas in the two masks."""
+    n, agreed = sums[..., 0], sums[..., 1]
+    areas_a, areas_b = np.split(sums[..., 2:], 2, axis=-1)
+    return kappa_of_areas(n, agreed, (areas_a * (n[..., None] - areas_b)).sum(axis=-1))[..., None]
+
+
+def _means(numbers: FloatArray) -> FloatArray:
+    """Columns of the sums and numbers of defined values, ``(N, 2 len(NUMBERS))``."""
+    return np.hstack([np.nan_to_num(numbers), ~np.isnan(numbers)]).astype(np.float64)
+
+
+def _of_values(counts: MaskCounts) -> IntArray:
+    """Sample of every value of every sample, shape ``(V,)``."""
+    return np.repeat(np.arange(len(counts.n_values)), counts.n_values)
+
+
+class _Headline:
+    """Means over samples, and alpha over the pixels of all."""
+
+    def __init__(self, values: IntArray, context: ReportContext) -> None:
+        self._values, self._undefined = values, context.config.undefined
+        resampled = context.config.resamples > 0
+        self._means = Rows(by_sample=resampled)
+        self._alpha = Rows(by_sample=resampled and len(values) <= MAX_CATEGORIES)
+
+    def add(self, agreement: PixelAgreement) -> None:
+        """Add the agreement on the next samples."""
+        counts, m = agreement.counts, agreement.counts.n_masks
+        observed = agreement.differing / np.maximum(m - 1, 1)
+        alpha = np.column_stack([np.nan_to_num(agreement.alpha), ~np.isnan(agreement.alpha)])
+        differing = np.column_stack([observed / np.maximum(m, 1), agreement.n_pixels])
+        self._means.add(beside([np.hstack([_means(agreement.numbers), alpha, differing]).astype(np.float64)]))
+        column = np.searchsorted(self._values, counts.values)
+        of_values = sparse(_of_values(counts), column, agreement.area.sum(axis=1), (len(m), len(self._values)))
+        self._alpha.add(beside([observed[:, None], of_values]))
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The means, and alpha."""
+        n, undefined = len(NUMBERS), self._undefined
+
+        def means(sums: FloatArray) -> FloatArray:
+            of_alpha = ratio(sums[..., 2 * n], sums[..., 2 * n + 1])
+            differing = ratio(sums[..., 2 * n + 2], sums[..., 2 * n + 3])
+            return np.concatenate(
+                [ratio(sums[..., :n], sums[..., n : 2 * n]), np.stack([of_alpha, 1.0 - differing], axis=-1)], axis=-1
+            )
+
+        names = ("score.mean" if name == "score" else f"mean.{name}" for name in NUMBERS)
+        yield self._means.numbers(tuple((name,) for name in (*names, "alpha.mean", "alpha.percent_agreement")), means)
+        yield self._alpha.numbers(
+            (("alpha.pooled",),), lambda sums: _alpha(sums[..., 0], sums[..., 1:], undefined)[..., None]
+        )
+
+
+class _Classes:
+    """The areas of every value over all pairs, and the means of its IoU and Dice over samples."""
+
+    _COLUMNS = ("shared", "of_both", "mean_iou", "mean_dice", "n")
+
+    def __init__(self, values: IntArray, context: ReportContext) -> None:
+        self._values = values
+        self._n_pixels = np.zeros(len(values))
+        self._rows = Rows(by_sample=context.config.resamples > 0)
+
+    def add(self, agreement: PixelAgreement) -> None:
+        """Add the agreement on the next samples."""
+        counts = agreement.counts
+        place, n_values = np.searchsorted(self._values, counts.values), len(self._values)
+        np.add.at(self._n_pixels, place, agreement.area.sum(axis=1))
+        shared, of_both = np.zeros(len(place)), np.zeros(len(place))
+        for table in counts.tables():
+            shared[table.of_value] = table.shared.sum(axis=0)[table.is_value]
+            # every mask is in as many pairs as there are others
+            of_both[table.of_value] = (len(table.areas) - 1) * table.areas.sum(axis=0)[table.is_value]
+        entries = (shared, of_both, agreement.class_iou, agreement.class_dice, np.ones(len(place)))
+        self._rows.add(
+            sparse(
+                np.tile(_of_values(counts), len(entries)),
+                np.concatenate([k * n_values + place for k in range(len(entries))]),
+                np.concatenate(entries),
+                (len(counts.n_values), len(entries) * n_values),
+            )
+        )
+
+    def numbers(self) -> Iterator[Numbers]:
+        """IoU and Dice of the values, those with the most pixels first: only these have intervals."""
+        order = np.lexsort((self._values, -self._n_pixels))
+        rows = self._rows.columns()
+        for chosen, by_sample in ((order[:MAX_VALUES], self._rows.by_sample), (order[MAX_VALUES:], False)):
+            n = len(chosen)
+            if not n:
+                continue
+            names = [str(value) for value in self._values[chosen].tolist()]
+            kept = np.concatenate([k * len(self._values) + chosen for k in range(len(self._COLUMNS))])
+            numbers = Numbers(
+                tuple(("classes", name, key) for key in ("iou", "dice", "mean_iou", "mean_dice") for name in names),
+                rows[:, kept],
+                _of_classes,
+                basis=np.tile(4 * n + np.arange(n), 4),
+                by_sample=by_sample,
+            )
+            yield numbers if by_sample else numbers.summed()
+
+
+def _of_classes(sums: FloatArray) -> FloatArray:
+    shared, of_both, iou, dice, n_samples = np.split(sums, len(_Classes._COLUMNS), axis=-1)
+    pooled = [ratio(shared, of_both - shared), ratio(2.0 * shared, of_both)]
+    return np.concatenate([*pooled, ratio(iou, n_samples), ratio(dice, n_samples)], axis=-1)
+
+
+class _Pairs:
+    """The numbers of pairs and annotators, a row for every sample that two share."""
+
+    def __init__(self, records: PixelRecords, context: ReportContext, values: IntArray) -> None:
+        names, assigned, resampled = context.annotators, records.assigned, context.config.resamples > 0
+        a, b = (index.tolist() for index in pair_names(len(names)))
+        self._names, self._values, self._undefined = names, values, context.config.undefined
+        self._keys: dict[int, Key] = {
+            pair: ("pairs", names[a[pair]], names[b[pair]]) for pair in np.flatnonzero(n_shared(assigned)).tolist()
+        }
+        nobody = np.empty(0, np.int64)
+        few_values = len(values) <= MAX_CATEGORIES
+        self._rows = GroupRows(len(a), chosen_pairs(assigned, names) if resampled and few_values else nobody)
+        self._areas = GroupRows(len(a), nobody)
+        self._scores = Rows(by_sample=resampled)
+
+    def add(self, agreement: PixelAgreement) -> None:
+        """Add the agreement on the next samples."""
+        counts, n_samples, n = agreement.counts, len(agreement.n_pixels), len(self._names)
+        sample = np.repeat(np.arange(n_samples), counts.n_pairs)
+        pair = pair_rows(agreement.pair[:, 0], agreement.pair[:, 1], n)
+        none = [np.empty(0, np.int64)]
+        rows, columns, areas_a, areas_b = none[:], none[:], none[:], none[:]
+        agreed = np.zeros(len(pair))
+        for table in counts.tables():
+            value = np.searchsorted(self._values, table.spread(counts.values))
+            for k, (a, b) in enumerate(zip(*table.pairs, strict=True)):
+                of_pair = np.broadcast_to((table.sample_pair + k)[:, None], value.shape)
+                rows.append(of_pair[table.is_value])
+                columns.append(value[table.is_value])
+                areas_a.append(table.areas[a][table.is_value])
+                areas_b.append(table.areas[b][table.is_value])
+                agreed[table.sample_pair + k] = table.shared[k].sum(axis=1)
+        n_pixels = agreement.n_pixels[sample].astype(np.float64)
+        shape = (len(pair), len(self._values))
+        row, column = np.concatenate(rows), np.concatenate(columns)
+        of_a, of_b = (sparse(row, column, np.concatenate(areas), shape) for areas in (areas_a, areas_b))
+        plain = np.column_stack([_means(agreement.pair_numbers), agreed, n_pixels, np.ones(len(pair))])
+        self._rows.add(pair, sample, beside([plain, of_a + of_b]), n_samples)
+        self._areas.add(pair, sample, beside([np.column_stack([n_pixels, agreed]), of_a, of_b]), n_samples)
+
+        score = agreement.pair_numbers[:, 0]
+        scored = np.tile(~np.isnan(score), 2)
+        member = agreement.pair.T.ravel()[scored]
+        of_sample, scores = np.tile(sample, 2)[scored], np.tile(score, 2)[scored]
+        total, number = (sparse(of_sample, member, each, (n_samples, n)) for each in (scores, np.ones(len(scores))))
+        self._scores.add(beside([total, number]))
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The numbers of every pair, and the score of every annotator."""
+        n, first, undefined = len(NUMBERS), 2 * len(NUMBERS) + 3, self._undefined
+
+        def formula(sums: FloatArray) -> FloatArray:
+            agreed, n_pixels, counts = sums[..., 2 * n], sums[..., 2 * n + 1], sums[..., first:]
+            alpha = _alpha(2.0 * (n_pixels - agreed), counts, undefined)
+            pooled = np.stack([ratio(agreed, n_pixels), alpha], axis=-1)
+            return np.concatenate([ratio(sums[..., :n], sums[..., n : 2 * n]), pooled], axis=-1)
+
+        names = (*_NAMES, "accuracy", "alpha")
+        yield from self._rows.numbers(self._keys, names, formula, np.full(n + 2, first - 1), first)
+        yield from self._areas.numbers(self._keys, ("kappa",), _kappa, np.array([0]), 2 + 2 * len(self._values))
+        n_names = len(self._names)
+        yield self._scores.numbers(
+            tuple(("annotators", name, "score") for name in self._names),
+            lambda sums: ratio(sums[..., :n_names], sums[..., n_names:]),
+            n_names + np.arange(n_names),
+        )
