@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray
-from ..metrics.bootstrap.draws import values_of
 from .comparison import AgreementComparison, Change, PartChanges, SampleChanges
 from .numbers import Estimate, Key, Numbers, differences, estimates
 from .records import Records
 from .report import Describe, ReportContext, number
-from .reports import sample_sums
+from .reports import numbers_of
 
 #: samples that are listed each way
 N_LISTED = 10
@@ -91,7 +91,7 @@ def compare_runs(
     config_a, config_b = a.context.config, b.context.config
     matched = _Matched(len(rated))
     changed = estimates(
-        matched.differences(sample_sums(records_a, a.context), sample_sums(records_b, b.context)),
+        matched.differences(_by_sample(records_a, a.context), _by_sample(records_b, b.context)),
         ranks,
         resamples=resamples,
         seed=seed,
@@ -124,6 +124,13 @@ def compare_runs(
     )
 
 
+def _by_sample(records: Records, context: ReportContext) -> Iterator[Numbers]:
+    """The numbers of which the columns of every sample are known: of all that can have an interval."""
+    # a run without intervals would only keep sums
+    config = dataclasses.replace(context.config, resamples=max(context.config.resamples, 1))
+    return (each for each in numbers_of(records, dataclasses.replace(context, config=config)) if each.by_sample)
+
+
 class _Matched:
     """The differences of the numbers that both runs have, and the numbers themselves; few columns at a time.
 
@@ -144,8 +151,7 @@ class _Matched:
 
     def _added(self, sums: Numbers, run: int) -> Iterator[Numbers]:
         """The differences that follow from numbers of a run, as far as the other one has given the same."""
-        values = values_of(sums.formula, np.asarray(sums.columns.sum(axis=0), np.float64))
-        self.values[run].update(zip(sums.keys, values.tolist(), strict=True))
+        self.values[run].update(zip(sums.keys, sums.values().tolist(), strict=True))
         own, others = self._waiting[run], self._waiting[1 - run]
         found = [key for key in sums.keys if key in others]
         for other in {id(others[key]): others[key] for key in found}.values():

@@ -29,7 +29,7 @@ class _Family:
     report: type[AgreementReport]
     records: type[Records]
     build: Callable[[Any, ReportContext], AgreementReport]
-    sums: Callable[[Any, ReportContext], Iterable[Numbers]]
+    numbers: Callable[[Any, ReportContext], Iterable[Numbers]]
 
 
 _FAMILIES = {
@@ -55,6 +55,6 @@ def build_report(records: Records, context: ReportContext) -> AgreementReport:
     return _FAMILIES[records.family].build(records, context)
 
 
-def sample_sums(records: Records, context: ReportContext) -> Iterable[Numbers]:
-    """The numbers of a report as functions of sums over its samples."""
-    return _FAMILIES[records.family].sums(records, context)
+def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
+    """The numbers of a report on rated samples."""
+    return _FAMILIES[records.family].numbers(records, context)
