@@ -8,7 +8,7 @@ import numpy as np
 
 from ...metrics.alpha import alpha_of
 from ...metrics.arrays import FloatArray, IntArray
-from ...metrics.bootstrap.sparse import beside, sparse
+from ...metrics.bootstrap.draws import hstack, sparse
 from ..config import Undefined
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..numbers import GroupRows, Key, Numbers, Rows, ratio
@@ -95,10 +95,10 @@ class _Headline:
         observed = agreement.differing / np.maximum(m - 1, 1)
         alpha = np.column_stack([np.nan_to_num(agreement.alpha), ~np.isnan(agreement.alpha)])
         differing = np.column_stack([observed / np.maximum(m, 1), agreement.n_pixels])
-        self._means.add(beside([np.hstack([_means(agreement.numbers), alpha, differing]).astype(np.float64)]))
+        self._means.add(hstack([np.hstack([_means(agreement.numbers), alpha, differing]).astype(np.float64)]))
         column = np.searchsorted(self._values, counts.values)
         of_values = sparse(_of_values(counts), column, agreement.area.sum(axis=1), (len(m), len(self._values)))
-        self._alpha.add(beside([observed[:, None], of_values]))
+        self._alpha.add(hstack([observed[:, None], of_values]))
 
     def numbers(self) -> Iterator[Numbers]:
         """The means, and alpha."""
@@ -212,15 +212,15 @@ class _Pairs:
         row, column = np.concatenate(rows), np.concatenate(columns)
         of_a, of_b = (sparse(row, column, np.concatenate(areas), shape) for areas in (areas_a, areas_b))
         plain = np.column_stack([_means(agreement.pair_numbers), agreed, n_pixels, np.ones(len(pair))])
-        self._rows.add(pair, sample, beside([plain, of_a + of_b]), n_samples)
-        self._areas.add(pair, sample, beside([np.column_stack([n_pixels, agreed]), of_a, of_b]), n_samples)
+        self._rows.add(pair, sample, hstack([plain, of_a + of_b]), n_samples)
+        self._areas.add(pair, sample, hstack([np.column_stack([n_pixels, agreed]), of_a, of_b]), n_samples)
 
         score = agreement.pair_numbers[:, 0]
         scored = np.tile(~np.isnan(score), 2)
         member = agreement.pair.T.ravel()[scored]
         of_sample, scores = np.tile(sample, 2)[scored], np.tile(score, 2)[scored]
         total, number = (sparse(of_sample, member, each, (n_samples, n)) for each in (scores, np.ones(len(scores))))
-        self._scores.add(beside([total, number]))
+        self._scores.add(hstack([total, number]))
 
     def numbers(self) -> Iterator[Numbers]:
         """The numbers of every pair, and the score of every annotator."""
