@@ -65,7 +65,7 @@ def reload_dataset(dataset: fo.Dataset) -> None:
 
 def reload_samples(dataset: fo.Dataset) -> None:
     """Read the samples in memory again, up to one with labels that FiftyOne itself cannot read."""
-    with contextlib.suppress(ValidationError):
+    with contextlib.suppress(ValidationError, TypeError, ValueError):
         with contextlib.suppress(RuntimeError):
             dataset._reload_docs(hard=True)
             return
