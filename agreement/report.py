@@ -14,6 +14,7 @@ import numpy as np
 from .. import names
 from ..metrics.arrays import FloatArray, IntArray
 from .config import AgreementConfig
+from .main_numbers import MainNumber
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -169,6 +170,8 @@ class AgreementReport:
     """
 
     family: ClassVar[str]
+    #: what the headline, the three questions and the comparison of runs show
+    main_numbers: ClassVar[tuple[MainNumber, ...]] = ()
     #: classes of the entries that are not plain values, by name: one each, a list of them, or ``Each``
     parts: ClassVar[dict[str, Any]] = {
         "score": ScoreSummary,
@@ -213,7 +216,7 @@ class AgreementReport:
             full: everything, instead of what everybody should read
             file: where to, standard output by default
         """
-        from ..charts.text import report_text
+        from ..charts.document import report_text
 
         (file or sys.stdout).write(report_text(self, full=full) + "\n")
 

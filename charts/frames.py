@@ -11,6 +11,7 @@ import pandas as pd
 
 from ..agreement.errors import AgreementInputError
 from ..agreement.report import Interval
+from .families import family_of
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -20,12 +21,21 @@ Rows = Callable[[Any], list[Row]]
 
 #: ends of an interval that stand beside its number
 _ENDS = ("low", "high")
+#: parts of a report that are no summaries of agreement
+_NOT_NUMBERS = ("run", "data_threshold", "sessions")
 _PLAIN = {"str", "int", "float", "bool", "None"}
 
 
 def table_names(report: AgreementReport) -> list[str]:
     """The tables that a report of this family has, empty ones included."""
-    return list(_TABLES[report.family])
+    return [name for name, (part, _) in _TABLES.items() if _has(type(report), *part.split("."))]
+
+
+def _has(owner: Any, name: str, *more: str) -> bool:
+    """Whether a report, or what its part holds, has something of this name."""
+    if name not in {field.name for field in dataclasses.fields(owner)}:
+        return False
+    return not more or _has(owner.parts[name], *more)
 
 
 def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
@@ -34,7 +44,6 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
     Raises:
         AgreementInputError: if reports of this family have no such table
     """
-    tables = _TABLES[report.family]
     if table == "samples":
         if report.samples is None:
             raise AgreementInputError(
@@ -42,11 +51,12 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
                 "load_agreement(dataset, run_key).to_dataframe('samples')"
             )
         return report.samples()
-    if table not in tables:
+    names = table_names(report)
+    if table not in names:
         raise AgreementInputError(
-            f"`table` must be one that a report on {report.family} has (samples, {', '.join(tables)}), got {table!r}"
+            f"`table` must be one that a report on {report.family} has (samples, {', '.join(names)}), got {table!r}"
         )
-    rows = tables[table](report)
+    rows = _TABLES[table][1](report)
     frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
     for name in frame.columns:
         if frame[name].isna().all():  # else a column of None alone has no type
@@ -112,13 +122,13 @@ def _dictionaries(*path: str) -> Rows:
 
 
 def _summary(report: AgreementReport) -> list[Row]:
-    """The main numbers, one each row."""
-    shown: Row = {"n_samples": report.n_samples, "n_rated": report.n_rated, "n_units": report.n_units}
-    shown["n_objects"] = report.n_objects
-    for name in ("score", "alpha", "existence", "class_given_match", "localisation", "coefficients", "mean"):
-        part = getattr(report, name, None)
-        if dataclasses.is_dataclass(part):
-            _add(shown, name, part, None)
+    """The main numbers, one each row: counts, those of all parts that are no lists, and what the report declares."""
+    shown: Row = {name: getattr(report, name) for name in ("n_samples", "n_rated", "n_units", "n_objects")}
+    for field in dataclasses.fields(report):
+        part = getattr(report, field.name)
+        if dataclasses.is_dataclass(part) and field.name not in _NOT_NUMBERS:
+            _add(shown, field.name, part, None)
+    shown |= {number.key: number.value(report) for number in report.main_numbers if number.key not in shown}
     numbers = {name: value for name, value in shown.items() if not isinstance(value, str)}
     rows = []
     for name, value in numbers.items():
@@ -156,7 +166,7 @@ def _annotators(report: Any) -> list[Row]:
 
 def _annotator_classes(report: Any) -> list[Row]:
     """How often everybody gave every class; of masks, the share of their pixels."""
-    value = "share" if report.family == "pixels" else "n"
+    value = "share" if family_of(report).shares_of_classes else "n"
     return [
         {"annotator": entry.name, "class": name, value: count}
         for entry in report.annotators
@@ -227,34 +237,29 @@ def _coefficients(report: Any) -> list[Row]:
     ]
 
 
-_OF_ALL: dict[str, Rows] = {
-    "summary": _summary,
-    "pairs": _entries("pairs"),
-    "annotators": _annotators,
-    "annotator_classes": _annotator_classes,
-    "worst_samples": _dictionaries("worst_samples"),
-    "intervals": _intervals,
-}
-_TABLES: dict[str, dict[str, Rows]] = {
-    "objects": {
-        **_OF_ALL,
-        "classes": _entries("classes"),
-        "confused_classes": _confused_classes,
-        "confusion": _dictionaries("class_given_match", "confusion"),
-        "pair_confusion": _pair_confusion,
-        "votes": _dictionaries("existence", "votes"),
-        "iou": _histograms,
-        "sizes": _entries("sizes"),
-        "attributes": _entries("attributes"),
-        "attribute_conflicts": _attribute_conflicts,
-        "merges": _merges,
-        "similar_names": _similar_names,
-        "clusters": _clusters,
-        "thresholds": _entries("thresholds"),
-        "best_matches": _best_matches,
-        "rules": _entries("rules"),
-    },
-    "ratings": {**_OF_ALL, "coefficients": _coefficients, "pair_confusion": _pair_confusion},
-    "tags": {**_OF_ALL, "tags": _entries("tags")},
-    "pixels": {**_OF_ALL, "classes": _entries("classes")},
+#: every table, with the part of a report that it is about: reports without that have no such table
+_TABLES: dict[str, tuple[str, Rows]] = {
+    "summary": ("score", _summary),
+    "pairs": ("pairs", _entries("pairs")),
+    "annotators": ("annotators", _annotators),
+    "annotator_classes": ("annotators.classes", _annotator_classes),
+    "worst_samples": ("worst_samples", _dictionaries("worst_samples")),
+    "intervals": ("intervals", _intervals),
+    "classes": ("classes", _entries("classes")),
+    "confused_classes": ("classes.confused_with", _confused_classes),
+    "confusion": ("class_given_match.confusion", _dictionaries("class_given_match", "confusion")),
+    "coefficients": ("categories", _coefficients),
+    "pair_confusion": ("pairs.confusion", _pair_confusion),
+    "tags": ("tags", _entries("tags")),
+    "votes": ("existence.votes", _dictionaries("existence", "votes")),
+    "iou": ("localisation.iou_histogram", _histograms),
+    "sizes": ("sizes", _entries("sizes")),
+    "attributes": ("attributes", _entries("attributes")),
+    "attribute_conflicts": ("attributes.conflicts", _attribute_conflicts),
+    "merges": ("merges", _merges),
+    "similar_names": ("similar_names", _similar_names),
+    "clusters": ("clusters", _clusters),
+    "thresholds": ("thresholds", _entries("thresholds")),
+    "best_matches": ("data_threshold", _best_matches),
+    "rules": ("rules", _entries("rules")),
 }

@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from .tables import counted, documents, listed, shown_interval, shown_number
+from ..agreement.main_numbers import COMPARED, HEADLINE, QUESTIONS
+from .sections import Note, Numbers, Part, Section, ShownNumber
+from .words import counted, documents, ends_of, listed, shown_number, shown_share
 
 if TYPE_CHECKING:
+    from ..agreement.main_numbers import MainNumber
     from ..agreement.report import AgreementReport
 
 #: intervals from fewer samples are rough
 FEW_SAMPLES = 20
+#: how the values of main numbers are shown, by their form
+FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
 
 _UNDEFINED = {
     "one_annotator": "fewer than 2 annotators assigned",
@@ -19,45 +25,69 @@ _UNDEFINED = {
     "no_pairable_values": "no object was drawn by two annotators",
     "no_pixels": "all pixels are ignored",
 }
-#: what the score of a sample is, by family
-SCORES = {
-    "objects": "mean panoptic quality",
-    "ratings": "mean share of agreeing pairs",
-    "tags": "mean Jaccard index of tags",
-    "pixels": "mean class IoU without background",
-}
-#: families whose samples have no alpha of their own
-WITHOUT_SAMPLE_ALPHA = ("ratings", "tags")
 
 
-def headline_numbers(report: AgreementReport) -> list[tuple[str, str, str]]:
-    """The main numbers: what each is called, the number with its interval, and what it is."""
-    alpha = report.alpha
-    numbers = [
-        (
-            "Score",
-            shown_interval(report.score.mean, report.intervals.get("score.mean")),
-            f"{SCORES[report.family]} of {report.score.n} {documents(report)} (0: nothing in common, 1: identical)",
-        ),
-        (
-            "Krippendorff's alpha",
-            shown_interval(alpha.pooled, report.intervals.get("alpha.pooled")),
-            f"over all {alpha.n_units} units (0: as by chance, 1: perfect)",
-        ),
+def headline(report: AgreementReport, notes: Sequence[str] = (), *, groups: Sequence[str] = (HEADLINE,)) -> Section:
+    """The first section of a report.
+
+    Args:
+        report: of any family
+        notes: what else is to be said of these numbers
+        groups: groups of main numbers that are shown
+    """
+    parts: list[Part] = [" · ".join(_extent(report))]
+    parts.append(Numbers([entry for group in groups for entry in shown_numbers(report, group)]))
+    parts += [alpha_sentence(report), *interval_notes(report), *map(Note, notes)]
+    undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
+    if undefined:
+        parts.append(Note(f"Alpha of single {documents(report)} is undefined on {', '.join(undefined)}."))
+    return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
+
+
+def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
+    """The main numbers of a group, as they are shown."""
+    measure = report.localisation.measure if hasattr(report, "localisation") else "IoU"
+    return [
+        _shown(report, number, measure)
+        for number in report.main_numbers
+        if number.group == group
+        and number.without != measure
+        and not (number.is_optional and number.value(report) is None)
     ]
-    if report.family not in WITHOUT_SAMPLE_ALPHA:
-        where = f"of the {alpha.n_defined} {documents(report)} where it is defined"
-        shown = shown_interval(alpha.mean, report.intervals.get("alpha.mean"))
-        numbers.append(("  mean over images", shown, where))
-    return numbers
 
 
-def undefined_alphas(report: AgreementReport) -> list[str]:
-    """How many samples have no alpha, and why."""
-    return [f"{count} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
+def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNumber:
+    value, show = number.value(report), FORMS[number.form]
+    interval = ends_of(report.intervals.get(number.key), show) if value is not None else ""
+    meaning = number.meaning.format(report=report, documents=documents(report))
+    return ShownNumber(number.name(measure), show(value), interval, meaning)
 
 
-def interval_notes(report: AgreementReport) -> list[str]:
+def groups_of(report: AgreementReport) -> list[str]:
+    """The groups of main numbers that are shown of a report: the headline, and the questions that it answers."""
+    groups = dict.fromkeys(number.group for number in report.main_numbers if number.group != COMPARED)
+    return [group for group in (HEADLINE, *QUESTIONS) if group in groups]
+
+
+def _extent(report: AgreementReport) -> Iterator[str]:
+    """What the report is on."""
+    what = documents(report)
+    yield ", ".join(report.label_types)
+    if report.run.n_of is not None:
+        yield f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"
+    if report.run.n_videos is not None:
+        yield f"videos: {report.run.n_videos:,}, of which {report.n_samples:,} frames are compared one by one"
+    yield f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more"
+    yield counted(len(getattr(report, "annotators", [])), "annotator")
+    yield counted(report.n_objects, "label")
+    if hasattr(report, "existence"):
+        yield counted(report.n_units, "object")
+    n_disputed = getattr(report, "n_disputed", None)
+    if n_disputed is not None:
+        yield f"{n_disputed:,} disputed"
+
+
+def interval_notes(report: AgreementReport) -> list[Note]:
     """What the intervals are, and a warning where they come from few samples."""
     shown = [entry for entry in report.intervals.values() if entry.low is not None]
     if not shown:
@@ -65,12 +95,13 @@ def interval_notes(report: AgreementReport) -> list[str]:
     n = max(entry.n for entry in shown)
     # of videos whole videos are resampled
     what = "sample" if report.run.n_videos is None else "video"
-    notes = [f"[…] are 95 % intervals: what other {what}s of this kind might give ({n:,} resampled)."]
+    notes = [Note(f"[…] are 95 % intervals: what other {what}s of this kind might give ({n:,} resampled).")]
     if n < FEW_SAMPLES:
-        notes.append(
-            f"Warning: the intervals rest on {counted(n, what)}; with fewer than {FEW_SAMPLES} they "
-            "are rough, and usually too narrow."
+        text = (
+            f"Warning: the intervals rest on {counted(n, what)}; with fewer than {FEW_SAMPLES} they are rough, and "
+            "usually too narrow."
         )
+        notes.append(Note(text, is_warning=True))
     return notes
 
 

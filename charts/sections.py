@@ -1,16 +1,29 @@
-"""What a report says, in sections of sentences, facts and tables; text and HTML show them in their own ways."""
+"""What reports say: sections of sentences, numbers and tables, and how they become text and Markdown."""
 
 from __future__ import annotations
 
+import re
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from .tables import INDENT, table
+from tabulate import tabulate
 
-_WIDTH = 118
+from .tables import Table
+from .words import one_line
+
+INDENT = "  "
+_WIDTH = 120
 _NAME_WIDTH = 20
 _QUESTION_WIDTH = 36
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A remark on numbers, or a warning."""
+
+    text: str
+    is_warning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,12 +34,25 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
-    """Rows under a header, in words as they are shown."""
+class ShownNumber:
+    """A main number: its name, value and interval as they are shown, and what it is."""
 
-    header: Sequence[str]
-    rows: Sequence[Sequence[object]]
-    title: str = ""
+    title: str
+    value: str
+    interval: str
+    meaning: str = ""
+
+    @property
+    def text(self) -> str:
+        """The value with its interval."""
+        return f"{self.value} {self.interval}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """The main numbers."""
+
+    entries: Sequence[ShownNumber]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +60,17 @@ class Answer:
     """A question, the numbers that answer it, and what these mean."""
 
     question: str
-    numbers: str
+    numbers: Sequence[ShownNumber]
     meaning: str = ""
+
+    @property
+    def shown_numbers(self) -> str:
+        """The numbers in one line."""
+        return ", ".join(f"{entry.title} {entry.text}" for entry in self.numbers)
 
 
 #: a plain text is a sentence, or some
-Part = str | Facts | Answer | Table
+Part = str | Note | Facts | Numbers | Answer | Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,50 +80,120 @@ class Section:
     Attributes:
         title: heading
         parts: what it says, in this order
+        note: what a line of text adds to the heading
         figures: names of the figures that show the same (``votes`` for ``plot_votes``)
+        is_first: whether it is the headline of the whole report
     """
 
     title: str
     parts: Sequence[Part]
+    note: str = ""
     figures: tuple[str, ...] = ()
+    is_first: bool = False
 
 
-def section_lines(section: Section) -> list[str]:
-    """A section as lines of text."""
-    lines = textwrap.wrap(section.title, _WIDTH, subsequent_indent=INDENT, break_long_words=False)
+# ---- as text ----
+
+
+def as_text(sections: Iterable[Section]) -> str:
+    """Sections as aligned text."""
+    return "\n\n".join("\n".join(_section_lines(section)) for section in sections)
+
+
+def _section_lines(section: Section) -> list[str]:
+    title = f"{section.title}: {section.note}" if section.note else section.title
+    lines = _wrapped(title, "", INDENT)
+    if section.is_first:
+        lines.append("=" * len(section.title))
     for place, part in enumerate(section.parts):
         # a title or a text right below a table would look like one of its rows
         if place and (isinstance(section.parts[place - 1], Table) or (isinstance(part, Table) and part.title)):
             lines.append("")
-        lines += part_lines(part)
+        lines += _part_lines(part, "" if section.is_first else INDENT)
     return lines
 
 
-def part_lines(part: Part) -> list[str]:
-    """A part of a section as lines of text."""
+def _part_lines(part: Part, indent: str) -> list[str]:
     if isinstance(part, Table):
-        title = textwrap.wrap(part.title, _WIDTH, initial_indent=INDENT, subsequent_indent=INDENT)
-        return [*title, *table(part.header, part.rows)]
+        return [*_wrapped(part.title, indent, indent), *_table_lines(part, indent)]
     if isinstance(part, Facts):
-        return [line for name, text in part.rows for line in _fact_lines(name, text)]
+        heads = [f"{indent}{name:<{_NAME_WIDTH}} " for name, _ in part.rows]
+        return _under_heads(heads, [text for _, text in part.rows], len(indent) + _NAME_WIDTH + 1)
+    if isinstance(part, Numbers):
+        name, shown = (max(map(len, texts)) for texts in zip(*((n.title, n.text) for n in part.entries), strict=True))
+        heads = [f"{indent}{entry.title:<{name}}   {entry.text:<{shown}}   " for entry in part.entries]
+        return _under_heads(heads, [entry.meaning for entry in part.entries], len(heads[0]))
     if isinstance(part, Answer):
-        head = f"{INDENT}{part.question:<{_QUESTION_WIDTH}} "
-        meaning = _wrapped(part.meaning, 2 * INDENT, 2 * INDENT)
-        return [*_wrapped(part.numbers, head, " " * len(head)), *meaning]
-    return _wrapped(part, INDENT, INDENT)
+        head = f"{indent}{part.question:<{_QUESTION_WIDTH}} "
+        return [
+            *_under_heads([head], [part.shown_numbers], len(head)),
+            *_wrapped(part.meaning, indent + INDENT, indent + INDENT),
+        ]
+    return _wrapped(part.text if isinstance(part, Note) else part, indent, indent)
 
 
-def _fact_lines(name: str, text: str) -> list[str]:
-    head = f"{INDENT}{name:<{_NAME_WIDTH}} "
-    return _wrapped(text, head, " " * (len(INDENT) + _NAME_WIDTH + 1))
+def _under_heads(heads: Sequence[str], texts: Sequence[str], indent: int) -> list[str]:
+    return [line for head, text in zip(heads, texts, strict=True) for line in _wrapped(text, head, " " * indent)]
 
 
 def _wrapped(text: str, first: str, others: str) -> list[str]:
     return textwrap.wrap(
-        text,
-        _WIDTH,
-        initial_indent=first,
-        subsequent_indent=others,
-        break_long_words=False,
-        break_on_hyphens=False,
+        text, _WIDTH, initial_indent=first, subsequent_indent=others, break_long_words=False, break_on_hyphens=False
     )
+
+
+def _table_lines(table: Table, indent: str) -> list[str]:
+    if not table.rows:
+        return [f"{indent}(none)"]
+    return [(indent + line).rstrip() for line in _tabulated(table, "plain", one_line).splitlines()]
+
+
+def _tabulated(table: Table, style: str, show: Callable[[str], str]) -> str:
+    # as a row the header makes no column wider than its text
+    cells = [[show(title) for title in table.header], *([show(cell.text) for cell in row] for row in table.rows)]
+    lines: str = tabulate(
+        cells if style == "plain" else cells[1:],
+        headers=[] if style == "plain" else cells[0],
+        tablefmt=style,
+        colalign=["right" if is_numeric else "left" for is_numeric in table.numeric],
+        disable_numparse=True,
+    )
+    return lines
+
+
+# ---- as Markdown ----
+
+
+def as_markdown(sections: Iterable[Section]) -> str:
+    """Sections as Markdown, for the App."""
+    return "\n\n".join("\n\n".join(_section_blocks(section)) for section in sections)
+
+
+def _section_blocks(section: Section) -> list[str]:
+    note = f": {plain_markdown(section.note)}" if section.note else ""
+    return [f"**{plain_markdown(section.title)}**{note}", *(_block(part) for part in section.parts)]
+
+
+def _block(part: Part) -> str:
+    if isinstance(part, Table):
+        if not part.rows:
+            return "(none)"
+        title = f"{plain_markdown(part.title)}\n\n" if part.title else ""
+        return title + _tabulated(part, "pipe", plain_markdown)
+    if isinstance(part, Facts):
+        return "\n".join(f"- {plain_markdown(name)}: {plain_markdown(text)}" for name, text in part.rows)
+    if isinstance(part, Numbers):
+        shown = [(f"{entry.title} {entry.text}", entry.meaning) for entry in part.entries]
+        return "\n".join(f"- **{plain_markdown(number)}** – {plain_markdown(text)}" for number, text in shown)
+    if isinstance(part, Answer):
+        sentence = ". ".join(text for text in (part.shown_numbers, part.meaning) if text)
+        return f"- **{plain_markdown(part.question)}** {plain_markdown(sentence)}"
+    if isinstance(part, Note):
+        return f"**{plain_markdown(part.text)}**" if part.is_warning else plain_markdown(part.text)
+    return plain_markdown(part)
+
+
+def plain_markdown(text: object) -> str:
+    """Text in one line that Markdown shows as it is, names with markup in them included."""
+    # brackets alone are text, before round ones they make a link
+    return re.sub(r"[\\`*_<|~]|\](?=[(\[:])|&(?=#?\w+;)", r"\\\g<0>", one_line(text))

@@ -1,114 +1,135 @@
-"""Numbers and tables as text and as Markdown."""
+"""Tables whose cells have a value and the text that shows it."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
-if TYPE_CHECKING:
-    from ..agreement.report import AgreementReport, Interval
-
-INDENT = "  "
-#: a number, perhaps a share, with its interval, or of another; ids and sentences that begin with digits are none
-_NUMBER = re.compile(r"[-+]?\d[\d.,]{0,15}($| %$| \[| \(| of | – | / )")
+from .words import UNDEFINED, end_of_path, percent, shown_interval
 
 
-def shown_number(value: float | None, digits: int = 3) -> str:
-    """A number for people: ``-`` where it is undefined."""
-    if value is None:
-        return "-"
-    shown = f"{value:.{digits}f}"
-    # what rounds to zero is neither above nor below it
-    return shown.removeprefix("-") if float(shown) == 0.0 else shown
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A value of a table, and the text that shows it."""
+
+    value: Any
+    text: str
+
+    @property
+    def is_number(self) -> bool:
+        """Whether the cell stands to the right: numbers do, those that are undefined included."""
+        return self.value is None or self.text == "" or isinstance(self.value, int | float)
 
 
-def shown_interval(value: float | None, interval: Interval | None, digits: int = 3) -> str:
-    """A number and its interval for people: ``0.647 [0.603, 0.691]``, without brackets where there is none."""
-    shown = shown_number(value, digits)
-    if value is None or interval is None or interval.low is None or interval.high is None:
-        return shown
-    return f"{shown} [{shown_number(interval.low, digits)}, {shown_number(interval.high, digits)}]"
+def plain(value: object) -> str:
+    """A value as it is: ``-`` for None."""
+    return UNDEFINED if value is None else str(value)
 
 
-def signed(value: float | None, digits: int = 3) -> str:
-    """A difference for people, with its sign."""
-    shown = shown_number(value, digits)
-    return f"+{shown}" if value is not None and value > 0 and float(shown) else shown
+def part_of(n: int, whole: int) -> Cell:
+    """A count and its share of a whole: ``30 (4.3 %)``."""
+    return Cell(n, f"{n} ({percent(n, whole)})")
 
 
-def percent(part: float, whole: float) -> str:
-    """A share for people: ``-`` of nothing."""
-    return f"{100.0 * part / whole:.1f} %" if whole else "-"
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table.
+
+    Attributes:
+        title: the header
+        get: attribute (or key) of an entry, or a function of it; the function may give a cell
+        show: the text of a value
+        interval: whether the interval of the attribute stands behind its value
+    """
+
+    title: str
+    get: str | Callable[[Any], Any]
+    show: Callable[[Any], str] = plain
+    interval: bool = False
+
+    def cell(self, entry: Any) -> Cell:
+        """The cell of an entry."""
+        if callable(self.get):
+            value = self.get(entry)
+        elif isinstance(entry, Mapping):
+            value = entry.get(self.get)
+        else:
+            value = operator.attrgetter(self.get)(entry)
+        if isinstance(value, Cell):
+            return value
+        if self.interval:
+            return Cell(value, shown_interval(value, entry.intervals.get(self.get), self.show))
+        return Cell(value, self.show(value))
 
 
-def shown_share(share: float | None) -> str:
-    """A share for people: ``-`` where it is undefined."""
-    return "-" if share is None else f"{100.0 * share:.1f} %"
+def verdict_column(verdict: str, title: str) -> Column:
+    """Labels of an annotator with a verdict, and their share of all that were judged."""
+    return Column(title, lambda entry: part_of(entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())))
 
 
-def counted(n: int, one: str, many: str | None = None) -> str:
-    """A number of things: ``1 sample``, ``2 samples``, ``1,234 samples``."""
-    return f"{n:,} {one if n == 1 else many or one + 's'}"
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows under a header.
+
+    Attributes:
+        header: titles of the columns
+        rows: the cells
+        title: what the table shows, if the section has several
+        keys: what each row is about, for those who click it
+    """
+
+    header: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    title: str = ""
+    keys: Sequence[str] = ()
+
+    @property
+    def numeric(self) -> list[bool]:
+        """Which columns have numbers only."""
+        return [all(row[k].is_number for row in self.rows) for k in range(len(self.header))]
 
 
-def listed(names: Sequence[str]) -> str:
-    """Names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+def table(columns: Sequence[Column], entries: Iterable[Any], title: str = "", keys: Sequence[str] = ()) -> Table:
+    """A table with a row for every entry."""
+    rows = [[column.cell(entry) for column in columns] for entry in entries]
+    return Table([column.title for column in columns], rows, title, keys)
 
 
-def documents(report: AgreementReport) -> str:
-    """What the samples of a report are."""
-    return "samples" if report.run.n_videos is None else "frames"
+def sample_table(
+    columns: Sequence[Column], entries: Sequence[Mapping[str, Any]], title: str = "", frame: str = "frame"
+) -> Table:
+    """A list of samples, with the frame where they are those of videos; ``frame`` is the title of that column."""
+    of_sample = [Column("sample id", "id"), Column("file", lambda entry: end_of_path(entry.get("filepath")))]
+    if any("frame_number" in entry for entry in entries):
+        of_sample.append(Column(frame, "frame_number"))
+    return table([*columns, *of_sample], entries, title, [entry["id"] for entry in entries])
 
 
-def end_of_path(path: str | None, length: int = 48) -> str:
-    """The end of a path that may be long."""
-    text = path or "-"
-    return text if len(text) <= length else "…" + text[-length + 1 :]
+class ScoredPair(Protocol):
+    """A pair of annotators with a score."""
+
+    @property
+    def a(self) -> str:
+        """One annotator."""
+
+    @property
+    def b(self) -> str:
+        """The other."""
+
+    @property
+    def score(self) -> float | None:
+        """How far they agree, None where undefined."""
 
 
-def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Lines of a table: text columns to the left, numbers to the right."""
-    cells = [[_one_line(cell) for cell in row] for row in rows]
-    if not cells:
-        return [f"{INDENT}(none)"]
-    right = numeric_columns(header, cells)
-    widths = [max(len(header[k]), *(len(row[k]) for row in cells)) for k in range(len(header))]
-    lines = []
-    for row in [list(header), *cells]:
-        padded = [
-            cell.rjust(width) if is_right else cell.ljust(width)
-            for cell, width, is_right in zip(row, widths, right, strict=True)
-        ]
-        lines.append((INDENT + "  ".join(padded)).rstrip())
-    return lines
+Pair = TypeVar("Pair", bound=ScoredPair)
 
 
-def numeric_columns(header: Sequence[str], rows: Sequence[Sequence[object]]) -> list[bool]:
-    """Which columns of a table have numbers only."""
-    return [all(_is_numeric(str(row[k])) for row in rows) for k in range(len(header))]
-
-
-def _is_numeric(text: str) -> bool:
-    return text in ("-", "") or _NUMBER.match(text) is not None
-
-
-def markdown_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> list[str]:
-    """Lines of a table in Markdown."""
-    lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
-    return lines + ["| " + " | ".join(map(_markdown_cell, row)) + " |" for row in rows]
-
-
-def _markdown_cell(cell: object) -> str:
-    # a name in angle brackets would be taken for HTML, and vanish
-    return _one_line(cell).replace("|", "\\|").replace("<", "&lt;")
-
-
-def plain_markdown(text: object) -> str:
-    """Text in one line that Markdown shows as it is, names with markup in them included."""
-    return re.sub(r"([\\`*_\[\]<>&|~])", r"\\\1", _one_line(text))
-
-
-def _one_line(cell: object) -> str:
-    return " ".join(str(cell).splitlines())
+def best_and_worst(pairs: Sequence[Pair], at_most: int = 30) -> tuple[list[Pair], str]:
+    """The pairs by descending score and a title; where there are many, only those at both ends."""
+    ordered = sorted(pairs, key=lambda pair: (pair.score is None, -(pair.score or 0.0), pair.a, pair.b))
+    if len(ordered) <= at_most:
+        return ordered, "Pairs of annotators, best first"
+    half = at_most // 2
+    return ordered[:half] + ordered[-half:], f"Pairs of annotators: the best {half} and the last {half} of {len(pairs)}"

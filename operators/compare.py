@@ -10,7 +10,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement.comparison import AgreementComparison
-from ..charts.comparison_text import comparison_markdown
+from ..charts.comparison import comparison_markdown
 from ..dataset_io import compare_agreement
 from ..dataset_io.record.run_config import COMPLETED, read_config
 from ..dataset_io.record.runs import list_agreements

@@ -11,7 +11,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementReport
-from ..charts.markdown import report_markdown
+from ..charts.document import report_markdown
 from ..dataset_io import compute_agreement
 from .compute_form import compute_form, free_run_key, options_of, target_of
 from .panel import summary_output

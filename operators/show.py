@@ -10,7 +10,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementReport
-from ..charts.markdown import report_markdown
+from ..charts.document import report_markdown
 from ..dataset_io import agreement_on, load_agreement
 from ..dataset_io.fiftyone_private import is_part
 from .panel import summary_output

@@ -14,10 +14,11 @@ from .. import names
 from ..agreement.errors import AgreementInputError
 from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
 from ..dataset_io.views import shows_any
-from .board import board_of, fingerprint, view_print
-from .doors import opened, sample_of
-from .layout import DOOR_TITLE, door_title, message_schema, panel_schema
-from .situation import WITHOUT_DATASET, Situation, situation_of
+from .drill_down import sample_behind, samples_behind
+from .layout import DRILL_DOWN_TITLE, drill_down_title, message_schema, panel_schema
+from .model_cache import cached_view_model, hash_of, hash_of_view
+from .panel_state import WITHOUT_DATASET, PanelState, panel_state_of
+from .view_model import ViewModel
 
 logger = logging.getLogger(__name__)
 
@@ -28,8 +29,8 @@ class AgreementPanel(foo.Panel):
     """Shows how far the annotators agree, and leads to the samples and labels behind every number.
 
     The state that the App keeps: ``run_key`` and ``of_view`` as chosen, ``before`` (stages of the view that the user
-    had before the first door), ``door`` and ``door_print`` (what a door shows, and what tells its view from others),
-    ``refreshed`` (how often the user asked for what is new) and ``shown`` (what tells the schema that the App has).
+    had before the first drill-down), ``drill_down`` and ``drill_down_view`` (title of a drill-down, and the hash of its
+    view), ``refreshed`` (how often the user asked for what is new) and ``shown`` (hash of what the App shows).
     """
 
     @property
@@ -61,12 +62,12 @@ class AgreementPanel(foo.Panel):
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show what there is."""
-        ctx.panel.set_data(DOOR_TITLE, door_title(_state(ctx, "door")))
+        ctx.panel.set_data(DRILL_DOWN_TITLE, drill_down_title(_state(ctx, "drill_down")))
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Forget what concerned another dataset."""
         ctx.panel.set_state({"run_key": None, "of_view": False})
-        _set_door(ctx, None)
+        _set_drill_down(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
         """Follow the view, where the numbers are those of the view."""
@@ -91,36 +92,37 @@ class AgreementPanel(foo.Panel):
         """Open the form that computes agreement."""
         ctx.prompt(f"{names.PLUGIN_NAME}/{names.COMPUTE_AGREEMENT}")
 
-    # ---- doors ----
+    # ---- drill-downs ----
 
-    def open_door(self, ctx: foo.ExecutionContext) -> None:
+    def drill_down(self, ctx: foo.ExecutionContext) -> None:
         """Show the samples and labels behind what was clicked."""
-        situation = self._require_run(ctx)
-        board = self._board(ctx, situation)
+        state = self._require_run(ctx)
         samples = _samples(ctx) or ctx.dataset
         if is_generated(samples):
             samples = ctx.dataset
-        title, view = opened(samples, situation.run_key, situation.field_key, board, ctx.params)
+        title, view = samples_behind(
+            samples, state.run_key or "", state.field_key or "", self._model(ctx, state), ctx.params
+        )
         # counting all samples may take seconds, and the App does it anyway
         if not shows_any(view):
             ctx.ops.notify(f"{title}: there are none any more", variant="warning")
             return
-        before = _before(ctx) if _in_door(ctx) else serialized_stages(ctx.view)
-        _set_door(ctx, title, before, view_print(view))
+        before = _before(ctx) if _in_drill_down(ctx) else serialized_stages(ctx.view)
+        _set_drill_down(ctx, title, before, hash_of_view(view))
         ctx.ops.set_view(view)
 
     def open_sample(self, ctx: foo.ExecutionContext) -> None:
         """Open a sample of the table."""
-        situation = self._require_run(ctx)
-        sample_id = sample_of(self._board(ctx, situation), ctx.params)
+        state = self._require_run(ctx)
+        sample_id = sample_behind(self._model(ctx, state), ctx.params)
         if not len(ctx.dataset.select(sample_id)):
             raise AgreementInputError(f"The sample {sample_id} was deleted")
         ctx.ops.open_sample(id=sample_id)
 
     def back(self, ctx: foo.ExecutionContext) -> None:
-        """Return to the view that the user had before the first door."""
+        """Return to the view that the user had before the first drill-down."""
         before = _before(ctx)
-        _set_door(ctx, None)
+        _set_drill_down(ctx, None)
         if before:
             ctx.ops.set_view(view_from_stages(ctx.dataset, before))
         else:
@@ -130,69 +132,69 @@ class AgreementPanel(foo.Panel):
 
     def render(self, ctx: foo.ExecutionContext) -> types.Property:
         """The schema of the panel."""
-        return self._schema(ctx, self._situation(ctx))
+        return self._schema(ctx, self._panel_state(ctx))
 
     def _show(self, ctx: foo.ExecutionContext, *, always: bool) -> None:
-        """Send the schema, if the App has not got it."""
+        """Send the schema, unless the App already has it."""
         try:
-            situation = self._situation(ctx)
-            samples = _samples(ctx) if situation.problem is None else None
-            shown = fingerprint(
-                [situation.keys, situation.run_key, situation.problem, situation.notes, situation.results_id],
-                [view_print(samples) if samples is not None else None, _state(ctx, "refreshed")],
+            state = self._panel_state(ctx)
+            samples = _samples(ctx) if state.problem is None else None
+            shown = hash_of(
+                [state.keys, state.run_key, state.problem, state.notes, state.results_id],
+                [hash_of_view(samples) if samples is not None else None, _state(ctx, "refreshed")],
                 bool(_state(ctx, "of_view")),
             )
             if shown == _state(ctx, "shown") and not always:
                 return
-            schema = self._schema(ctx, situation)
+            schema = self._schema(ctx, state)
         except AgreementInputError as error:
-            shown, schema = fingerprint(str(error)), message_schema(str(error), _ADVICE, self.method_to_uri)
+            shown, schema = hash_of(str(error)), message_schema(str(error), _ADVICE, self.method_to_uri)
         except Exception as error:
             logger.exception("The agreement panel cannot be shown")
             text = f"This cannot be shown: {error}"
-            shown, schema = fingerprint(text), message_schema(text, _ADVICE, self.method_to_uri)
+            shown, schema = hash_of(text), message_schema(text, _ADVICE, self.method_to_uri)
         ctx.panel.set_state("shown", shown)
         ctx.ops.show_panel_output(schema)
 
-    def _situation(self, ctx: foo.ExecutionContext) -> Situation:
+    def _panel_state(self, ctx: foo.ExecutionContext) -> PanelState:
         try:
             dataset = ctx.dataset
         except fo.DatasetNotFoundError:
             return WITHOUT_DATASET
-        return situation_of(dataset, _state(ctx, "run_key"))
+        return panel_state_of(dataset, _state(ctx, "run_key"))
 
-    def _require_run(self, ctx: foo.ExecutionContext) -> Situation:
-        """The situation, if there is a run to open doors of, and it is still the one that the user sees."""
-        situation = self._situation(ctx)
-        if situation.problem is not None:
-            raise AgreementInputError(situation.problem)
-        if _state(ctx, "run_key") not in (None, situation.run_key):
-            raise AgreementInputError(situation.notes[0])
-        return situation
+    def _require_run(self, ctx: foo.ExecutionContext) -> PanelState:
+        """The panel state, if there is a run to show samples of, and it is still the one that the user sees."""
+        state = self._panel_state(ctx)
+        if state.problem is not None:
+            raise AgreementInputError(state.problem)
+        if _state(ctx, "run_key") not in (None, state.run_key):
+            raise AgreementInputError(state.notes[0])
+        return state
 
-    def _schema(self, ctx: foo.ExecutionContext, situation: Situation) -> types.Property:
-        board = self._board(ctx, situation) if situation.problem is None else None
-        return panel_schema(situation, board, self.method_to_uri, of_view=bool(_state(ctx, "of_view")))
+    def _schema(self, ctx: foo.ExecutionContext, state: PanelState) -> types.Property:
+        model = self._model(ctx, state) if state.problem is None else None
+        return panel_schema(state, model, self.method_to_uri, of_view=bool(_state(ctx, "of_view")))
 
-    def _board(self, ctx: foo.ExecutionContext, situation: Situation) -> dict[str, Any]:
+    def _model(self, ctx: foo.ExecutionContext, state: PanelState) -> ViewModel:
         refreshed = _state(ctx, "refreshed") or 0
-        return board_of(ctx, situation.run_key, situation.results_id, _samples(ctx), refreshed)
+        return cached_view_model(ctx, state.run_key or "", state.results_id, _samples(ctx), refreshed)
 
 
 def _state(ctx: foo.ExecutionContext, name: str) -> Any:
     return (ctx.panel_state or {}).get(name)
 
 
-def _set_door(
-    ctx: foo.ExecutionContext, door: str | None, before: list[dict[str, Any]] | None = None, shown: str | None = None
+def _set_drill_down(
+    ctx: foo.ExecutionContext, title: str | None, before: list[dict[str, Any]] | None = None, shown: str | None = None
 ) -> None:
-    ctx.panel.set_state({"door": door, "before": before, "door_print": shown})
-    ctx.panel.set_data(DOOR_TITLE, door_title(door))
+    ctx.panel.set_state({"drill_down": title, "before": before, "drill_down_view": shown})
+    ctx.panel.set_data(DRILL_DOWN_TITLE, drill_down_title(title))
 
 
-def _in_door(ctx: foo.ExecutionContext) -> bool:
-    """Whether the App still shows what a door of the panel showed."""
-    return _state(ctx, "door") is not None and view_print(ctx.view) == _state(ctx, "door_print")
+def _in_drill_down(ctx: foo.ExecutionContext) -> bool:
+    """Whether the App still shows the view that a drill-down opened."""
+    return _state(ctx, "drill_down") is not None and hash_of_view(ctx.view) == _state(ctx, "drill_down_view")
 
 
 def _before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
@@ -200,7 +202,7 @@ def _before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
 
 
 def _samples(ctx: foo.ExecutionContext) -> SampleCollection | None:
-    """The view that the numbers are of; None for the whole run. What a door shows is no view of the user."""
+    """View that the numbers describe (None: whole run). Views opened by a click do not count."""
     if not _state(ctx, "of_view") or ctx.view is None:
         return None
-    return view_from_stages(ctx.dataset, _before(ctx)) if _in_door(ctx) else ctx.view
+    return view_from_stages(ctx.dataset, _before(ctx)) if _in_drill_down(ctx) else ctx.view

@@ -7,10 +7,10 @@ from typing import Any
 
 from fiftyone.operators import types
 
-from ..charts.tables import plain_markdown
-from .board import Board, fingerprint
-from .sections import Section
-from .situation import Situation
+from ..charts.sections import plain_markdown
+from .model_cache import hash_of
+from .panel_state import PanelState
+from .view_model import Item, ViewModel
 
 #: the handlers of the panel by name
 Handlers = Callable[[str], str]
@@ -35,62 +35,62 @@ _ITEM = {"item": {"sx": _SX}}
 #: matrices of more names a side have a row of their own
 _MOST_NAMES = 6
 _WIDE_ITEM = {"item": {"sx": {**_SX, "columnSpan": "all"}}}
-#: the title of a door comes with the panel's data, not with its schema: every new schema draws all charts anew
-DOOR_TITLE = "door.title"
-_WITHOUT_DOOR = "&:not(:has(strong))"
-_DOOR = {"container": {"sx": {_WITHOUT_DOOR: {"display": "none"}}}}
+#: the title of a drill-down comes with the panel's data, not with its schema: every new schema draws all charts anew
+DRILL_DOWN_TITLE = "drill_down.title"
+_WITHOUT_DRILL_DOWN = "&:not(:has(strong))"
+_DRILL_DOWN = {"container": {"sx": {_WITHOUT_DRILL_DOWN: {"display": "none"}}}}
 _ROOT = {"container": {"sx": {"padding": "8px 16px 32px", "width": "100%", "boxSizing": "border-box"}}}
 
 
-def panel_schema(situation: Situation, board: Board | None, handlers: Handlers, *, of_view: bool) -> types.Property:
+def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers, *, of_view: bool) -> types.Property:
     """The panel as it is to be drawn.
 
     Args:
-        situation: the runs of the dataset
-        board: what there is to show of the run; None where nothing is
+        state: the runs of the dataset
+        model: what there is to show of the run; None where nothing is
         handlers: gives the URI of a handler
         of_view: whether the numbers are those of the current view
     """
     root = types.Object()
-    version = board["version"] if board is not None else fingerprint(situation.problem, situation.advice)
-    if situation.keys:
-        _controls(root, situation, handlers, of_view=of_view)
-    for k, note in enumerate(situation.notes):
-        root.view(f"note_{k}_{fingerprint(note)}", types.Warning(label=note))
-    _door(root, handlers)
-    if situation.problem is not None:
-        _problem(root, situation, handlers, version)
-    if board is not None:
-        root.md(board["headline"], name=f"headline_{version}")
+    version = model["version"] if model is not None else hash_of(state.problem, state.advice)
+    if state.keys:
+        _controls(root, state, handlers, of_view=of_view)
+    for k, note in enumerate(state.notes):
+        root.view(f"note_{k}_{hash_of(note)}", types.Warning(label=note))
+    _drill_down(root, handlers)
+    if state.problem is not None:
+        _problem(root, state, handlers, version)
+    if model is not None:
+        root.md(model["headline"], name=f"headline_{version}")
         charts = root.grid("charts", gap=2, componentsProps=_GRID)
         # the sort is stable; between other charts a row of its own would leave holes
-        for section in sorted(board["sections"], key=lambda section: not _is_large_matrix(section)):
-            if section["kind"] == "chart":
-                _chart(charts, section, version, handlers)
+        for item in sorted(model["items"], key=lambda item: not _is_large_matrix(item)):
+            if item["kind"] == "chart":
+                _chart(charts, item, version, handlers)
             else:
-                _table(root, section, version, handlers)
+                _table(root, item, version, handlers)
     return types.Property(root, view=types.View(componentsProps=_ROOT))
 
 
 def message_schema(text: str, advice: str, handlers: Handlers) -> types.Property:
     """The panel where something went wrong."""
     root = types.Object()
-    root.view(f"message_{fingerprint(text)}", types.Error(label=text, description=advice))
+    root.view(f"message_{hash_of(text)}", types.Error(label=text, description=advice))
     _refresh(root, handlers)
     return types.Property(root, view=types.View(componentsProps=_ROOT))
 
 
-def _controls(root: types.Object, situation: Situation, handlers: Handlers, *, of_view: bool) -> None:
+def _controls(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool) -> None:
     row = root.h_stack("controls", gap=2, align_y="center")
     choices = types.DropdownView()
-    for key in situation.keys:
+    for key in state.keys:
         choices.add_choice(key, label=key)
     # the App keeps the value of a path: another choice of runs, or another run shown, is another path
     row.enum(
-        f"run_{fingerprint(situation.keys, situation.run_key)}",
-        situation.keys,
+        f"run_{hash_of(state.keys, state.run_key)}",
+        state.keys,
         label="Run",
-        default=situation.run_key,
+        default=state.run_key,
         view=choices,
         on_change=handlers("choose_run"),
     )
@@ -108,56 +108,56 @@ def _refresh(parent: types.Object, handlers: Handlers) -> None:
     parent.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
 
 
-def door_title(door: str | None) -> str:
-    """What the panel says of a door, as Markdown; empty without one, which hides the way back."""
-    return "" if door is None else f"**{plain_markdown(door)}**"
+def drill_down_title(title: str | None) -> str:
+    """What the panel says of a drill-down, as Markdown; empty without one, which hides the way back."""
+    return "" if title is None else f"**{plain_markdown(title)}**"
 
 
-def _door(root: types.Object, handlers: Handlers) -> None:
+def _drill_down(root: types.Object, handlers: Handlers) -> None:
     """What the grid shows since the user clicked something, and the way back."""
-    group, name = DOOR_TITLE.split(".")
-    row = root.h_stack(group, gap=2, align_y="center", componentsProps=_DOOR)
+    group, name = DRILL_DOWN_TITLE.split(".")
+    row = root.h_stack(group, gap=2, align_y="center", componentsProps=_DRILL_DOWN)
     row.btn("back", label="Back", icon="arrow_back", variant="contained", on_click=handlers("back"))
     row.md("", name=name)
 
 
-def _problem(root: types.Object, situation: Situation, handlers: Handlers, version: str) -> None:
-    notice = types.Warning if situation.keys else types.Notice
-    root.view(f"problem_{version}", notice(label=situation.problem, description=situation.advice))
+def _problem(root: types.Object, state: PanelState, handlers: Handlers, version: str) -> None:
+    notice = types.Warning if state.keys else types.Notice
+    root.view(f"problem_{version}", notice(label=state.problem, description=state.advice))
     label = "Compute annotator agreement"
     row = root.h_stack("actions", gap=2)
-    if situation.has_dataset:
+    if state.has_dataset:
         row.btn("compute", label=label, icon="diversity_3", variant="contained", on_click=handlers("compute"))
-    if not situation.keys:  # somebody else may have computed it
+    if not state.keys:  # somebody else may have computed it
         _refresh(row, handlers)
 
 
-def _chart(grid: types.Object, section: Section, version: str, handlers: Handlers) -> None:
-    name = f"{section['name']}_{version}"
-    options: dict[str, Any] = {"on_click": handlers("open_door")} if section["hint"] else {}
+def _chart(grid: types.Object, item: Item, version: str, handlers: Handlers) -> None:
+    name = f"{item['name']}_{version}"
+    options: dict[str, Any] = {"on_click": handlers("drill_down")} if item["hint"] else {}
     grid.plot(
         name,
-        data=section["data"],
-        layout=section["layout"],
+        data=item["data"],
+        layout=item["layout"],
         config={"displayModeBar": False, "scrollZoom": False, "responsive": True},
-        caption=section["hint"],
-        componentsProps=_WIDE_ITEM if _is_large_matrix(section) else _ITEM,
+        caption=item["hint"],
+        componentsProps=_WIDE_ITEM if _is_large_matrix(item) else _ITEM,
         **options,
     )
 
 
-def _is_large_matrix(section: Section) -> bool:
-    trace = section["data"][0] if section["kind"] == "chart" else {}
+def _is_large_matrix(item: Item) -> bool:
+    trace = item["data"][0] if item["kind"] == "chart" else {}
     return trace.get("type") == "heatmap" and len(trace["x"]) > _MOST_NAMES
 
 
-def _table(root: types.Object, section: Section, version: str, handlers: Handlers) -> None:
+def _table(root: types.Object, item: Item, version: str, handlers: Handlers) -> None:
     table = types.TableView()
-    for key, label in section["columns"]:
+    for key, label in item["columns"]:
         table.add_column(key, label=label)
-    if section["action"]:
-        handler = handlers("open_sample" if section["name"] == "worst" else "open_door")
-        table.add_row_action("open", on_click=handler, label=section["action"], icon="open_in_new")
-    root.md(f"**{section['title']}**", name=f"title_{section['name']}_{version}")
+    if item["action"]:
+        handler = handlers("open_sample" if item["name"] == "worst" else "drill_down")
+        table.add_row_action("open", on_click=handler, label=item["action"], icon="open_in_new")
+    root.md(f"**{item['title']}**", name=f"title_{item['name']}_{version}")
     # the version is in the path, as the App keeps what a path once had
-    root.list(f"{section['name']}_{version}", types.Object(), default=section["rows"], view=table)
+    root.list(f"{item['name']}_{version}", types.Object(), default=item["rows"], view=table)

@@ -19,7 +19,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "names": (set(), set()),
     "metrics": (set(), PURE),
     "agreement": ({"metrics", "names"}, {"numpy"}),
-    "charts": ({"agreement", "names"}, {"numpy", "pandas", "plotly"}),
+    "charts": ({"agreement", "names"}, {"numpy", "pandas", "plotly", "tabulate", "jinja2", "markupsafe"}),
     "dataset_io": (
         {"charts", "agreement", "metrics", "names"},
         {*PURE, "cv2", "pandas", "plotly", "fiftyone", "pymongo", "bson", "gridfs", "mongoengine"},

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..main_numbers import OBJECT_NUMBERS, MainNumber
 from ..report import AgreementReport, Coefficients
 from .summaries import (
     AnnotatorSummary,
@@ -30,6 +31,7 @@ class ObjectReport(AgreementReport):
     """How far annotators agree on objects that were matched across annotators."""
 
     family: ClassVar[str] = "objects"
+    main_numbers: ClassVar[tuple[MainNumber, ...]] = OBJECT_NUMBERS
     parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "existence": Existence,

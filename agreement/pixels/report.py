@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...metrics.arrays import IntArray
+from ..main_numbers import PIXEL_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates
 from ..pairs import n_shared
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, mean_defined
@@ -109,6 +110,7 @@ class PixelReport(AgreementReport):
     """
 
     family: ClassVar[str] = "pixels"
+    main_numbers: ClassVar[tuple[MainNumber, ...]] = PIXEL_NUMBERS
     parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "mean": PixelNumbers,

@@ -22,6 +22,7 @@ from ...metrics.alpha.kappas import (
 )
 from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
+from ..main_numbers import RATING_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates
 from ..pairs import n_shared
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, number
@@ -103,6 +104,7 @@ class RatingReport(AgreementReport):
     """
 
     family: ClassVar[str] = "ratings"
+    main_numbers: ClassVar[tuple[MainNumber, ...]] = RATING_NUMBERS
     parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "pairs": RatingPairSummary,

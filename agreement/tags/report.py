@@ -11,6 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...metrics.arrays import IntArray, sums_by
+from ..main_numbers import TAG_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates
 from ..pairs import n_shared
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary
@@ -88,6 +89,7 @@ class TagReport(AgreementReport):
     """
 
     family: ClassVar[str] = "tags"
+    main_numbers: ClassVar[tuple[MainNumber, ...]] = TAG_NUMBERS
     parts: ClassVar[dict[str, Any]] = {
         **AgreementReport.parts,
         "tags": TagSummary,

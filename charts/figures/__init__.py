@@ -2,13 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
+from plotly.graph_objects import Figure
+
 from .class_bars import plot_classes
 from .distributions import plot_iou, plot_scores, plot_votes
 from .matrices import plot_confusion, plot_pairs
-from .people import plot_annotators, plot_bias
+from .people import plot_annotators, plot_bias, plot_verdicts
 from .thresholds import plot_thresholds
 
+#: figures that need nothing but the report, by the name that sections know them by
+FIGURES: dict[str, Callable[..., Figure]] = {
+    "pairs": plot_pairs,
+    "annotators": plot_annotators,
+    "confusion": plot_confusion,
+    "verdicts": plot_verdicts,
+    "votes": plot_votes,
+    "classes": plot_classes,
+    "iou": plot_iou,
+    "bias": plot_bias,
+    "thresholds": plot_thresholds,
+}
+
 __all__ = [
+    "FIGURES",
     "plot_annotators",
     "plot_bias",
     "plot_classes",
@@ -17,5 +35,6 @@ __all__ = [
     "plot_pairs",
     "plot_scores",
     "plot_thresholds",
+    "plot_verdicts",
     "plot_votes",
 ]

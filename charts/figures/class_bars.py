@@ -7,30 +7,26 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from ...agreement.errors import AgreementInputError
-from ..tables import shown_number
-from .needs import require
-from .theme import BLUE, LINE, figure, names_axis, safe
+from ..families import family_of
+from ..words import shown_number
+from .theme import BLUE, LINE, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
     from ...agreement.report import AgreementReport
 
-#: what is drawn of a class, by family: list of the report, its name, the number, what it is
-_CLASSES = {
-    "objects": ("classes", "name", "alpha", "alpha (this class against everything else)"),
-    "tags": ("tags", "tag", "alpha", "alpha (given or not given)"),
-    "pixels": ("classes", "name", "mean_iou", "mean IoU"),
-}
 _ROW = 26
 
 
 def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     """Agreement on every class with 95 % intervals, the worst first; of many the ``top`` most frequent ones."""
-    if report.family not in _CLASSES:
+    drawn_of = family_of(report).classes
+    if drawn_of is None:
         raise AgreementInputError(f"A report on {report.family} has no agreement on every class to draw")
     if top < 1:
         raise AgreementInputError(f"`top` must be at least 1 class, got {top}")
-    attribute, name_of, number, title = _CLASSES[report.family]
-    entries: list[Any] = [entry for entry in getattr(report, attribute) if not getattr(entry, "is_background", False)]
+    name_of, number = drawn_of.name, drawn_of.number
+    listed = getattr(report, drawn_of.entries)
+    entries: list[Any] = [entry for entry in listed if not getattr(entry, "is_background", False)]
     classes = [entry for entry in entries[:top] if getattr(entry, number) is not None]
     require(classes, "no class has a defined agreement")
     classes.sort(key=lambda entry: (getattr(entry, number), getattr(entry, name_of)))
@@ -50,17 +46,18 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
             "thickness": 1.5,
             "width": 0,
         },
-        customdata=[_count(entry) for entry in classes],
-        hovertemplate="%{y}<br>%{x:.3f}, %{customdata}<extra></extra>",
+        customdata=names,
+        hovertext=[_count(entry) for entry in classes],
+        hovertemplate="%{y}<br>%{x:.3f}, %{hovertext}<extra></extra>",
     )
-    finding = f"{safe(names[0])} is the hardest class ({shown_number(values[0], 2)})"
+    finding = f"{names[0]} is the hardest class ({shown_number(values[0], 2)})"
     if len(names) > 1:
-        finding += f", {safe(names[-1])} the easiest ({shown_number(values[-1], 2)})"
+        finding += f", {names[-1]} the easiest ({shown_number(values[-1], 2)})"
     if len(entries) > len(entries[:top]):
         finding += f"; the {top} most frequent of {len(entries)}"
     drawn = figure([dots], finding, height=60 + _ROW * max(3, len(classes)))
     drawn.add_vline(x=0, line={"color": LINE, "width": 1})
-    drawn.update_xaxes(title_text=title, range=[min(-0.02, *values, *(end.low for end in known if end)), 1.02])
+    drawn.update_xaxes(title_text=drawn_of.title, range=[min(-0.02, *values, *(end.low for end in known if end)), 1.02])
     drawn.update_yaxes(names_axis(names, autorange="reversed", showgrid=True))
     return drawn
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import plotly.graph_objects as go
 
-from ..tables import documents
-from .needs import require, require_objects
-from .theme import BLUE, ORANGE, TEXT, figure
+from ..words import documents
+from .theme import BLUE, ORANGE, TEXT, figure, require, require_objects
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,6 +36,7 @@ def plot_votes(report: AgreementReport) -> go.Figure:
     bars = go.Bar(
         x=[f"{entry['votes']} of {entry['assigned']}" for entry in votes],
         y=[entry["units"] for entry in votes],
+        customdata=[[entry["votes"], entry["assigned"]] for entry in votes],
         marker={"color": [BLUE if is_full else ORANGE for is_full in full], "line": {"width": 0}},
         text=[f"{100.0 * entry['units'] / n:.0f} %" for entry in votes],
         textposition="outside" if len(votes) <= _ROOMY else "none",
@@ -59,15 +59,14 @@ def plot_iou(report: AgreementReport) -> go.Figure:
     require(n, "no object was drawn by two annotators")
     width = 1.0 / len(local.iou_histogram)
     centres = [(k + 0.5) * width for k in range(len(local.iou_histogram))]
-    ends = [f"{k * width:.2f} – {(k + 1) * width:.2f}" for k in range(len(centres))]
     bars = go.Bar(
         x=centres,
         y=local.iou_histogram,
         width=width * 0.94,
         marker={"color": BLUE, "line": {"width": 0}},
-        customdata=[[span, count / n] for span, count in zip(ends, local.iou_histogram, strict=True)],
-        hovertemplate=f"{local.measure} %{{customdata[0]}}<br>%{{y:,}} pairs of labels (%{{customdata[1]:.1%}})"
-        "<extra></extra>",
+        customdata=[[k * width, (k + 1) * width, count / n] for k, count in enumerate(local.iou_histogram)],
+        hovertemplate=f"{local.measure} %{{customdata[0]:.2f}} – %{{customdata[1]:.2f}}<br>"
+        "%{y:,} pairs of labels (%{customdata[2]:.1%})<extra></extra>",
     )
     finding = f"{local.measure} of two labels of one object, {n:,} pairs"
     if local.median_iou is not None:
@@ -94,14 +93,15 @@ def plot_scores(report: AgreementReport, scores: NDArray[np.float64]) -> go.Figu
     require(len(values), f"no {what[:-1]} has a score")
     # scores on an edge of two bins may be a bit less for rounding alone
     counts, edges = np.histogram(np.round(values, 9), bins=np.round(np.linspace(0.0, 1.0, _SCORE_BINS + 1), 9))
-    spans = [f"{low:.2f} – {high:.2f}" for low, high in itertools.pairwise(edges)]
+    bins = [(round(low, 9), round(high, 9)) for low, high in itertools.pairwise(edges.tolist())]
     bars = go.Bar(
         x=((edges[:-1] + edges[1:]) / 2).tolist(),
         y=counts.tolist(),
         width=0.94 / _SCORE_BINS,
         marker={"color": BLUE, "line": {"width": 0}},
-        customdata=[[span, count / len(values)] for span, count in zip(spans, counts.tolist(), strict=True)],
-        hovertemplate=f"score %{{customdata[0]}}<br>%{{y:,}} {what} (%{{customdata[1]:.1%}})<extra></extra>",
+        customdata=[[*ends, count / len(values)] for ends, count in zip(bins, counts.tolist(), strict=True)],
+        hovertemplate="score %{customdata[0]:.2f} – %{customdata[1]:.2f}<br>"
+        f"%{{y:,}} {what} (%{{customdata[2]:.1%}})<extra></extra>",
     )
     drawn = figure([bars], f"Half of {len(values):,} {what} score {np.median(values):.2f} or more", above=20)
     drawn.update_xaxes(title_text="score (0: nothing in common, 1: identical)", range=[0, 1])

@@ -10,27 +10,13 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from ...agreement.errors import AgreementInputError
-from ..tables import documents, shown_number
-from .needs import require
-from .order import annotator_order
-from .theme import SCALE, figure, names_axis, safe
+from ..families import family_of
+from ..words import documents, shown_number
+from .theme import SCALE, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
     from ...agreement.report import AgreementReport
 
-#: what a cell of the matrix of pairs can hold, by family, and what it is called
-PAIR_VALUES: dict[str, dict[str, str]] = {
-    "objects": {
-        "alpha": "alpha",
-        "score": "score",
-        "kappa": "kappa of classes",
-        "f1": "F1",
-        "mean_iou": "mean IoU",
-    },
-    "ratings": {"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
-    "tags": {"score": "mean Jaccard index", "same_tags": "share of equal tags"},
-    "pixels": {"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
-}
 #: matrices with more cells a side show no numbers in them
 _READABLE = 15
 #: matrices with more cells a side have narrow ones, for one small number
@@ -40,7 +26,7 @@ _CELL = 44
 
 def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
     """How far every two annotators agree."""
-    values = PAIR_VALUES[report.family]
+    values = family_of(report).pair_values
     value = value or next(iter(values))
     if value not in values:
         raise AgreementInputError(f"`value` must be one of {', '.join(values)}, got {value!r}")
@@ -63,8 +49,9 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
         x=[safe(name) for name in names],
         y=[safe(name) for name in names],
         text=text,
-        customdata=hover,
-        hovertemplate="%{customdata}<extra></extra>",
+        hovertext=hover,
+        customdata=_both(names),
+        hovertemplate="%{hovertext}<extra></extra>",
         hoverongaps=False,
         colorscale=SCALE,
         zmin=min(0.0, *(number for number in numbers.values() if number is not None)),
@@ -76,6 +63,11 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
         **({"texttemplate": "%{text}"} if len(names) <= _READABLE else {}),
     )
     return _matrix(heatmap, names, _pairs_finding(numbers, title))
+
+
+def _both(names: Sequence[str]) -> list[list[list[str] | None]]:
+    """What every cell is about: two names; nothing on the diagonal."""
+    return [[[a, b] if a != b else None for b in names] for a in names]
 
 
 def _number(pair: Any, value: str) -> float | None:
@@ -102,13 +94,10 @@ def _pairs_finding(numbers: Mapping[tuple[str, str], float | None], title: str) 
     defined = sorted((number, *sorted(pair)) for pair, number in numbers.items() if number is not None)
     low, high = defined[0], defined[-1]
     if low[1:] == high[1:]:
-        return f"{safe(low[1])} and {safe(low[2])}: {title} {low[0]:.2f}"
+        return f"{low[1]} and {low[2]}: {title} {low[0]:.2f}"
     if f"{low[0]:.2f}" == f"{high[0]:.2f}":
         return f"All pairs agree alike ({title} {low[0]:.2f})"
-    return (
-        f"{safe(low[1])} and {safe(low[2])} agree least ({title} {low[0]:.2f}), {safe(high[1])} and {safe(high[2])} "
-        f"most ({high[0]:.2f})"
-    )
+    return f"{low[1]} and {low[2]} agree least ({title} {low[0]:.2f}), {high[1]} and {high[2]} most ({high[0]:.2f})"
 
 
 def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None, top: int = 20) -> go.Figure:
@@ -128,8 +117,9 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
         z=cells,
         x=[safe(name) for name in names],
         y=[safe(name) for name in names],
-        customdata=hover,
-        hovertemplate="%{customdata}<extra></extra>",
+        hovertext=hover,
+        customdata=_both(names),
+        hovertemplate="%{hovertext}<extra></extra>",
         hoverongaps=False,
         colorscale=SCALE,
         zmin=0,
@@ -149,8 +139,8 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
 def _confusions(report: AgreementReport, pair: tuple[str, str] | None) -> Counter[tuple[str, str]]:
     """How often a class was given where somebody else gave another, in the order of the two annotators."""
     given = getattr(report, "class_given_match", None)
-    pairs: Sequence[Any] = [entry for entry in getattr(report, "pairs", []) if hasattr(entry, "confusion")]
-    if given is None and report.family != "ratings":
+    pairs: Sequence[Any] = getattr(report, "pairs", [])
+    if not hasattr(report.parts["pairs"], "confusion"):
         raise AgreementInputError(f"A report on {report.family} has no confusion of classes to draw")
     counts: Counter[tuple[str, str]] = Counter()
     if pair is not None:
@@ -187,7 +177,7 @@ def _confusion_finding(counts: Mapping[tuple[str, str], int], symmetric: bool) -
     for (a, b), n in counts.items():
         together[(min(a, b), max(a, b)) if symmetric else (a, b)] += n
     (a, b), n = min(together.items(), key=lambda item: (-item[1], item[0]))
-    return f"{safe(a)} and {safe(b)} are confused most: {n:,} of the {sum(counts.values()):,} confusions listed"
+    return f"{a} and {b} are confused most: {n:,} of the {sum(counts.values()):,} confusions listed"
 
 
 def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figure:
@@ -198,3 +188,18 @@ def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figur
     drawn.update_xaxes(names_axis(names, showline=False, tickangle=-35 if len(names) > 4 else 0))
     drawn.update_yaxes(names_axis(names, showline=False, autorange="reversed"))
     return drawn
+
+
+def annotator_order(report: AgreementReport) -> list[str]:
+    """The annotators, those who join first in the clustering next to each other; without a clustering by name."""
+    names = sorted({name for pair in getattr(report, "pairs", []) for name in (pair.a, pair.b)})
+    groups = [[name] for name in names]
+    for join in getattr(report, "clusters", []):
+        members = set(join.members)
+        joined = [group for group in groups if members.issuperset(group)]
+        if len(joined) > 1:
+            # the larger group first, so that whoever joins last stands at the end
+            joined.sort(key=lambda group: (-len(group), group))
+            groups = [group for group in groups if group not in joined]
+            groups.insert(0, [name for group in joined for name in group])
+    return [name for group in groups for name in group]

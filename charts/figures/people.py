@@ -2,52 +2,56 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
 from ...agreement.errors import AgreementInputError
+from ...names import VERDICT_COLORS
+from ..families import VerdictShares, family_of
 from ..objects.bias import bias_in_words
-from ..tables import shown_share
-from .needs import require, require_objects
-from .theme import BLUE, GREEN, LINE, ORANGE, PURPLE, RED, SKY, figure, names_axis, safe, shortened
+from ..words import shown_share
+from .theme import (
+    BLUE,
+    GREEN,
+    LINE,
+    ORANGE,
+    PURPLE,
+    RED,
+    SKY,
+    figure,
+    names_axis,
+    require,
+    require_objects,
+    safe,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from ...agreement.objects.summaries import Bias
     from ...agreement.report import AgreementReport
 
-#: verdicts that are drawn as shares of an annotator's labels, by family
-_SHARES: dict[str, dict[str, tuple[str, str]]] = {
-    "objects": {
-        "lone": ("only theirs", ORANGE),
-        "class_conflict": ("class conflict", PURPLE),
-        "attribute_conflict": ("attribute conflict", SKY),
-        "split": ("split", GREEN),
-        "duplicate": ("duplicate", RED),
-    },
-    "tags": {"lone": ("only theirs", ORANGE), "missed": ("others missed it", PURPLE)},
-    "ratings": {"class_conflict": ("disputed", ORANGE)},
+#: of verdicts, in every family
+_COLOURS = {
+    "lone": ORANGE,
+    "missed": PURPLE,
+    "class_conflict": PURPLE,
+    "attribute_conflict": SKY,
+    "split": GREEN,
+    "duplicate": RED,
 }
-#: the verdict that is told of whoever has most of it, by family, and how
-_FINDINGS = {
-    "objects": ("lone", "adds most: {} of their labels nobody else drew"),
-    "tags": ("lone", "adds most: {} of their tags nobody else gave"),
-    "ratings": ("class_conflict", "has most disputed ratings: {} of theirs"),
-}
-#: what the shares are, by family
-_PLAIN = {
-    "objects": "share of their labels<br>(missed: of what two others drew)",
-    "tags": "share of their tags",
-    "ratings": "share of their ratings",
-}
+#: a bar of what annotators missed, which are labels of others
+MISSED = "missed_by"
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26
 
 
 def plot_annotators(report: AgreementReport) -> go.Figure:
     """What everybody missed, and what of their labels others contradict, as shares."""
-    if report.family not in _SHARES:
+    shown = family_of(report).verdicts
+    if shown is None:
         raise AgreementInputError(f"A report on {report.family} has no verdicts of annotators to draw")
     annotators: list[Any] = [entry for entry in report.annotators if sum(entry.verdicts.values())]  # type: ignore[attr-defined]
     require(annotators, "no annotator has labels that were compared")
@@ -55,51 +59,50 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
     bars = []
     missed = [getattr(entry, "miss_rate", None) for entry in annotators]
     if any(share is not None for share in missed):
-        counts = [f"{entry.n_missed:,} of {entry.n_could_miss:,} objects" for entry in annotators]
-        bars.append(_share_bars(names, missed, counts, "missed", BLUE))
-    for verdict, (title, colour) in _SHARES[report.family].items():
-        n = [entry.verdicts.get(verdict, 0) for entry in annotators]
-        if any(n):
-            judged = [sum(entry.verdicts.values()) for entry in annotators]
-            shares = [count / whole for count, whole in zip(n, judged, strict=True)]
-            counts = [f"{count:,} of {whole:,} labels" for count, whole in zip(n, judged, strict=True)]
-            bars.append(_share_bars(names, shares, counts, title, colour))
+        counts = [(entry.n_missed, entry.n_could_miss) for entry in annotators]
+        bars.append(_share_bars(names, counts, "missed", "objects", BLUE, MISSED))
+    for verdict, title in shown.titles.items():
+        counts = [(entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())) for entry in annotators]
+        if any(n for n, _ in counts):
+            bars.append(_share_bars(names, counts, title, "labels", _COLOURS[verdict], verdict))
     require(bars, "nobody missed or contradicted anything")
     height = 70 + max(_ROW, 12 * len(bars) + 10) * len(names)
-    finding = _annotators_finding(report, names, missed)
+    finding = _annotators_finding(shown, annotators, missed)
     # the legend has three names a row
     drawn = figure(bars, finding, height=height, above=26 * ((len(bars) + 2) // 3), barmode="group")
     drawn.update_layout(legend={"traceorder": "normal"})
-    drawn.update_xaxes(title_text=_PLAIN[report.family])
+    drawn.update_xaxes(title_text=shown.title)
     drawn.update_xaxes(tickformat=".0%", rangemode="tozero")
     drawn.update_yaxes(names_axis(names, autorange="reversed"))
     return drawn
 
 
-def _share_bars(names: list[str], shares: list[float | None], counts: list[str], title: str, colour: str) -> go.Bar:
+def _share_bars(
+    names: list[str], counts: list[tuple[int, int]], title: str, what: str, colour: str, verdict: str
+) -> go.Bar:
+    """Bars of counts of wholes; every bar knows its annotator and verdict."""
     return go.Bar(
-        x=shares,
+        x=[n / whole if whole else None for n, whole in counts],
         y=[safe(name) for name in names],
         name=title,
         orientation="h",
         marker={"color": colour, "line": {"width": 0}},
-        customdata=counts,
-        hovertemplate=f"%{{y}}<br>{title}: %{{x:.1%}} (%{{customdata}})<extra></extra>",
+        customdata=[[name, verdict, n, whole] for name, (n, whole) in zip(names, counts, strict=True)],
+        hovertemplate=f"%{{y}}<br>{title}: %{{x:.1%}} (%{{customdata[2]:,}} of %{{customdata[3]:,}} {what})"
+        "<extra></extra>",
     )
 
 
-def _annotators_finding(report: AgreementReport, names: list[str], missed: list[float | None]) -> str:
-    known = {name: share for name, share in zip(names, missed, strict=True) if share is not None}
+def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: list[float | None]) -> str:
+    known = {entry.name: share for entry, share in zip(annotators, missed, strict=True) if share is not None}
     if known and max(known.values()) > 0:
         leader, share = _leader(known)
         if leader is None:
             return f"Several annotators miss most: {share} of what two others drew"
-        return f"{safe(leader)} misses most: {share} of what two others drew"
-    verdict, text = _FINDINGS[report.family]
-    annotators: list[Any] = [entry for entry in report.annotators if entry.name in names]  # type: ignore[attr-defined]
-    shares = {entry.name: entry.verdicts.get(verdict, 0) / sum(entry.verdicts.values()) for entry in annotators}
+        return f"{leader} misses most: {share} of what two others drew"
+    shares = {entry.name: entry.verdicts.get(shown.worst, 0) / sum(entry.verdicts.values()) for entry in annotators}
     leader, share = _leader(shares)
-    return f"{safe(leader)} {text.format(share)}" if leader is not None else _PLAIN[report.family].replace("<br>", " ")
+    return f"{leader} {shown.finding.format(share)}" if leader is not None else shown.title.replace("<br>", " ")
 
 
 def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:
@@ -134,8 +137,9 @@ def plot_bias(report: AgreementReport) -> go.Figure:
                 marker={"color": colour, "symbol": symbol, "size": 9},
                 error_x={"array": [up for _, up in ends], "arrayminus": [down for down, _ in ends], "symmetric": False,
                          "thickness": 1.5, "width": 0},
-                customdata=[safe(name) for name, _ in biased],
-                hovertemplate=f"%{{customdata}}<br>{title} %{{x:+.1f}} %<extra></extra>",
+                customdata=[name for name, _ in biased],
+                hovertext=[safe(name) for name, _ in biased],
+                hovertemplate=f"%{{hovertext}}<br>{title} %{{x:+.1f}} %<extra></extra>",
             )
         )  # fmt: skip
     drawn = figure(traces, _bias_finding(biased), height=80 + 80 * len(biased), above=52)
@@ -164,9 +168,33 @@ def _bias_finding(biased: list[tuple[str, Bias]]) -> str:
     if not told:
         return "Everybody draws about alike: nobody's boxes are off on average"
     name, bias = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
-    return f"{safe(name)} draws boxes {bias_in_words(bias, 1)}"
+    return f"{name} draws boxes {bias_in_words(bias, 1)}"
 
 
 def _largest(bias: Bias, *sides: str) -> float:
     """The largest of some mean differences, whatever their signs; those that round to zero are alike."""
     return max(round(abs(bias.mean.get(side) or 0.0), 1) for side in sides)
+
+
+def plot_verdicts(report: AgreementReport) -> go.Figure:
+    """How many labels got which verdict."""
+    counts: Counter[str] = Counter()
+    for entry in getattr(report, "annotators", []):
+        counts.update(getattr(entry, "verdicts", {}))
+    shown = [verdict for verdict in VERDICT_COLORS if counts[verdict]]
+    require(shown, "no label was judged")
+    n = sum(counts.values())
+    bars = go.Bar(
+        x=shown,
+        y=[counts[verdict] for verdict in shown],
+        customdata=shown,
+        marker={"color": [VERDICT_COLORS[verdict] for verdict in shown], "line": {"width": 0}},
+        text=[f"{100.0 * counts[verdict] / n:.0f} %" for verdict in shown],
+        textposition="outside",
+        cliponaxis=False,
+        hovertemplate="%{x}<br>%{y:,} labels (%{text})<extra></extra>",
+    )
+    drawn = figure([bars], f"{100.0 * counts['agreed'] / n:.0f} % of {n:,} labels are agreed on by everybody", above=10)
+    drawn.update_xaxes(type="category", title_text="verdict", showgrid=False)
+    drawn.update_yaxes(title_text="labels", tickformat=",d", rangemode="tozero")
+    return drawn

@@ -5,8 +5,15 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
+
+from ...agreement.errors import AgreementInputError
+from ...agreement.objects.report import ObjectReport
+
+if TYPE_CHECKING:
+    from ...agreement.report import AgreementReport
 
 #: about as far from white as from black
 TEXT = "#7d7d7d"
@@ -57,23 +64,33 @@ def figure(
 
     Args:
         traces: what is drawn
-        finding: what the figure shows, its title; as it is written, names in it made safe
+        finding: what the figure shows, its title; ``layout.meta`` has it too, for who shows it elsewhere
         height: of all below the title, in pixels
         above: pixels between the title and the axes, for a legend or marks
         layout: more of Plotly's layout
     """
-    lines = textwrap.wrap(finding, _TITLE_WIDTH, break_long_words=False)
-    top = 30 + LINE_HEIGHT * len(lines) + above
+    lines = [safe(line) for line in textwrap.wrap(finding, _TITLE_WIDTH, break_long_words=False)]
+    title_height = LINE_HEIGHT * len(lines)
+    top = 30 + title_height + above
     # with a layout of its own a figure does not begin with Plotly's template
     common = {
         "template": TEMPLATE,
         "title": {"text": "<br>".join(lines), "pad": {"t": 18, "l": 8}, "yanchor": "top"},
         "height": height + top,
         "margin": {"t": top},
+        "meta": {"finding": finding, "title_height": title_height},
     }
     drawn = go.Figure(list(traces), layout=common)
     drawn.update_layout(**layout)
     return drawn
+
+
+def take_title(drawn: go.Figure) -> str:
+    """Leave a figure without its title, which is returned, and without the space for it."""
+    finding, title_height = drawn.layout.meta["finding"], drawn.layout.meta["title_height"]
+    top = drawn.layout.margin.t - title_height
+    drawn.update_layout(title=None, height=drawn.layout.height - title_height, margin={"t": top})
+    return str(finding)
 
 
 def safe(text: object) -> str:
@@ -99,3 +116,24 @@ def shortened(name: str, length: int = _NAME_LENGTH) -> str:
         return name
     n_last = (length - 1) // 2
     return f"{name[: length - 1 - n_last].rstrip()}…{name[-n_last:].lstrip()}"
+
+
+def require(found: object, what: str) -> None:
+    """Refuse to draw what a report does not have.
+
+    Raises:
+        AgreementInputError: if nothing was found
+    """
+    if not found:
+        raise AgreementInputError(f"There is nothing to draw: {what}")
+
+
+def require_objects(report: AgreementReport, what: str) -> ObjectReport:
+    """The report, if it is on objects: only these have that.
+
+    Raises:
+        AgreementInputError: if the report is on something else
+    """
+    if not isinstance(report, ObjectReport):
+        raise AgreementInputError(f"{what} can be drawn of a report on objects, got one on {report.family}")
+    return report

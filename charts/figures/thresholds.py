@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import plotly.graph_objects as go
 
-from ..tables import shown_number
-from .needs import require, require_objects
-from .theme import BLUE, GREEN, GRID, ORANGE, PURPLE, TEXT, figure
+from ..words import shown_number
+from .theme import BLUE, GREEN, GRID, ORANGE, PURPLE, TEXT, figure, require, require_objects
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport

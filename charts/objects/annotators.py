@@ -2,45 +2,50 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
-from ..sections import Section, Table
-from ..tables import documents, listed, percent, shown_interval, shown_number, shown_share, signed
+from ..sections import Part, Section
+from ..tables import Cell, Column, Table, table, verdict_column
+from ..words import (
+    UNDEFINED,
+    VERDICTS,
+    documents,
+    listed,
+    percent,
+    shown_interval,
+    shown_number,
+    shown_share,
+    signed,
+)
 from .bias import bias_in_words
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
-    from ...agreement.objects.summaries import AnnotatorSummary, Bias
+    from ...agreement.objects.summaries import AnnotatorSummary, Bias, Sessions
 
-#: titles of verdicts whose names do not say whose they are
-VERDICT_TITLES = {
-    "class_conflict": "class conflict",
-    "attribute_conflict": "attribute conflict",
-    "missed": "others missed it",
-    "lone": "only theirs",
-}
 #: verdicts that are shown only where there are any
 _RARE = ("attribute_conflict", "split", "duplicate")
 #: a share of missed small objects, and of objects drawn twice, that deserves a sentence
 _NOTABLE, _NOTABLE_TWICE = 0.05, 0.01
 _SIDES = ("size", "left", "top", "right", "bottom")
+_NAME = Column("annotator", "name")
+_DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
 
 
-def annotators_section(report: ObjectReport) -> Section:
+def annotators_section(report: ObjectReport) -> list[Section]:
     """The main habits of everybody."""
     has_bias = any(entry.bias is not None for entry in report.annotators)
     has_vitality = any(entry.vitality is not None for entry in report.annotators)
     # of two annotators nobody can miss what two others drew
     has_missed = len(report.annotators) > 2
-    header = ["annotator", "labels", *(["missed"] * has_missed), "only theirs", "class conflict"]
-    header += ["vitality"] * has_vitality + ["draws"] * has_bias
-    rows = []
-    for entry in report.annotators:
-        judged = sum(entry.verdicts.values())
-        row: list[object] = [entry.name, entry.n_objects, *([shown_missed(entry)] * has_missed)]
-        row += [f"{n} ({percent(n, judged)})" for n in (entry.verdicts.get(v, 0) for v in ("lone", "class_conflict"))]
-        row += [signed(entry.vitality)] * has_vitality + [bias_in_words(entry.bias)] * has_bias
-        rows.append(row)
+    columns = [
+        *(_NAME, Column("labels", "n_objects")),
+        *([Column("missed", _missed)] if has_missed else []),
+        *(verdict_column(name, VERDICTS[name]) for name in ("lone", "class_conflict")),
+        *([Column("vitality", "vitality", signed)] if has_vitality else []),
+        *([_DRAWS] if has_bias else []),
+    ]
     notes = ["Missed: of the objects that two others drew."] * has_missed + [
         "Only theirs: labels of objects that nobody else drew."
         + " Vitality: how much the annotator raises alpha." * has_vitality
@@ -48,8 +53,15 @@ def annotators_section(report: ObjectReport) -> Section:
     ]
     if has_bias and len(report.annotators) == 2:
         notes.append("The median of two boxes lies between them: each annotator shows half of their difference.")
-    said = [*_habits_in_words(report), *_sides(report)]
-    return Section("Annotators", [Table(header, rows), " ".join(notes), *said], ("annotators", "bias"))
+    parts: list[Part] = [table(columns, report.annotators), " ".join(notes)]
+    parts += [*_habits_in_words(report), *_sides(report)]
+    return [Section("Annotators", parts, figures=("annotators", "bias"))]
+
+
+def _missed(entry: AnnotatorSummary) -> Cell:
+    """How much an annotator missed of what two others drew."""
+    n, whole = entry.n_missed, entry.n_could_miss
+    return Cell(n, f"{n} of {whole} ({percent(n, whole)})" if whole else str(n))
 
 
 def _habits_in_words(report: ObjectReport) -> list[str]:
@@ -58,8 +70,8 @@ def _habits_in_words(report: ObjectReport) -> list[str]:
     for entry in report.annotators:
         small, large = (entry.miss_rate_by_size.get(size) for size in ("small", "large"))
         interval = entry.intervals.get("miss_rate_by_size.small")
-        told = interval is None or interval.low is None or (large is not None and interval.low > large)
-        if small is not None and large is not None and small >= _NOTABLE and small > 2 * large and told:
+        is_clear = interval is None or interval.low is None or (large is not None and interval.low > large)
+        if small is not None and large is not None and small >= _NOTABLE and small > 2 * large and is_clear:
             words.append(
                 f"{entry.name} misses {shown_share(small)} of small objects, {shown_share(large)} of large ones."
             )
@@ -68,13 +80,6 @@ def _habits_in_words(report: ObjectReport) -> list[str]:
             n = entry.verdicts["duplicate"]
             words.append(f"{entry.name} drew {n} objects twice ({shown_share(twice)} of the labels).")
     return [" ".join(words)] if words else []
-
-
-def shown_missed(entry: AnnotatorSummary) -> str:
-    """How much an annotator missed of what two others drew."""
-    if not entry.n_could_miss:
-        return str(entry.n_missed)
-    return f"{entry.n_missed} of {entry.n_could_miss} ({percent(entry.n_missed, entry.n_could_miss)})"
 
 
 def _sides(report: ObjectReport) -> list[str]:
@@ -101,106 +106,120 @@ def annotator_details(report: ObjectReport) -> list[Section]:
     tables = [_coverage(report), _verdicts(report), *_habits(report), *_bias(report), *_consensus(report)]
     sections = [Section("Annotators in detail", tables)]
     if report.clusters:
-        rows = [[shown_number(entry.similarity), listed(entry.members)] for entry in report.clusters]
-        sections.append(
-            Section("Who sides with whom, the closest first", [Table(["mean score at which they join", "who"], rows)])
-        )
+        columns = [
+            Column("mean score at which they join", "similarity", shown_number),
+            Column("who", "members", listed),
+        ]
+        sections.append(Section("Who sides with whom, the closest first", [table(columns, report.clusters)]))
     return [*sections, *_sessions(report)]
 
 
+def verdicts_section(report: ObjectReport) -> list[Section]:
+    """What became of everybody's labels."""
+    return [Section("What became of their labels", [_verdicts(report)])]
+
+
 def _coverage(report: ObjectReport) -> Table:
-    rows = [
-        [entry.name, entry.n_assigned, entry.n_drew_nothing, entry.n_not_assigned, entry.n_objects]
-        for entry in report.annotators
-    ]
     title = (
-        f"Coverage: {report.n_samples} {documents(report)}, {report.n_rated} with at least 2 annotators assigned, of "
-        f"which {report.n_empty} nobody drew in; there {report.n_objects} labels are {report.n_units} objects"
+        f"Coverage: {report.n_samples} {documents(report)}, {report.n_rated} with at least 2 annotators assigned, "
+        f"{report.n_empty} of them without any label; in rated {documents(report)} {report.n_objects} labels are "
+        f"{report.n_units} objects"
     )
-    return Table(["annotator", "assigned", "drew nothing", "not assigned", "labels"], rows, title)
+    columns = [
+        *(_NAME, Column("assigned", "n_assigned"), Column("drew nothing", "n_drew_nothing")),
+        *(Column("not assigned", "n_not_assigned"), Column("labels", "n_objects")),
+    ]
+    return table(columns, report.annotators, title)
 
 
 def _verdicts(report: ObjectReport) -> Table:
     names = list(report.annotators[0].verdicts) if report.annotators else []
     shown = [name for name in names if name not in _RARE or any(entry.verdicts[name] for entry in report.annotators)]
-    rows = []
-    for entry in report.annotators:
-        judged = sum(entry.verdicts.values())
-        counts = (entry.verdicts[name] for name in shown)
-        rows.append([entry.name, *(f"{n} ({percent(n, judged)})" for n in counts), entry.n_missed])
-    header = ["annotator", *(VERDICT_TITLES.get(name, name) for name in shown), "missed by them"]
-    return Table(header, rows, "Verdicts on their labels, and objects of two others that they missed")
+    columns = [
+        _NAME,
+        *(verdict_column(name, VERDICTS.get(name, name)) for name in shown),
+        Column("missed by them", "n_missed"),
+    ]
+    return table(columns, report.annotators, "Verdicts on their labels, and objects of two others that they missed")
 
 
 def _habits(report: ObjectReport) -> list[Table]:
     if not any(entry.score is not None or entry.n_could_miss for entry in report.annotators):
         return []
     sizes = list(dict.fromkeys(size for entry in report.annotators for size in entry.miss_rate_by_size))
-    measure = report.localisation.measure
-    rematched = any(entry.vitality_rematched is not None for entry in report.annotators)
-    header = ["annotator", "score", "miss rate", *(f"… of {size}" for size in sizes), f"mean {measure}", "vitality"]
-    header += ["… re-matched"] * rematched + ["most frequent conflict"]
-    rows = []
-    for entry in report.annotators:
-        conflict = entry.class_conflicts[0] if entry.class_conflicts else None
-        rows.append(
-            [
-                entry.name,
-                shown_interval(entry.score, entry.intervals.get("score")),
-                shown_interval(entry.miss_rate, entry.intervals.get("miss_rate")),
-                *(shown_share(entry.miss_rate_by_size.get(size)) for size in sizes),
-                shown_interval(entry.mean_iou, entry.intervals.get("mean_iou")),
-                signed(entry.vitality),
-                *([signed(entry.vitality_rematched)] * rematched),
-                f"{conflict['a']} for {conflict['b']} ({conflict['n']})" if conflict else "-",
-            ]
-        )
-    return [Table(header, rows, "Agreement with the others")]
+    columns = [
+        _NAME,
+        Column("score", "score", shown_number, interval=True),
+        Column("miss rate", "miss_rate", shown_number, interval=True),
+        *(Column(f"… of {size}", functools.partial(_missed_of, size)) for size in sizes),
+        Column(f"mean {report.localisation.measure}", "mean_iou", shown_number, interval=True),
+        Column("vitality", "vitality", signed),
+    ]
+    if any(entry.vitality_rematched is not None for entry in report.annotators):
+        columns.append(Column("… re-matched", "vitality_rematched", signed))
+    columns.append(Column("most frequent conflict", _conflict))
+    return [table(columns, report.annotators, "Agreement with the others")]
+
+
+def _missed_of(size: str, entry: AnnotatorSummary) -> Cell:
+    share = entry.miss_rate_by_size.get(size)
+    return Cell(share, shown_share(share))
+
+
+def _conflict(entry: AnnotatorSummary) -> str:
+    conflict = entry.class_conflicts[0] if entry.class_conflicts else None
+    return f"{conflict['a']} for {conflict['b']} ({conflict['n']})" if conflict else UNDEFINED
 
 
 def _bias(report: ObjectReport) -> list[Table]:
     biased: list[tuple[str, Bias]] = [(entry.name, entry.bias) for entry in report.annotators if entry.bias is not None]
     if not biased:
         return []
-    rows: list[list[object]] = []
+    rows: list[list[Cell]] = []
     for name, bias in biased:
-        rows.append([name, "mean", *(_signed_interval(bias, side) for side in _SIDES), bias.n])
-        rows.append(["", "std", *(shown_number(bias.std.get(side), 1) for side in _SIDES), ""])
+        means = [_offset(bias, side) for side in _SIDES]
+        stds = [Cell(bias.std.get(side), shown_number(bias.std.get(side), 1)) for side in _SIDES]
+        rows.append([Cell(name, name), Cell("mean", "mean"), *means, Cell(bias.n, str(bias.n))])
+        rows.append([Cell("", ""), Cell("std", "std"), *stds, Cell(None, "")])
     title = "Bias against the median box of an object, in per cent; positive: larger, further right, lower"
     return [Table(["annotator", "", *_SIDES, "objects"], rows, title)]
 
 
-def _signed_interval(bias: Bias, side: str) -> str:
-    value = bias.mean.get(side)
-    shown = shown_interval(value, bias.intervals.get(side), 1)
-    return f"+{shown}" if value is not None and value >= 0.05 else shown
+def _offset(bias: Bias, side: str) -> Cell:
+    value, show = bias.mean.get(side), functools.partial(shown_number, digits=1)
+    shown = shown_interval(value, bias.intervals.get(side), show)
+    return Cell(value, f"+{shown}" if value is not None and value >= 0.05 else shown)
 
 
 def _consensus(report: ObjectReport) -> list[Table]:
-    rows = []
-    for entry in report.annotators:
-        found = entry.consensus
-        if found is not None:
-            numbers = ("precision", "recall", "f1", "class_agreement", "mean_iou")
-            shown = [shown_interval(getattr(found, name), found.intervals.get(name)) for name in numbers]
-            rows.append([entry.name, found.n_objects, found.n_units, *shown])
-    header = ["annotator", "labels", "objects of the others", "precision", "recall", "F1", "same class"]
-    title = "Against the consensus of the others"
-    return [Table([*header, f"mean {report.localisation.measure}"], rows, title)] if rows else []
+    entries = [(entry.name, entry.consensus) for entry in report.annotators if entry.consensus is not None]
+    if not entries:
+        return []
+    numbers = {"precision": "precision", "recall": "recall", "f1": "F1", "class_agreement": "same class"}
+    numbers["mean_iou"] = f"mean {report.localisation.measure}"
+    columns = [
+        *(Column("labels", "n_objects"), Column("objects of the others", "n_units")),
+        *(Column(title, name, shown_number, interval=True) for name, title in numbers.items()),
+    ]
+    rows = [[Cell(name, name), *(column.cell(found) for column in columns)] for name, found in entries]
+    header = ["annotator", *(column.title for column in columns)]
+    return [Table(header, rows, "Against the consensus of the others")]
 
 
 def _sessions(report: ObjectReport) -> list[Section]:
     sessions = report.sessions
     if sessions is None:
         return []
-    rows = []
     titles = {"alpha": "alpha", "score": "score", "f1": "F1", "mean_iou": f"mean {report.localisation.measure}"}
-    for name, title in titles.items():
-        shown = [
-            shown_interval(getattr(sessions, f"{kind}_{name}"), sessions.intervals.get(f"{kind}_{name}"))
-            for kind in ("intra", "inter")
-        ]
-        rows.append([title, *shown])
-    pairs = f"{sessions.n_intra_pairs} pairs of sessions of one person, {sessions.n_inter_pairs} of different people"
-    header = ["number", "one person again", "different people"]
-    return [Section(f"Sessions: {pairs}", [Table(header, rows)])]
+    columns = [
+        Column("number", lambda name: titles[name]),
+        Column("one person again", functools.partial(_of_sessions, sessions, "intra")),
+        Column("different people", functools.partial(_of_sessions, sessions, "inter")),
+    ]
+    note = f"{sessions.n_intra_pairs} pairs of sessions of one person, {sessions.n_inter_pairs} of different people"
+    return [Section("Sessions", [table(columns, titles)], note)]
+
+
+def _of_sessions(sessions: Sessions, kind: str, name: str) -> Cell:
+    value = getattr(sessions, f"{kind}_{name}")
+    return Cell(value, shown_interval(value, sessions.intervals.get(f"{kind}_{name}")))

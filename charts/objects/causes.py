@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..tables import shown_number
+from ..words import listed, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
@@ -56,13 +56,13 @@ def cause_sentence(report: ObjectReport) -> str:
         "different classes": lost.classes,
         "differences in how an object is drawn": lost.places,
     }
-    ordered = sorted(named, key=lambda name: -named[name])
+    ordered = sorted(named, key=lambda name: -round(named[name], 9))
     largest = ordered[0]
     head = "Disagreement has several causes"
     if named[largest] > 0.5 * lost.total:
         head = f"Most disagreement is about {largest}"
-    first, second, third = (shown_number(named[name]) for name in ordered)
+    shares = [f"{100.0 * named[name] / lost.total:.0f} % is {name}" for name in ordered]
     return (
-        f"{head}: of the {shown_number(lost.total)} that all pairs together lack to full agreement (a panoptic quality "
-        f"of 1), {first} go to {ordered[0]}, {second} to {ordered[1]} and {third} to {ordered[2]}."
+        f"{head}: of all disagreement, {listed(shares)}. The panoptic quality of all pairs together is "
+        f"{shown_number(1.0 - lost.total)} (1: full agreement)."
     )

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ..sections import Answer, Facts, Part, Section, Table
-from ..tables import documents, end_of_path, percent, shown_interval, shown_number, shown_share
+from ...agreement.main_numbers import QUESTIONS
+from ..headline import shown_numbers
+from ..sections import Answer, Facts, Part, Section
+from ..tables import Cell, Column, sample_table, table
+from ..words import UNDEFINED, documents, percent, shown_interval, shown_number, shown_share
 from .causes import cause_sentence
 from .sentences import class_sentence, existence_sentence, localisation_sentence
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
+    from ...agreement.objects.summaries import AttributeSummary, SizeSummary
     from ...agreement.report import Coefficients
 
+#: what the numbers that answer a question mean for the team
+_SENTENCES: dict[str, Callable[[ObjectReport], str]] = {
+    "existence": existence_sentence,
+    "class_given_match": class_sentence,
+    "localisation": localisation_sentence,
+}
 _COEFFICIENTS = {
     "percent_agreement": "percent agreement",
     "alpha": "Krippendorff's alpha",
@@ -22,33 +33,15 @@ _COEFFICIENTS = {
 }
 
 
-def answers(report: ObjectReport) -> list[Answer]:
-    """The questions, their numbers with intervals, and what these mean."""
-    existence, given, local = report.existence, report.class_given_match, report.localisation
-    f1 = shown_interval(existence.f1, report.intervals.get("existence.f1"))
-    alpha = shown_interval(given.alpha, report.intervals.get("class_given_match.alpha"))
-    drawn = shown_interval(local.mean_iou, report.intervals.get("localisation.mean_iou"))
-    alike = "-" if given.percent_agreement is None else f"{shown_share(given.percent_agreement)} agree"
-    numbers = f"mean {local.measure} {drawn}"
-    if local.measure != "OKS":
-        numbers += f", Dice {shown_number(local.mean_dice)}"
-    found = [
-        Answer("Do they see the same objects?", f"F1 {f1}", existence_sentence(report)),
-        Answer("Do they name a shared object alike?", f"{alike}, alpha {alpha}", class_sentence(report)),
-        Answer("Do they draw a shared object alike?", numbers, localisation_sentence(report)),
-    ]
-    if local.measure == "OKS":
-        text = f"visibility {shown_number(local.visibility)} (points labelled by both, of those labelled by either)"
-        found.append(Answer("… and label the same points of it?", text))
-    if report.track_consistency is not None:
-        text = f"{shown_number(report.track_consistency)} (share of frames in which a track keeps its partner)"
-        found.append(Answer("Do they follow it through the video?", text))
-    return found
-
-
-def questions_section(report: ObjectReport) -> Section:
-    """Why labels do not agree, in short."""
-    return Section("Why? Three questions", [cause_sentence(report), *answers(report)], ("votes", "iou"))
+def questions_section(report: ObjectReport) -> list[Section]:
+    """Why labels do not agree, in short: every question, its numbers with intervals, and what these mean."""
+    parts: list[Part] = [cause_sentence(report)]
+    for group, question in QUESTIONS.items():
+        numbers = shown_numbers(report, group)
+        if numbers:
+            sentence = _SENTENCES[group](report) if group in _SENTENCES else ""
+            parts.append(Answer(question, numbers, sentence))
+    return [Section("Why? Three questions", parts, figures=("votes", "iou"))]
 
 
 def question_details(report: ObjectReport) -> list[Section]:
@@ -67,11 +60,12 @@ def _existence(report: ObjectReport) -> list[Section]:
     existence = report.existence
     if not existence.votes:
         return []
-    rows = [
-        [f"{entry['votes']} of {entry['assigned']}", entry["units"], percent(entry["units"], report.n_units)]
-        for entry in sorted(existence.votes, key=lambda entry: (-entry["assigned"], -entry["votes"]))
+    columns = [
+        Column("drawn by", lambda entry: f"{entry['votes']} of {entry['assigned']}"),
+        Column("objects", "units"),
+        Column("share", lambda entry: Cell(entry["units"], percent(entry["units"], report.n_units))),
     ]
-    parts: list[Part] = [Table(["drawn by", "objects", "share"], rows)]
+    votes = sorted(existence.votes, key=lambda entry: (-entry["assigned"], -entry["votes"]))
     jaccard = shown_interval(existence.jaccard, report.intervals.get("existence.jaccard"))
     facts = [("Jaccard index", f"{jaccard} (objects that both of a pair drew, of those that either drew)")]
     if existence.presence is not None:
@@ -79,19 +73,19 @@ def _existence(report: ObjectReport) -> list[Section]:
         share = shown_share(existence.share_present)
         text = f"{share} of the annotators' {documents(report)} have an object; alpha {alpha}"
         facts.append(("anything at all?", f"{text}, AC1 {shown_number(existence.presence.ac1)}"))
-    return [Section("Do they see the same objects? In detail", [*parts, Facts(facts)])]
+    return [Section(f"{QUESTIONS['existence']} In detail", [table(columns, votes), Facts(facts)])]
 
 
 def _classes(report: ObjectReport) -> list[Section]:
     given = report.class_given_match
     if not given.confusion:
         return []
-    title = f"Do they name a shared object alike? In detail ({given.n_units} objects that two or more drew)"
-    rows = [[entry["a"], entry["b"], entry["n"]] for entry in given.confusion]
-    parts: list[Part] = [Table(["class", "class", "pairs of labels"], rows, "Confusions, the most frequent first")]
+    columns = [Column("class", "a"), Column("class", "b"), Column("pairs of labels", "n")]
+    parts: list[Part] = [table(columns, given.confusion, "Confusions, the most frequent first")]
     if given.n_unlisted:
         parts.append(f"{given.n_unlisted} more are of confusions that are not listed.")
-    return [Section(title, parts)]
+    note = f"{given.n_units} objects that two or more drew"
+    return [Section(f"{QUESTIONS['class_given_match']} In detail", parts, note)]
 
 
 def _localisation(report: ObjectReport) -> list[Section]:
@@ -103,51 +97,42 @@ def _localisation(report: ObjectReport) -> list[Section]:
             facts.append(("median Dice", shown_number(local.median_dice)))
         parts.append(Facts(facts))
     if report.sizes:
-        rows = [
-            [
-                entry.size,
-                _area(entry.area_from, entry.area_to, entry.unit),
-                entry.n_units,
-                shown_number(entry.mean_iou),
-                shown_number(entry.median_iou),
-                shown_share(entry.miss_rate),
-                shown_number(entry.f1),
-            ]
-            for entry in report.sizes
+        columns = [
+            *(Column("size", "size"), Column("area", _area), Column("objects", "n_units")),
+            Column(f"mean {local.measure}", "mean_iou", shown_number),
+            Column(f"median {local.measure}", "median_iou", shown_number),
+            Column("missed", "miss_rate", shown_share),
+            Column("F1", "f1", shown_number),
         ]
-        header = ["size", "area", "objects", f"mean {local.measure}", f"median {local.measure}", "missed", "F1"]
-        parts.append(Table(header, rows, "By size, the median area of an object's labels"))
-    title = f"Do they draw a shared object alike? In detail ({local.n_pairs} pairs of labels)"
-    return [Section(title, parts)] if parts else []
+        parts.append(table(columns, report.sizes, "By size, the median area of an object's labels"))
+    note = f"{local.n_pairs} pairs of labels"
+    return [Section(f"{QUESTIONS['localisation']} In detail", parts, note)] if parts else []
 
 
-def _area(area_from: float | None, area_to: float | None, unit: str) -> str:
+def _area(entry: SizeSummary) -> str:
     """A range of areas: ``1024 – 9216 px²``."""
-    below, above = (None if value is None else f"{value:.4g}" for value in (area_from, area_to))
+    below, above = (None if value is None else f"{value:.4g}" for value in (entry.area_from, entry.area_to))
     if above is None:
-        return f"from {below or 0} {unit}"
-    return f"below {above} {unit}" if not area_from else f"{below} – {above} {unit}"
+        return f"from {below or 0} {entry.unit}"
+    return f"below {above} {entry.unit}" if not entry.area_from else f"{below} – {above} {entry.unit}"
 
 
 def _attributes(report: ObjectReport) -> list[Section]:
     if not report.attributes:
         return []
-    rows = []
-    for entry in report.attributes:
-        conflict = entry.conflicts[0] if entry.conflicts else None
-        rows.append(
-            [
-                entry.name,
-                entry.n_units,
-                entry.n_conflicts,
-                shown_share(entry.percent_agreement),
-                shown_number(entry.alpha),
-                entry.level,
-                f"{conflict['a']} / {conflict['b']} ({conflict['n']})" if conflict else "-",
-            ]
-        )
-    header = ["attribute", "objects", "conflicts", "agree", "alpha", "level", "most frequent conflict"]
-    return [Section("Attributes of shared objects", [Table(header, rows)])]
+    columns = [
+        *(Column("attribute", "name"), Column("objects", "n_units"), Column("conflicts", "n_conflicts")),
+        Column("agree", "percent_agreement", shown_share),
+        Column("alpha", "alpha", shown_number),
+        Column("level", "level"),
+        Column("most frequent conflict", _conflict),
+    ]
+    return [Section("Attributes of shared objects", [table(columns, report.attributes)])]
+
+
+def _conflict(entry: AttributeSummary) -> str:
+    conflict = entry.conflicts[0] if entry.conflicts else None
+    return f"{conflict['a']} / {conflict['b']} ({conflict['n']})" if conflict else UNDEFINED
 
 
 def _coefficients(report: ObjectReport) -> list[Section]:
@@ -156,14 +141,22 @@ def _coefficients(report: ObjectReport) -> list[Section]:
         "class of shared objects": report.class_given_match.coefficients,
         "anything at all?": report.existence.presence,
     }
-    rows = [
-        [title, entry.n_units, *(shown_number(getattr(entry, name)) for name in _COEFFICIENTS)]
-        for title, entry in found.items()
-        if entry is not None
+    columns = [
+        Column("of", lambda item: item[0]),
+        Column("n", lambda item: item[1].n_units),
+        *(_coefficient_column(name, title) for name, title in _COEFFICIENTS.items()),
     ]
+    known = [item for item in found.items() if item[1] is not None]
     text = "AC1 and Brennan-Prediger do not fall when one category prevails, as alpha and kappa do."
-    header = ["of", "units", *_COEFFICIENTS.values()]
-    return [Section("Coefficients beside alpha", [Table(header, rows), text])] if rows else []
+    return [Section("Coefficients beside alpha", [table(columns, known), text])] if known else []
+
+
+def _coefficient_column(name: str, title: str) -> Column:
+    def cell(item: tuple[str, Coefficients]) -> Cell:
+        value = getattr(item[1], name)
+        return Cell(value, shown_number(value))
+
+    return Column(title, cell)
 
 
 def _worst(report: ObjectReport) -> list[Section]:
@@ -173,19 +166,6 @@ def _worst(report: ObjectReport) -> list[Section]:
         f"Drawing: lowest mean {report.localisation.measure}": report.localisation.worst_samples,
         **{f"Attribute {entry.name}: largest share of conflicts": entry.worst_samples for entry in report.attributes},
     }
-    tables = []
-    for title, samples in asked.items():
-        header = ["value", "sample id", "file"]
-        on_frames = any("frame_number" in entry for entry in samples)
-        rows = [
-            [
-                shown_number(entry["value"]),
-                entry["id"],
-                end_of_path(entry["filepath"]),
-                *([entry.get("frame_number", "-")] if on_frames else []),
-            ]
-            for entry in samples
-        ]
-        if rows:
-            tables.append(Table([*header, *(["frame"] if on_frames else [])], rows, title))
+    columns = [Column("value", "value", shown_number)]
+    tables = [sample_table(columns, samples, title) for title, samples in asked.items() if samples]
     return [Section("Where to look for each question", tables)] if tables else []

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..sections import Section, Table
-from ..tables import shown_number
+from ..sections import Section
+from ..tables import Column, table
+from ..words import shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
@@ -72,14 +73,14 @@ def other_rules(report: ObjectReport) -> list[Section]:
     """Alpha under other rules, side by side; the run's own are marked."""
     if not report.rules:
         return []
-    own = tuple(report.config.get(name) for name in ("method", "classes", "missing", "empty"))
-    rows = []
-    for entry in report.rules:
-        rule = (entry.method, entry.classes, entry.missing, entry.empty)
-        mark = "this run" if (*rule, entry.undefined) == (*own, report.config.get("undefined")) else ""
-        rows.append(
-            [*rule, entry.undefined, shown_number(entry.pooled), shown_number(entry.mean), entry.n_defined, mark]
-        )
-    header = ["method", "classes", "missing", "empty", "undefined", "alpha", "mean over images", "defined on", ""]
+    names = ("method", "classes", "missing", "empty", "undefined")
+    own = {name: report.config.get(name) for name in names}
+    columns = [
+        *(Column(name, name) for name in names),
+        Column("alpha", "pooled", shown_number),
+        Column("mean over images", "mean", shown_number),
+        Column("defined on", "n_defined"),
+        Column("", lambda entry: "this run" if all(getattr(entry, name) == own[name] for name in names) else ""),
+    ]
     text = "The same labels at the same threshold; only the rules differ. `undefined` concerns the mean over images."
-    return [Section("Alpha under other rules", [text, Table(header, rows)])]
+    return [Section("Alpha under other rules", [text, table(columns, report.rules)])]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from ..tables import counted, shown_number, shown_share
+from ..words import counted, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING
 
-from ..sections import Section, Table
-from ..tables import counted, shown_number
+from ..sections import Section
+from ..tables import Column, table
+from ..words import counted, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
@@ -91,7 +93,7 @@ def _beside_own(report: ObjectReport, suggested: float) -> str:
 def threshold_section(report: ObjectReport) -> list[Section]:
     """The hint on the threshold."""
     sentences = threshold_sentences(report)
-    return [Section("The threshold", sentences, ("thresholds",))] if sentences else []
+    return [Section("The threshold", sentences, figures=("thresholds",))] if sentences else []
 
 
 def threshold_details(report: ObjectReport) -> list[Section]:
@@ -99,33 +101,27 @@ def threshold_details(report: ObjectReport) -> list[Section]:
     sections = []
     if report.thresholds:
         own = float(report.config["iou"])
-        rows = [_row(entry, own) for entry in report.thresholds]
-        header = ["threshold", "alpha", "score", "F1", "objects", "entangled groups", "too large to solve", ""]
-        sections.append(Section("Thresholds side by side", [Table(header, rows)]))
+        columns = [
+            Column("threshold", "threshold", functools.partial(shown_number, digits=2)),
+            Column("alpha", "alpha", shown_number),
+            Column("score", "score", shown_number),
+            Column("F1", "f1", shown_number),
+            *(Column("objects", "n_units"), Column("entangled groups", "n_hard")),
+            Column("too large to solve", "n_inexact"),
+            Column("", lambda entry: "this run" if abs(entry.threshold - own) < 1e-9 else ""),
+        ]
+        sections.append(Section("Thresholds side by side", [table(columns, report.thresholds)]))
     found = report.data_threshold
     if found is not None and found.observed:
-        width = 1.0 / len(found.observed)
-        bins = [
-            [f"{k * width:.2f} – {(k + 1) * width:.2f}", same, different]
-            for k, (same, different) in enumerate(zip(found.observed, found.expected, strict=True))
+        n = len(found.observed)
+        columns = [
+            Column(report.localisation.measure, lambda bin: f"{bin[0] / n:.2f} – {(bin[0] + 1) / n:.2f}"),
+            *(Column("same image", lambda bin: bin[1]), Column("other image", lambda bin: bin[2])),
         ]
+        bins = zip(range(n), found.observed, found.expected, strict=True)
         text = (
             f"The best similarity of an object with those of another annotator on {counted(found.n_samples, 'image')}, "
             "and with those on another image; the threshold is where the two are equally likely."
         )
-        header = [report.localisation.measure, "same image", "other image"]
-        sections.append(Section("The threshold from the data", [text, Table(header, bins)]))
+        sections.append(Section("The threshold from the data", [text, table(columns, bins)]))
     return sections
-
-
-def _row(entry: ThresholdPoint, own: float) -> list[object]:
-    return [
-        f"{entry.threshold:.2f}",
-        shown_number(entry.alpha),
-        shown_number(entry.score),
-        shown_number(entry.f1),
-        entry.n_units,
-        entry.n_hard,
-        entry.n_inexact,
-        "this run" if abs(entry.threshold - own) < 1e-9 else "",
-    ]

@@ -1,4 +1,4 @@
-"""How the page looks, and the little that it does."""
+"""How the page looks, the little that it does, and the template that puts it together."""
 
 from __future__ import annotations
 
@@ -113,4 +113,82 @@ for (const [name, figure] of Object.entries(figures)) {
 const plots = () => document.querySelectorAll(".plot");
 window.addEventListener("beforeprint", () => plots().forEach((plot) => Plotly.relayout(plot, { width: 640 })));
 window.addEventListener("afterprint", () => plots().forEach((plot) => Plotly.relayout(plot, { width: null })));
+"""
+
+#: everything that is filled in is escaped, but styles, scripts and figures, which are made here
+TEMPLATE = """
+{%- macro show(part) -%}
+{%- set kind = part | kind -%}
+{%- if kind == "Table" -%}
+{%- if part.rows -%}
+<div class="scroll{{ " tall" if part.rows | length > 14 }}"><table>
+{%- if part.title %}<caption>{{ part.title }}</caption>{% endif %}<thead><tr>
+{%- for name in part.header %}<th{{ numeric(part, loop.index0) }}>{{ name }}</th>{% endfor %}</tr></thead><tbody>
+{%- for row in part.rows -%}
+<tr>{% for cell in row %}<td{{ numeric(part, loop.index0) }}>{{ cell.text }}</td>{% endfor %}</tr>
+{%- endfor %}</tbody></table></div>
+{%- endif -%}
+{%- elif kind == "Facts" -%}
+<dl>{% for name, text in part.rows %}<dt>{{ name }}</dt><dd>{{ text }}</dd>{% endfor %}</dl>
+{%- elif kind == "Numbers" -%}
+<div class="cards">
+{%- for entry in part.entries -%}
+<div class="card"><div class="name">{{ entry.title }}</div><div class="number">{{ entry.value }}</div>
+{%- if entry.interval %}<div class="interval">{{ entry.interval }}</div>{% endif -%}
+<div class="what">{{ entry.meaning }}</div></div>
+{%- endfor %}</div>
+{%- elif kind == "Answer" -%}
+<div class="answer"><h3>{{ part.question }}</h3><p class="numbers">{{ part.shown_numbers }}</p>
+{%- if part.meaning %}<p>{{ part.meaning }}</p>{% endif %}</div>
+{%- elif kind == "Note" -%}
+<p class="{{ "warning" if part.is_warning else "note" }}">{{ part.text }}</p>
+{%- else -%}
+<p>{{ part }}</p>
+{%- endif -%}
+{%- endmacro -%}
+{%- macro numeric(table, column) -%}
+{%- if table.numeric[column] %} class="numeric"{% endif -%}
+{%- endmacro -%}
+{%- macro show_section(section) -%}
+<section id="{{ section | anchor }}"><h2>{{ section.title }}</h2>
+{%- if section.note %}<p class="note">{{ section.note[:1] | upper }}{{ section.note[1:] }}.</p>{% endif -%}
+{%- for part in section.parts %}{{ show(part) }}{% endfor -%}
+{%- set shown = section.figures | select("in", findings) | list -%}
+{%- if shown -%}
+<div class="plots">
+{%- for name in shown -%}
+<figure><figcaption>{{ findings[name] }}</figcaption>
+<div class="plot" id="figure-{{ name }}" role="img" aria-label="{{ findings[name] }}"></div></figure>
+{%- endfor %}</div>
+{%- endif %}</section>
+{% endmacro -%}
+<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Annotator agreement: {{ dataset_name or run_key }}</title>
+<style>{{ style }}</style>
+<script>{{ plotly }}</script>
+</head>
+<body>
+<header><h1>Annotator agreement{{ ": " ~ dataset_name if dataset_name }}</h1>
+<p class="about">Run {{ run_key }}{{ " · computed on " ~ date if date }}</p></header>
+<main>
+{% for part in first.parts %}{{ show(part) }}{% endfor %}
+<nav>
+{%- for section in short %}<a href="#{{ section | anchor }}">{{ section.title }}</a> {% endfor -%}
+{%- if details %}<a href="#in-detail">In detail</a>{% endif -%}
+</nav>
+{% for section in short %}{{ show_section(section) }}{% endfor %}
+{%- if details %}<h2 class="part" id="in-detail">In detail</h2>{% endif %}
+{%- for section in details %}{{ show_section(section) }}{% endfor -%}
+</main>
+<footer><p>Computed{{ " on " ~ date if date }} by {{ plugin }}{{ " with " ~ versions if versions }}.
+An undefined number is shown as “-”.</p></footer>
+<script type="application/json" id="figures">{{ figures }}</script>
+<script>{{ script }}</script>
+</body>
+</html>
 """

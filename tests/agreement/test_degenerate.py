@@ -20,7 +20,7 @@ from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.markdown import report_markdown
+from annotator_agreement.charts.document import report_markdown
 
 N_LVIS_CLASSES = 1_203
 

@@ -26,8 +26,7 @@ from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.agreement.reports import report_from_dict
-from annotator_agreement.charts.markdown import report_markdown
-from annotator_agreement.charts.text import report_text
+from annotator_agreement.charts.document import report_markdown, report_text
 
 PLAIN = MaskValues(0, (), {})
 CONFIG = make_config(["alice", "bob", "carol"])
@@ -171,7 +170,7 @@ def test_a_report_without_a_rated_sample_has_no_numbers():
     assert (report.classes, report.pairs) == ([], [])
     assert set(report.to_dict()["mean"].values()) == {None}
     assert "Score                  -" in report_text(report)
-    assert "score -" in report_markdown(report)
+    assert "Score -" in report_markdown(report)
 
 
 def test_a_report_lists_the_most_common_of_very_many_classes():

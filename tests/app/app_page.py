@@ -83,7 +83,7 @@ class AppPage:
         expect(self.panel).to_contain_text(re.compile(r"\w"))
         return self.panel
 
-    def open_door(self, click: Callable[[], object], title: str) -> None:
+    def drill_down(self, click: Callable[[], object], title: str) -> None:
         """Click until the panel says what is shown: a click on a chart that is just drawn anew is lost."""
         for _ in range(_CLICKS):
             click()

@@ -1,6 +1,6 @@
-"""The panel of a run in the App: charts and tables draw the numbers of the report, and every number is a door.
+"""The panel of a run in the App: charts and tables draw the numbers of the report.
 
-Clicked, it leads to the samples counted one by one.
+A click on a number leads to the samples counted one by one.
 """
 
 from __future__ import annotations
@@ -113,13 +113,13 @@ def test_every_chart_and_table_has_the_numbers_of_the_report(
 
 
 @contextlib.contextmanager
-def _doors(app: AppPage, dataset: Any) -> Iterator[Callable[[Callable[[], object], str, int], None]]:
-    """Go through doors, from each to the next, and check what they show; then Back to all samples."""
+def _drill_downs(app: AppPage, dataset: Any) -> Iterator[Callable[[Callable[[], object], str, int], None]]:
+    """Go through drill-downs, from each to the next, and check what they show; then Back to all samples."""
     shown = [len(dataset)]
 
     def through(click: Callable[[], object], title: str, n: int) -> None:
-        assert n not in (0, shown[-1]), "the number of samples would not tell whether the door leads anywhere"
-        app.open_door(click, title)
+        assert n not in (0, shown[-1]), "the number of samples would not tell whether the click leads anywhere"
+        app.drill_down(click, title)
         app.expect_shown(n)
         shown.append(n)
 
@@ -128,12 +128,12 @@ def _doors(app: AppPage, dataset: Any) -> Iterator[Callable[[Callable[[], object
     app.expect_shown(len(dataset))
 
 
-def test_cells_of_the_matrices_are_doors(app: AppPage, shared_dataset: Any) -> None:
+def test_cells_of_the_matrices_are_drill_downs(app: AppPage, shared_dataset: Any) -> None:
     panel = app.panel
     (confusion,) = drawn(matrix(panel, "classes"))
     row, column = confusion["y"][0], confusion["y"][1]
     said: list[str] = []
-    with _doors(app, shared_dataset) as through:
+    with _drill_downs(app, shared_dataset) as through:
         n = n_samples_with(shared_dataset, lambda unit: unit.disputed_between("bob", "carol"))
         plot = matrix(panel, "annotators")
         click = functools.partial(click_cell, app.page, plot, "carol", "bob")
@@ -144,9 +144,9 @@ def test_cells_of_the_matrices_are_doors(app: AppPage, shared_dataset: Any) -> N
         through(click, f"Labels on which '{row}' met '{column}'", n)
 
 
-def test_bars_of_scores_verdicts_and_votes_are_doors(app: AppPage, shared_dataset: Any) -> None:
+def test_bars_of_scores_verdicts_and_votes_are_drill_downs(app: AppPage, shared_dataset: Any) -> None:
     panel = app.panel
-    with _doors(app, shared_dataset) as through:
+    with _drill_downs(app, shared_dataset) as through:
         plot = chart(panel, "scores")
         (bars,) = drawn(plot)
         number = max(range(20), key=lambda k: bars["y"][k])
@@ -167,11 +167,11 @@ def test_bars_of_scores_verdicts_and_votes_are_doors(app: AppPage, shared_datase
         through(click, "Objects drawn by 2 of 3", n)
 
 
-def test_bars_of_annotators_and_points_of_classes_are_doors(
+def test_bars_of_annotators_and_points_of_classes_are_drill_downs(
     shared_report: Any, app: AppPage, shared_dataset: Any
 ) -> None:
     panel = app.panel
-    with _doors(app, shared_dataset) as through:
+    with _drill_downs(app, shared_dataset) as through:
         plot = chart(panel, "annotators")
         bars = {trace["name"]: (number, trace) for number, trace in enumerate(drawn(plot))}
         number, trace = bars["missed"]
@@ -192,11 +192,11 @@ def test_bars_of_annotators_and_points_of_classes_are_doors(
         through(click, f"Objects that somebody called '{points['y'][0]}'", n)
 
 
-def test_rows_of_the_tables_are_doors(shared_report: Any, app: AppPage, shared_dataset: Any) -> None:
+def test_rows_of_the_tables_are_drill_downs(shared_report: Any, app: AppPage, shared_dataset: Any) -> None:
     panel = app.panel
     name = shared_report.classes[1].name
     button = panel.get_by_role("row").filter(has_text=name).get_by_role("button", name="Show")
-    with _doors(app, shared_dataset) as through:
+    with _drill_downs(app, shared_dataset) as through:
         n = n_samples_with(shared_dataset, lambda unit: name in unit.classes)
         through(button.click, f"Objects that somebody called '{name}'", n)
 

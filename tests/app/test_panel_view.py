@@ -48,10 +48,10 @@ def test_the_numbers_follow_the_view_if_asked_to(
     labels = [label["agreement"] for unit in of_view for label in unit.members.values()]
     (bars,) = drawn(chart(panel, "verdicts"))
     assert dict(zip(bars["x"], bars["y"], strict=True)) == {name: labels.count(name) for name in set(labels)}
-    # a door leads to samples of the view, and the numbers stay those of the view
+    # a drill-down leads to samples of the view, and the numbers stay those of the view
     number, verdict = next((k, name) for k, name in enumerate(bars["x"]) if name != "agreed")
     click = functools.partial(click_point, app.page, chart(panel, "verdicts"), 0, number)
-    app.open_door(click, f"Labels with the verdict {verdict}")
+    app.drill_down(click, f"Labels with the verdict {verdict}")
     app.expect_shown(len({unit.sample_id for unit in of_view if verdict in unit.verdicts}))
     expect(panel).to_contain_text(part)
     app.back()
@@ -61,7 +61,7 @@ def test_the_numbers_follow_the_view_if_asked_to(
 
 
 def test_back_returns_to_the_view_that_the_user_had(app: AppPage, shared_dataset: Any, view: Any) -> None:
-    """Also after several doors, one from behind the other."""
+    """Also after several drill-downs, one from behind the other."""
     plot = chart(app.panel, "verdicts")
     (bars,) = drawn(plot)
     for verdict in ("missed", "lone"):
@@ -70,7 +70,7 @@ def test_back_returns_to_the_view_that_the_user_had(app: AppPage, shared_dataset
             return verdict in unit.verdicts
 
         click = functools.partial(click_point, app.page, plot, 0, bars["x"].index(verdict))
-        app.open_door(click, f"Labels with the verdict {verdict}")
+        app.drill_down(click, f"Labels with the verdict {verdict}")
         n = n_samples_with(shared_dataset, of_verdict)
         assert n != len(view)
         app.expect_shown(n)

@@ -29,7 +29,7 @@ from tests.charts.other_families import OTHERS
 from annotator_agreement.agreement.errors import AgreementInputError
 from annotator_agreement.agreement.reports import report_from_dict
 from annotator_agreement.charts import figures
-from annotator_agreement.charts.figures.order import annotator_order
+from annotator_agreement.charts.figures.matrices import annotator_order
 from annotator_agreement.charts.figures.theme import safe, shortened
 
 PLACES = {"score": 0, "alpha": 1, "f1": 2, "mean_iou": 3, "kappa": 4}
@@ -60,7 +60,9 @@ def test_cells_tell_the_number_of_shared_samples() -> None:
     (heatmap,) = filled_report().plot_pairs().data
     row, column = heatmap.y.index("alice"), heatmap.x.index("dan|d")
     assert heatmap.text[row][column] == "0.47<br><sub>n = 103</sub>"
-    assert heatmap.customdata[row][column] == "alice – dan|d<br>alpha 0.470<br>103 shared samples"
+    assert heatmap.hovertext[row][column] == "alice – dan|d<br>alpha 0.470<br>103 shared samples"
+    assert heatmap.customdata[row][column] == ["alice", "dan|d"]
+    assert heatmap.customdata[row][row] is None
     alone = heatmap.y.index(_safe(ANNOTATORS[ALONE[0]])), heatmap.x.index(ANNOTATORS[ALONE[1]])
     assert heatmap.text[alone[0]][alone[1]] == ""
 
@@ -258,7 +260,11 @@ def test_thresholds_of_a_part_of_a_run_are_not_said_to_have_been_left_out_by_the
 
 
 def test_every_figure_has_such_a_sentence() -> None:
-    assert {name for name, _ in NOTHING} | {"plot_scores"} == set(figures.__all__)
+    drawn = {f"plot_{name}" for name in (*figures.FIGURES, "scores")}
+    assert {name for name, _ in NOTHING} | {"plot_scores", "plot_verdicts"} == drawn
+    assert drawn | {"FIGURES"} == set(figures.__all__)
+    with pytest.raises(AgreementInputError, match="There is nothing to draw: no label was judged"):
+        figures.plot_verdicts(unfilled_report())
     with pytest.raises(AgreementInputError, match="There is nothing to draw: no sample has a score"):
         filled_report().plot_scores(pd.DataFrame({"score": [math.nan]}))
 

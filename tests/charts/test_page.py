@@ -18,9 +18,10 @@ from tests.charts.other_families import OTHERS
 from tools.dev.browser import find_chromium
 
 from annotator_agreement.agreement.report import AgreementReport
-from annotator_agreement.charts.figures import __all__ as FIGURES
+from annotator_agreement.charts.figures import FIGURES
 from annotator_agreement.charts.page import report_page
-from annotator_agreement.charts.page.parts import anchor, heading
+from annotator_agreement.charts.page.page import anchor
+from annotator_agreement.charts.sections import Section
 
 DATASET = 'streets <2026> & "more" </script><script>alert(1)</script>'
 COMPUTED = datetime(2026, 11, 21, 12, 0, tzinfo=timezone.utc)
@@ -95,7 +96,7 @@ def test_names_are_text_and_never_markup(page: Page) -> None:
 
 
 def test_the_figures_of_the_page_have_the_numbers_of_the_report(page: Page) -> None:
-    names = {name.removeprefix("plot_") for name in FIGURES} - {"scores"}
+    names = set(FIGURES) - {"verdicts"}
     assert set(page.figures) == names
     places = {attrs["id"] for tag, attrs in page.elements if attrs.get("class") == "plot"}
     assert places == {f"figure-{name}" for name in names}
@@ -146,23 +147,9 @@ def test_the_page_without_numbers_says_so() -> None:
     assert "Alpha is undefined" in page.text
 
 
-@pytest.mark.parametrize(
-    ("title", "expected"),
-    [
-        ("Annotators", ("Annotators", "")),
-        ("Coverage: 3 samples, 2 rated", ("Coverage", "3 samples, 2 rated.")),
-        ("Tags (alpha: of each)", ("Tags", "Alpha: of each.")),
-        ("Why? Three questions", ("Why? Three questions", "")),
-        ("Alpha (now) and then", ("Alpha (now) and then", "")),
-    ],
-)
-def test_headings_are_short(title: str, expected: tuple[str, str]) -> None:
-    assert heading(title) == expected
-
-
 def test_anchors_are_simple_names() -> None:
-    assert anchor("Why? Three <questions>") == "why-three-questions"
-    assert anchor("???") == "section"
+    assert anchor(Section("Why? Three <questions>", [])) == "why-three-questions"
+    assert anchor(Section("???", [])) == "section"
 
 
 # ---- in a browser ----

@@ -129,11 +129,14 @@ CAUSES = [
     ([], "There is no label of two annotators to compare, so there is no disagreement either."),
     ([_pair(0, 0, 0, None, None)], "There is no label of two annotators to compare"),
     ([_pair(4, 4, 4, 1.0, 1.0)], "The annotators agree: they drew the same objects"),
-    ([_pair(4, 0, 0, None, None)], "Most disagreement is about missed objects: of the 1.000 that all pairs together "
-     "lack to full agreement (a panoptic quality of 1), 1.000 go to missed objects, 0.000 to"),
-    ([_pair(4, 4, 4, 0.25, 1.0)], "Most disagreement is about different classes: of the 0.750"),
-    ([_pair(4, 4, 4, 1.0, 0.6)], "Most disagreement is about differences in how an object is drawn: of the 0.400"),
-    ([_pair(10, 10, 8, 0.75, 2 / 3)], "Disagreement has several causes: of the 0.600"),
+    ([_pair(4, 0, 0, None, None)], "Most disagreement is about missed objects: of all disagreement, 100 % is missed "
+     "objects, 0 % is different classes and 0 % is differences in how an object is drawn. The panoptic quality of all "
+     "pairs together is 0.000 (1: full agreement)."),
+    ([_pair(4, 4, 4, 0.25, 1.0)], "Most disagreement is about different classes: of all disagreement, 100 % is"),
+    ([_pair(4, 4, 4, 1.0, 0.6)], "Most disagreement is about differences in how an object is drawn: of all"),
+    ([_pair(10, 10, 8, 0.75, 2 / 3)], "Disagreement has several causes: of all disagreement, 33 % is missed objects, "
+     "33 % is different classes and 33 % is differences in how an object is drawn. The panoptic quality of all pairs "
+     "together is 0.400"),
 ]  # fmt: skip
 
 
@@ -165,9 +168,9 @@ def test_alpha_is_judged_by_krippendorffs_limits(pooled: float | None, intervals
 @pytest.mark.parametrize(("n", "is_warned"), [(19, True), (20, False), (1, True)])
 def test_few_samples_are_warned_of_below_twenty(n: int, is_warned: bool) -> None:
     notes = interval_notes(filled_report(intervals={"alpha.pooled": interval(0.1, 0.9, n=n)}))
-    assert (len(notes) == 2) == is_warned
+    assert [note.is_warning for note in notes] == [False, True][: 1 + is_warned]
     if is_warned:
-        assert notes[1].startswith(f"Warning: the intervals rest on {n} sample")
+        assert notes[1].text.startswith(f"Warning: the intervals rest on {n} sample")
 
 
 def test_without_intervals_there_are_no_notes_on_them() -> None:

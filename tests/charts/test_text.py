@@ -13,9 +13,10 @@ from tests.charts.filled import ANNOTATORS, CLASSES, filled_report, filled_value
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.reports import report_from_dict
-from annotator_agreement.charts.markdown import report_markdown
-from annotator_agreement.charts.tables import markdown_table, shown_interval, shown_number, signed, table
-from annotator_agreement.charts.text import report_text
+from annotator_agreement.charts.document import report_markdown, report_text
+from annotator_agreement.charts.sections import Section, as_markdown, as_text
+from annotator_agreement.charts.tables import Cell, Table
+from annotator_agreement.charts.words import shown_interval, shown_number, signed
 
 FULL_ONLY = [
     "Annotators in detail",
@@ -51,7 +52,7 @@ def test_the_short_text_is_a_screen_and_a_half_and_the_full_one_has_everything()
 
 def test_numbers_stand_with_their_intervals() -> None:
     text = report_text(filled_report())
-    assert "Krippendorff's alpha   0.647 [0.603, 0.691]   over all 1000 units" in text
+    assert "Krippendorff's alpha   0.647 [0.603, 0.691]   over all 1000 objects" in text
     assert "F1 0.812 [0.790, 0.830]" in text
     assert "mean IoU 0.836 [0.820, 0.850]" in text
     assert "0.840 [0.790, 0.890]" in text  # alpha of alice and bob
@@ -145,14 +146,14 @@ def test_print_report_writes_short_or_full_text() -> None:
 
 def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
     text = report_markdown(filled_report())
-    assert "**score 0.612 [0.581, 0.640]**" in text
-    assert "**Krippendorff's α 0.647 [0.603, 0.691]**" in text
+    assert "**Score 0.612 [0.581, 0.640]**" in text
+    assert "**Krippendorff's alpha 0.647 [0.603, 0.691]**" in text
     assert "Most disagreement is about missed objects" in text
     assert "41.0 % of 1,000 objects were not drawn by everybody assigned" in text
     assert "12 % larger" in text
-    assert '&lt;b>carol&lt;/b> "c"' in text
-    assert "<b>" not in text.split("**Where to look first**")[0]
-    assert "score -" in report_markdown(unfilled_report())
+    assert r'\<b>carol\</b> "c"' in text
+    assert "<b>" not in text.replace(r"\<", "")
+    assert "Score -" in report_markdown(unfilled_report())
 
 
 @pytest.mark.parametrize(
@@ -173,12 +174,19 @@ def test_differences_have_a_sign() -> None:
     ]
 
 
+def _shown(header: list[str], rows: list[list[Any]]) -> Section:
+    return Section("title", [Table(header, [[Cell(value, str(value)) for value in row] for row in rows])])
+
+
 def test_ids_are_text_and_numbers_stand_to_the_right() -> None:
-    lines = table(["id", "n"], [["65f1c0ffee", 7], ["1" * 24, 12]])
-    assert lines[1].startswith("  65f1c0ffee  ")
-    assert lines[1].endswith("   7")
+    lines = as_text([_shown(["id", "n"], [["65f1c0ffee", 7], ["1" * 24, 12]])]).splitlines()
+    assert lines[2].startswith("  65f1c0ffee  ")
+    assert lines[2].endswith("   7")
+    assert len(lines[1]) == len(lines[2]) == len(lines[3])
 
 
 def test_a_name_cannot_break_a_table() -> None:
-    assert len(table(["name"], [["two\nlines"]])) == 2
-    assert markdown_table(["name"], [["a|b\n<c>"]])[-1] == "| a\\|b &lt;c> |"
+    section = _shown(["name"], [["two\nlines"]])
+    assert len(as_text([section]).splitlines()) == 3
+    section = _shown(["name"], [["a|b\n<c>"]])
+    assert as_markdown([section]).splitlines()[-1].strip("| ") == r"a\|b \<c>"

@@ -17,7 +17,7 @@ from tests.datasets import coco_dataset, detections, frames_of, random_annotator
 
 from annotator_agreement import AgreementInputError, agreement_on, compare_agreement, compute_agreement
 from annotator_agreement.agreement.comparison import AgreementComparison
-from annotator_agreement.charts.comparison_text import comparison_markdown, comparison_text
+from annotator_agreement.charts.comparison import comparison_markdown, comparison_text
 
 NAMES = ["alice", "bob", "carol"]
 
@@ -340,7 +340,7 @@ def test_a_comparison_survives_json_and_is_shown_in_tables(make_dataset):
     with pytest.raises(AgreementInputError, match=r"`table` must be one that the comparison has \(numbers, pairs"):
         comparison.to_dataframe("nothing")
     markdown = comparison_markdown(comparison)
-    assert "| Score |" in markdown
+    assert "| Score " in markdown
     assert "iou: 0.5 → 0.85" in markdown
 
 

@@ -48,9 +48,9 @@ class Sent:
         return repr(output)
 
     @property
-    def door(self) -> str | None:
-        """What the panel says of the door that is open, which is empty without one; None if nothing new is said."""
-        said = [params["data"]["door.title"] for params in self.of("patch_panel_data")]
+    def drill_down(self) -> str | None:
+        """What the panel says of the open drill-down, empty without one; None if nothing new is said."""
+        said = [params["data"]["drill_down.title"] for params in self.of("patch_panel_data")]
         return said[-1] if said else None
 
     def view(self, dataset: Any) -> Any:
@@ -61,7 +61,7 @@ class Sent:
         return DatasetView._build(dataset, params["view"])
 
 
-_PLAIN = {"controls", "charts", "refresh", "compute", "back", "door"}
+_PLAIN = {"controls", "charts", "refresh", "compute", "back", "drill_down"}
 
 
 @pytest.fixture

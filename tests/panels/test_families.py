@@ -1,4 +1,4 @@
-"""Every family of label types gets the sections that it has, and doors that lead somewhere."""
+"""Every family of label types gets the sections that it has, and clicks that lead somewhere."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def test_every_click_on_what_is_drawn_leads_to_samples_or_a_sentence(event, fami
             continue
         for trace in view["data"]:
             click = {"path": f"charts.{section}_1", "x": trace["x"][-1], "y": trace["y"][0], "trace": trace.get("name")}
-            door = event("open_door", dataset, sent.state, **click)
-            assert len(door.of("set_view")) + len(door.of("notify")) == 1
-            assert not any("did not work" in entry["message"] for entry in door.of("notify"))
-            n_views += len(door.of("set_view"))
+            opened = event("drill_down", dataset, sent.state, **click)
+            assert len(opened.of("set_view")) + len(opened.of("notify")) == 1
+            assert not any("did not work" in entry["message"] for entry in opened.of("notify"))
+            n_views += len(opened.of("set_view"))
     assert n_views >= 2

@@ -18,13 +18,13 @@ EVENTS = [
     ("back", {}),
     ("choose_run", {"value": "agreement"}),
     ("choose_samples", {"value": True}),
-    ("open_door", {"path": "charts.pairs_1", "x": "alice", "y": "bob"}),
-    ("open_door", {"path": "charts.annotators_1", "x": 0.1, "y": "alice", "trace": "missed"}),
-    ("open_door", {"path": "charts.confusion_1", "x": "cat", "y": "dog"}),
-    ("open_door", {"path": "charts.verdicts_1", "x": "lone"}),
-    ("open_door", {"path": "charts.votes_1", "x": "2 of 3"}),
-    ("open_door", {"path": "charts.scores_1", "x": 0.725}),
-    ("open_door", {"path": "class_table_1", "row": 0}),
+    ("drill_down", {"path": "charts.pairs_1", "x": "alice", "y": "bob"}),
+    ("drill_down", {"path": "charts.annotators_1", "x": 0.1, "y": "alice", "trace": "missed"}),
+    ("drill_down", {"path": "charts.confusion_1", "x": "cat", "y": "dog"}),
+    ("drill_down", {"path": "charts.verdicts_1", "x": "lone"}),
+    ("drill_down", {"path": "charts.votes_1", "x": "2 of 3"}),
+    ("drill_down", {"path": "charts.scores_1", "x": 0.725}),
+    ("drill_down", {"path": "class_table_1", "row": 0}),
     ("open_sample", {"path": "worst_1", "row": 0}),
 ]
 
@@ -74,7 +74,7 @@ def test_every_event_after_somebody_deleted_a_field(event, dataset, state, gone)
     dataset.delete_sample_field(gone)
     for method, params in EVENTS:
         sent = event(method, dataset, state, **params)
-        if method == "open_door":
+        if method == "drill_down":
             _check_clear(sent)
             assert gone in sent.of("notify")[0]["message"]
         assert not any("did not work" in entry["message"] for entry in sent.of("notify"))
@@ -92,10 +92,10 @@ def test_every_event_after_the_run_was_renamed(event, dataset, state):
         assert "pairs" in sent.parts
 
 
-def test_doors_after_a_new_run_of_the_key_are_those_of_the_new_run(event, dataset, state):
+def test_drill_downs_after_a_new_run_of_the_key_are_those_of_the_new_run(event, dataset, state):
     compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
     report = load_agreement(dataset)
-    sent = event("open_door", dataset, state, path="charts.verdicts_1", x="lone")
+    sent = event("drill_down", dataset, state, path="charts.verdicts_1", x="lone")
     n_lone = sum(entry.verdicts["lone"] for entry in report.annotators)
     view = sent.view(dataset)
     assert sum(view.count(f"{name}.detections") for name in ANNOTATORS) == n_lone
@@ -106,19 +106,19 @@ def test_two_panels_have_a_state_of_their_own(event, dataset):
     compute_agreement(dataset, ANNOTATORS, run_key="strict", iou=0.9, progress=False)
     first, second = event("on_load", dataset), event("on_load", dataset)
     second = event("choose_run", dataset, second.state, value="strict")
-    door = event("open_door", dataset, second.state, path="charts.verdicts_1", x="lone")
+    opened = event("drill_down", dataset, second.state, path="charts.verdicts_1", x="lone")
     # what the one did is a change of view to the other, in which its own numbers stay
-    assert not event("on_change_view", dataset, first.state, view=door.view(dataset)).requests
-    assert not event("on_load", dataset, first.state, view=door.view(dataset)).door
+    assert not event("on_change_view", dataset, first.state, view=opened.view(dataset)).requests
+    assert not event("on_load", dataset, first.state, view=opened.view(dataset)).drill_down
     assert "iou >= 0.9" not in event("refresh", dataset, first.state).text
-    back = event("back", dataset, door.state, view=door.view(dataset))
+    back = event("back", dataset, opened.state, view=opened.view(dataset))
     assert len(back.of("clear_view")) == 1
-    assert not back.door
+    assert not back.drill_down
     assert "iou >= 0.9" in event("on_load", dataset, back.state).text
 
 
 @pytest.mark.parametrize("status", ["running", "failed", "deleting"])
-def test_doors_of_a_run_that_is_computed_again_meanwhile(event, dataset, state, status):
+def test_drill_downs_of_a_run_that_is_computed_again_meanwhile(event, dataset, state, status):
     config = dataset.get_run_info("agreement").config
     config.status = status
     dataset.update_run_config("agreement", config)
@@ -133,9 +133,9 @@ def test_of_patches_the_numbers_are_those_of_the_samples_they_are_of(event, data
     of_samples = event("choose_samples", dataset, state, view=dataset.select(patches.distinct("sample_id")), value=True)
     of_patches = event("choose_samples", dataset, state, view=patches, value=True)
     assert of_patches.parts["headline"]["default"] == of_samples.parts["headline"]["default"]
-    # doors lead to samples
-    door = event("open_door", dataset, of_patches.state, view=patches, path="charts.verdicts_1", x="lone")
-    assert not door.view(dataset)._is_patches
+    # drill-downs lead to samples
+    opened = event("drill_down", dataset, of_patches.state, view=patches, path="charts.verdicts_1", x="lone")
+    assert not opened.view(dataset)._is_patches
 
 
 def test_a_large_view_says_that_it_has_no_intervals(event, private_fiftyone):
@@ -166,9 +166,9 @@ def test_of_videos_the_frames_of_views_of_every_kind_count(event, make_videos):
     compute_agreement(dataset, ["frames.alice", "frames.bob"], progress=False)
     sent = event("on_load", dataset)
     assert {"pairs", "verdicts", "worst"} <= set(sent.parts)
-    door = event("open_door", dataset, sent.state, path="charts.verdicts_1", x="lone")
+    opened = event("drill_down", dataset, sent.state, path="charts.verdicts_1", x="lone")
     n_lone = sum(entry.verdicts["lone"] for entry in load_agreement(dataset).annotators)
-    view = door.view(dataset)
+    view = opened.view(dataset)
     assert sum(view.count(f"frames.{name}.detections") for name in ANNOTATORS[:2]) == n_lone
     first_two = dataset.match_frames(F("frame_number") <= 2)
     clips = dataset.to_clips([[(1, 2)]] * 8)
@@ -200,7 +200,7 @@ def test_of_groups_the_samples_of_all_slices_count(event, make_dataset):
     state = event("on_load", dataset).state
     sent = event("choose_samples", dataset, state, view=dataset.limit(3), value=True)
     assert "part of the run: 6 of its 12" in sent.parts["headline"]["default"]
-    # the door shows the slices of these groups alone
-    door = event("open_door", dataset, sent.state, view=dataset.limit(3), path="charts.votes_1", x="1 of 2")
+    # the drill-down shows the slices of these groups alone
+    opened = event("drill_down", dataset, sent.state, view=dataset.limit(3), path="charts.votes_1", x="1 of 2")
     of_three = set(dataset.limit(3).select_group_slices(["left", "right"]).values("id"))
-    assert set(door.view(dataset).values("id")) <= of_three
+    assert set(opened.view(dataset).values("id")) <= of_three

@@ -85,9 +85,9 @@ def test_a_run_that_is_deleted_meanwhile_makes_place_for_another(event, dataset)
     delete_agreement(dataset, "other")
     sent = event("refresh", dataset, state)
     assert "The run 'other' was deleted or renamed meanwhile; this is 'agreement'." in sent.text
-    door = event("open_door", dataset, state, path="charts.verdicts_1", x="lone")
-    assert "was deleted or renamed" in door.of("notify")[0]["message"]
-    assert not door.of("set_view")
+    opened = event("drill_down", dataset, state, path="charts.verdicts_1", x="lone")
+    assert "was deleted or renamed" in opened.of("notify")[0]["message"]
+    assert not opened.of("set_view")
     delete_agreement(dataset, "agreement")
     sent = event("refresh", dataset, state)
     assert "The run 'other' is gone" in sent.text
@@ -98,7 +98,11 @@ def test_a_dataset_deleted_under_the_open_panel_is_a_sentence(event, dataset):
     state = event("on_load", dataset).state
     name = dataset.name
     fo.delete_dataset(name)
-    for method, params in (("refresh", {}), ("open_door", {"path": "pairs_1", "x": "alice", "y": "bob"}), ("back", {})):
+    for method, params in (
+        ("refresh", {}),
+        ("drill_down", {"path": "pairs_1", "x": "alice", "y": "bob"}),
+        ("back", {}),
+    ):
         sent = event(method, name, state, **params)
         assert name in sent.text or "deleted" in sent.text
 
@@ -108,9 +112,9 @@ def test_fields_deleted_by_hand_leave_the_numbers_and_a_warning(event, dataset):
     sent = event("on_load", dataset)
     assert "Fields of this run were deleted: `agreement_score`." in sent.text
     assert "pairs" in sent.parts
-    door = event("open_door", dataset, sent.state, path="charts.verdicts_1", x="lone")
-    assert "agreement_score" in door.of("notify")[0]["message"]
-    assert not door.of("set_view")
+    opened = event("drill_down", dataset, sent.state, path="charts.verdicts_1", x="lone")
+    assert "agreement_score" in opened.of("notify")[0]["message"]
+    assert not opened.of("set_view")
 
 
 def test_a_run_replaced_meanwhile_is_read_again(event, dataset):

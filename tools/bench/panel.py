@@ -41,7 +41,7 @@ def measure() -> list[Row]:
 
 
 def _clicks(report: Any) -> dict[str, dict[str, Any]]:
-    """A click on everything that is a door."""
+    """A click on everything that leads to samples."""
     met = report.to_dataframe("confusion").iloc[0]
     return {
         "pair": {"path": "charts.pairs_1", "x": "alice", "y": "bob"},
@@ -56,7 +56,7 @@ def _clicks(report: Any) -> dict[str, dict[str, Any]]:
 
 def _of(dataset: Any, clicks: dict[str, dict[str, Any]], n_samples: int) -> list[Row]:
     half = n_samples // 2
-    door = _sent("open_door", dataset, {}, **clicks["verdict"])[1]
+    opened = _sent("drill_down", dataset, {}, **clicks["verdict"])[1]
     views = [dataset.limit(half - k) for k in range(_REPEATS + 1)]
     small = [dataset.limit(half // 10 - k) for k in range(_REPEATS)]
     of_view = {"of_view": True}
@@ -70,11 +70,11 @@ def _of(dataset: Any, clicks: dict[str, dict[str, Any]], n_samples: int) -> list
         f"{half:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, views[k]),
         f"{half // 10:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, small[k]),
         **{
-            f"door: {name}": lambda k, click=click: _seconds("open_door", dataset, {}, **click)
+            f"drill-down: {name}": lambda k, click=click: _seconds("drill_down", dataset, {}, **click)
             for name, click in clicks.items()
         },
-        "door: worst sample": lambda k: _seconds("open_sample", dataset, {}, path="worst_1", row=0),
-        "back": lambda k: _seconds("back", dataset, door),
+        "drill-down: worst sample": lambda k: _seconds("open_sample", dataset, {}, path="worst_1", row=0),
+        "back": lambda k: _seconds("back", dataset, opened),
     }
     found = {"opens in a new process": [_seconds_of_new_process(dataset.name) for _ in range(_FRESH)]}
     found[f"the first {half:,} samples as a view"] = first

@@ -53,22 +53,20 @@ def build() -> Any:
 
 
 def _print_summary(reports: dict[str, Any]) -> None:
-    from annotator_agreement.charts.tables import shown_number, table
+    from annotator_agreement.charts.sections import Section, as_text
+    from annotator_agreement.charts.tables import Cell, Column, table
+    from annotator_agreement.charts.words import shown_number
 
-    title = "All label types (every number is explained in its report above)"
-    header = ["label type", "run key", "rated samples", "labels", "score", "alpha"]
-    rows = [
-        [
-            label_type,
-            report.run_key,
-            report.n_rated,
-            report.n_objects,
-            shown_number(report.score.mean),
-            shown_number(report.alpha.pooled),
-        ]
-        for label_type, report in reports.items()
+    columns = [
+        Column("label type", lambda item: item[0]),
+        Column("run key", lambda item: item[1].run_key),
+        Column("rated samples", lambda item: item[1].n_rated),
+        Column("labels", lambda item: item[1].n_objects),
+        Column("score", lambda item: Cell(item[1].score.mean, shown_number(item[1].score.mean))),
+        Column("alpha", lambda item: Cell(item[1].alpha.pooled, shown_number(item[1].alpha.pooled))),
     ]
-    say("\n\n" + "\n".join([title, "=" * len(title), *table(header, rows)]))
+    title = "All label types (every number is explained in its report above)"
+    say("\n\n" + as_text([Section(title, [table(columns, reports.items())], is_first=True)]))
 
 
 def demo() -> None:

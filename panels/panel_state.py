@@ -20,7 +20,7 @@ _UNDER_WAY = {
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class PanelState:
     """What a panel can show.
 
     Attributes:
@@ -49,14 +49,15 @@ class Situation:
     @property
     def field_key(self) -> str | None:
         """What the fields of the run begin with; not its key if FiftyOne's own ``rename_run()`` changed that."""
-        return self.config.get("options", {}).get("run_key", self.run_key)
+        key: str | None = self.config.get("options", {}).get("run_key", self.run_key)
+        return key
 
 
 #: somebody deleted the dataset meanwhile
-WITHOUT_DATASET = Situation(problem="The dataset was deleted", advice="Open another dataset.", has_dataset=False)
+WITHOUT_DATASET = PanelState(problem="The dataset was deleted", advice="Open another dataset.", has_dataset=False)
 
 
-def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
+def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState:
     """Look at the runs of a dataset.
 
     Args:
@@ -65,12 +66,12 @@ def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
     """
     if dataset is None:
         advice = "Open a dataset with labels of several annotators."
-        return Situation(problem="No dataset is open", advice=advice, has_dataset=False)
+        return PanelState(problem="No dataset is open", advice=advice, has_dataset=False)
     if dataset.deleted:
         return WITHOUT_DATASET
     keys = list_agreements(dataset)
     if not keys:
-        return Situation(
+        return PanelState(
             problem="No agreement was computed on this dataset yet"
             if wanted is None
             else f"The run {wanted!r} is gone",
@@ -84,7 +85,7 @@ def situation_of(dataset: fo.Dataset | None, wanted: str | None) -> Situation:
     problem, advice = _problem(run_key, config)
     if problem is None:
         notes += _lost_fields(dataset, config)
-    return Situation(keys, run_key, config, problem, advice, notes)
+    return PanelState(keys, run_key, config, problem, advice, notes)
 
 
 def _default(dataset: fo.Dataset, keys: list[str]) -> str:

@@ -1,4 +1,4 @@
-"""All that the panel shows of a run, as plain values, made once for every run and view."""
+"""View models and records of runs, read once for every run and view."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ from ..dataset_io.record.runs import load_records
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.record.stored_scores import load_scores, stored_bytes
 from ..dataset_io.results.view_report import records_on
-from .headline import headline_markdown
-from .sections import sections_of
-
-Board = dict[str, Any]
+from .view_model import ViewModel, view_model
 
 #: of more samples the numbers of a view have no intervals, which take a second and more
 MOST_RESAMPLED = 2_000
@@ -28,20 +25,20 @@ MOST_RESAMPLED = 2_000
 _MOST_KEPT = 150_000_000
 
 
-def fingerprint(*parts: Any) -> str:
-    """A short name of some values."""
+def hash_of(*parts: Any) -> str:
+    """A short hash of some values."""
     return hashlib.md5(json.dumps(parts, sort_keys=True, default=str).encode(), usedforsecurity=False).hexdigest()[:10]
 
 
-def view_print(view: SampleCollection | None) -> str:
-    """What tells a view from others of its dataset."""
+def hash_of_view(view: SampleCollection | None) -> str:
+    """A hash of the stages of a view, which tells it from other views of its dataset."""
     stages = [] if view is None else serialized_stages(view, with_ids=False)
-    return fingerprint(stages)
+    return hash_of(stages)
 
 
-def board_of(
+def cached_view_model(
     ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
-) -> Board:
+) -> ViewModel:
     """What is shown of a run.
 
     Args:
@@ -51,19 +48,22 @@ def board_of(
         view: the samples that the numbers are of; None for all
         refreshed: how often the user asked for what is new
     """
-    shown = "" if view is None else view_print(view)
-    return _board(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, shown, refreshed, _View(view))
+    shown = "" if view is None else hash_of_view(view)
+    model: ViewModel = _view_model(
+        ctx, str(dataset_id(ctx.dataset)), run_key, results_id, shown, refreshed, _View(view)
+    )
+    return model
 
 
 class _View:
-    """A view that is no part of a key: its print is."""
+    """A view that is not part of a cache key: its hash is."""
 
     def __init__(self, view: SampleCollection | None) -> None:
         self.samples = view
 
 
 @execution_cache(residency="ephemeral", max_size=32, key_fn=lambda ctx, *values: list(values[:-1]))
-def _board(
+def _view_model(
     ctx: foo.ExecutionContext,
     dataset_id: str,
     run_key: str,
@@ -71,7 +71,7 @@ def _board(
     shown: str,
     refreshed: int,
     view: _View,
-) -> Board:
+) -> ViewModel:
     notes = []
     if view.samples is None:
         report, scores = load_scores(ctx.dataset, run_key)
@@ -86,9 +86,7 @@ def _board(
                 "“Show annotator agreement” and `agreement_on()` do it for all."
             )
         report, scores = build_report(records, context), records.sample_values().score
-    sections = sections_of(report, scores)
-    version = fingerprint(dataset_id, run_key, results_id, shown, refreshed)
-    return {"version": version, "headline": headline_markdown(report, notes), "sections": sections}
+    return view_model(report, scores, hash_of(dataset_id, run_key, results_id, shown, refreshed), notes)
 
 
 @execution_cache(residency="ephemeral", max_size=2)

@@ -1,0 +1,117 @@
+"""The main numbers of every report: where each stands, what it is called and what it means.
+
+Text, Markdown, HTML page, panel, table of main numbers and comparison of runs all follow from these declarations. A new
+number needs an entry in ``main_numbers`` of its report, and its value (with its interval) under the same key.
+"""
+
+from __future__ import annotations
+
+import operator
+from dataclasses import dataclass
+from typing import Any
+
+#: numbers of the headline, and numbers that only a comparison of two runs lists
+HEADLINE, COMPARED = "headline", "compared"
+#: the questions that one alpha mixes, by the group of the numbers that answer them
+QUESTIONS = {
+    "existence": "Do they see the same objects?",
+    "class_given_match": "Do they name a shared object alike?",
+    "localisation": "Do they draw a shared object alike?",
+    "tracks": "Do they follow it through the video?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class MainNumber:
+    """A number that every surface shows by the same name.
+
+    Attributes:
+        key: path of its value in the report, and the key of its interval
+        title: what it is called; ``{measure}`` stands for what the similarity of two objects is called
+        meaning: what it is, in one sentence; ``{report…}`` and ``{documents}`` (samples or frames) are filled in
+        form: how it is shown: ``number`` or ``share``
+        group: where it is shown: the headline, one of the questions, or a comparison alone
+        is_optional: whether it is left out where it is undefined
+        without: what the similarity of objects is called where there is no such number
+    """
+
+    key: str
+    title: str
+    meaning: str = ""
+    form: str = "number"
+    group: str = HEADLINE
+    is_optional: bool = False
+    without: str = ""
+
+    def value(self, report: Any) -> float | None:
+        """The value in a report; None where undefined."""
+        found: float | None = operator.attrgetter(self.key)(report)
+        return found
+
+    def name(self, measure: str = "IoU") -> str:
+        """The title, with the name of the similarity."""
+        return self.title.format(measure=measure)
+
+    def full_name(self) -> str:
+        """The title behind the question that the number answers."""
+        question = QUESTIONS.get(self.group)
+        return f"{question} {self.name()}" if question else self.name()
+
+
+def score(what: str) -> MainNumber:
+    """The mean score of samples, of which ``what`` says what it is."""
+    meaning = f"{what} of {{report.score.n}} {{documents}} (0: nothing in common, 1: identical)"
+    return MainNumber("score.mean", "Score", meaning)
+
+
+def alpha(what: str) -> MainNumber:
+    """The pooled alpha, over units that ``what`` names."""
+    meaning = f"over all {{report.alpha.n_units}} {what} (0: as by chance, 1: perfect)"
+    return MainNumber("alpha.pooled", "Krippendorff's alpha", meaning)
+
+
+ALPHA_OF_IMAGES = MainNumber(
+    "alpha.mean", "Mean alpha of images", "of the {report.alpha.n_defined} {documents} where it is defined"
+)
+PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
+
+OBJECT_NUMBERS = (
+    score("mean panoptic quality"),
+    alpha("objects"),
+    ALPHA_OF_IMAGES,
+    PERCENT_AGREEMENT,
+    MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence"),
+    MainNumber(
+        "class_given_match.percent_agreement", "same class", "of two labels of one object", "share", "class_given_match"
+    ),
+    MainNumber("class_given_match.alpha", "alpha", "of the classes of shared objects", group="class_given_match"),
+    MainNumber("localisation.mean_iou", "mean {measure}", "of two labels of one object", group="localisation"),
+    MainNumber("localisation.mean_dice", "Dice", "of two labels of one object", group="localisation", without="OKS"),
+    MainNumber(
+        "localisation.visibility",
+        "visibility",
+        "points labelled by both, of those labelled by either",
+        group="localisation",
+        is_optional=True,
+    ),
+    MainNumber(
+        "track_consistency",
+        "tracks kept",
+        "share of frames in which a track keeps its partner",
+        group="tracks",
+        is_optional=True,
+    ),
+)
+RATING_NUMBERS = (score("mean share of agreeing pairs"), alpha("{documents}"), PERCENT_AGREEMENT)
+TAG_NUMBERS = (score("mean Jaccard index of tags"), alpha("{documents}"), PERCENT_AGREEMENT)
+PIXEL_NUMBERS = (
+    score("mean class IoU without background"),
+    alpha("pixels"),
+    ALPHA_OF_IMAGES,
+    PERCENT_AGREEMENT,
+    MainNumber("mean.iou", "class IoU without background", group=COMPARED),
+    MainNumber("mean.dice", "class Dice without background", group=COMPARED),
+    MainNumber("mean.iou_with_background", "class IoU with background", group=COMPARED),
+    MainNumber("mean.accuracy", "same class (pixels)", group=COMPARED),
+    MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
+)

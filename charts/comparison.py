@@ -1,0 +1,222 @@
+"""A comparison of two runs as aligned text, as Markdown and as DataFrames."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from ..agreement.errors import AgreementInputError
+from .families import family_named
+from .headline import FEW_SAMPLES
+from .sections import Facts, Note, Part, Section, as_markdown, as_text
+from .tables import Cell, Column, sample_table, table
+from .words import counted, listed, shown_number, signed
+
+if TYPE_CHECKING:
+    from ..agreement.comparison import AgreementComparison, Change, PartChanges
+
+#: rows of a table of classes, pairs or annotators
+_AT_MOST = 10
+#: numbers of pairs, classes and annotators that are shown, by what has the most of these, and what they are called
+_COLUMNS = {
+    "alpha": "alpha",
+    "score": "score",
+    "f1": "F1",
+    "agreement_given_match": "same class",
+    "miss_rate": "missed",
+    "mean_iou": "mean IoU",
+    "iou": "IoU",
+}
+#: title of a table, and what a row of it is
+_PARTS = {
+    "pairs": ("Pairs of annotators", "pair"),
+    "classes": ("Classes", "class"),
+    "annotators": ("Annotators", "annotator"),
+    "tags": ("Tags", "tag"),
+    "sessions": ("Sessions of one person", ""),
+}
+_CHANGE = ("a", "b", "difference", "low", "high")
+
+
+def comparison_text(comparison: AgreementComparison) -> str:
+    """The comparison as lines of text."""
+    return as_text(_sections(comparison))
+
+
+def comparison_markdown(comparison: AgreementComparison) -> str:
+    """The comparison as Markdown, for the App."""
+    return as_markdown(_sections(comparison))
+
+
+def _sections(comparison: AgreementComparison) -> Iterator[Section]:
+    title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
+    yield Section(title, [_basis(comparison), *_verdict(comparison)], is_first=True)
+    yield _numbers(comparison)
+    yield _differences(comparison)
+    yield from _parts(comparison)
+    yield _samples(comparison)
+
+
+def _basis(comparison: AgreementComparison) -> str:
+    """What was compared, and what was not."""
+    what = "frame" if comparison.on_frames else "sample"
+    left_out = [
+        (comparison.n_only_a, f"only in '{comparison.a}'"),
+        (comparison.n_only_b, f"only in '{comparison.b}'"),
+        (comparison.n_unrated, "without two annotators in both"),
+    ]
+    said = listed([f"{n:,} {where}" for n, where in left_out if n])
+    of_clusters = "" if comparison.n_clusters is None else f" of {comparison.n_clusters:,} videos or groups"
+    compared = f"{counted(comparison.n_samples, what)}{of_clusters} of both runs"
+    return f"{compared}; left out are {said}." if said else f"{compared}."
+
+
+def _verdict(comparison: AgreementComparison) -> list[Part]:
+    """What became of the main numbers, in a sentence."""
+    changes = {"the score": comparison.numbers.get("score.mean"), "alpha": comparison.numbers.get("alpha.pooled")}
+    said = [
+        f"{name} {_direction(change)}"
+        for name, change in changes.items()
+        if change is not None and change.difference is not None
+    ]
+    if not said:
+        return ["Nothing can be compared: no number is defined in both runs."]
+    sentence = listed(said)
+    parts: list[Part] = [f"{sentence[0].upper()}{sentence[1:]}."]
+    few = comparison.n_samples if comparison.n_clusters is None else comparison.n_clusters
+    if few < FEW_SAMPLES:
+        parts.append(Note(f"With fewer than {FEW_SAMPLES} samples the intervals are rough.", is_warning=True))
+    return parts
+
+
+def _direction(change: Change) -> str:
+    difference = change.difference or 0.0
+    if abs(difference) < 5e-4:
+        return "stays the same"
+    shown = f"{'rises' if difference > 0 else 'falls'} by {shown_number(abs(difference))}"
+    if change.interval is None:
+        return shown
+    return shown if change.is_clear else f"{shown}, which chance may explain (the interval contains 0)"
+
+
+def _change_columns(comparison: AgreementComparison, number: str | None = None) -> list[Column]:
+    """Both values of a number, and the difference with its interval; without a number of the entries themselves."""
+
+    def change_of(entry: Any) -> Change | None:
+        found: Change | None = entry[1] if number is None else entry.numbers.get(number)
+        return found
+
+    first = comparison.a if number is None else f"{_COLUMNS.get(number, number)}: {comparison.a}"
+    return [
+        Column(first, lambda entry: _value(change_of(entry), "a")),
+        Column(comparison.b, lambda entry: _value(change_of(entry), "b")),
+        Column("difference", lambda entry: _difference(change_of(entry))),
+    ]
+
+
+def _value(change: Change | None, run: str) -> Cell:
+    value = None if change is None else getattr(change, run)
+    return Cell(value, shown_number(value))
+
+
+def _difference(change: Change | None) -> Cell:
+    """A difference and its interval: ``+0.021 [+0.004, +0.040]``."""
+    if change is None:
+        return Cell(None, shown_number(None))
+    found, shown = change.interval, signed(change.difference)
+    if found is not None and found.low is not None and found.high is not None:
+        shown = f"{shown} [{signed(found.low)}, {signed(found.high)}]"
+    return Cell(change.difference, shown)
+
+
+def _numbers(comparison: AgreementComparison) -> Section:
+    numbers = family_named(comparison.family).report.main_numbers
+    found = [
+        (number.full_name(), comparison.numbers[number.key]) for number in numbers if number.key in comparison.numbers
+    ]
+    columns = [Column("number", lambda entry: entry[0]), *_change_columns(comparison)]
+    parts: list[Part] = [table(columns, found)]
+    if comparison.resamples:
+        parts.append("[…] are 95 % intervals of the difference, from resampling the same samples in both runs.")
+    return Section("Numbers", parts)
+
+
+def _differences(comparison: AgreementComparison) -> Section:
+    """What the runs were not alike in."""
+    facts = [(entry["option"], f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options]
+    for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
+        if found:
+            facts.append((f"only in {key}", listed(found)))
+    return Section("What differs between the runs", [Facts(facts)] if facts else ["Nothing but the labels."])
+
+
+def _option(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value)) or "none"
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name}: {entry}" for name, entry in value.items()) or "none"
+    return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _parts(comparison: AgreementComparison) -> Iterator[Section]:
+    for name, parts in comparison.changes.items():
+        numbers = [number for number in _COLUMNS if any(number in part.numbers for part in parts)]
+        numbers = (numbers or sorted({number for part in parts for number in part.numbers}))[:2]
+        title, row = _PARTS.get(name, (name.capitalize(), ""))
+        columns = [Column(row, _name), *(c for number in numbers for c in _change_columns(comparison, number))]
+        note = f"the {_AT_MOST} that changed most of {len(parts)}" if len(parts) > _AT_MOST else ""
+        yield Section(title, [table(columns, parts[:_AT_MOST])], note)
+
+
+def _name(part: PartChanges) -> str:
+    return " – ".join(part.names)
+
+
+def _samples(comparison: AgreementComparison) -> Section:
+    found = comparison.samples
+    what = "frames" if comparison.on_frames else "samples"
+    undefined = f", {found.n_undefined:,} without a score in one of the runs" if found.n_undefined else ""
+    parts: list[Part] = [
+        f"Scores of {what}: {found.n_better:,} better, {found.n_worse:,} worse, {found.n_equal:,} equal{undefined}."
+    ]
+    columns = [
+        Column(comparison.a, "a", shown_number),
+        Column(comparison.b, "b", shown_number),
+        Column("difference", "difference", signed),
+    ]
+    changed: dict[str, Sequence[Mapping[str, Any]]] = {"Better": found.better, "Worse": found.worse}
+    parts += [sample_table(columns, samples, title) for title, samples in changed.items() if samples]
+    return Section("Where it changed", parts)
+
+
+def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFrame:
+    """A table of a comparison, one number each row; undefined numbers are nan.
+
+    Raises:
+        AgreementInputError: if there is no such table
+    """
+    names = ["numbers", *comparison.changes, "samples"]
+    if table == "numbers":
+        rows = [{"number": name, **_row(change)} for name, change in comparison.numbers.items()]
+        return pd.DataFrame(rows, columns=["number", *_CHANGE])
+    if table == "samples":
+        changed = [*comparison.samples.better, *comparison.samples.worse]
+        frame_number = ["frame_number"] if comparison.on_frames else []
+        return pd.DataFrame(changed, columns=["id", "filepath", *frame_number, "a", "b", "difference"])
+    if table not in comparison.changes:
+        raise AgreementInputError(f"`table` must be one that the comparison has ({', '.join(names)}), got {table!r}")
+    rows = [
+        {"name": _name(part), "number": name, **_row(change)}
+        for part in comparison.changes[table]
+        for name, change in part.numbers.items()
+    ]
+    return pd.DataFrame(rows, columns=["name", "number", *_CHANGE])
+
+
+def _row(change: Change) -> dict[str, Any]:
+    found = change.interval
+    values = {"a": change.a, "b": change.b, "difference": change.difference}
+    values |= {end: getattr(found, end, None) for end in ("low", "high")}
+    return {name: float("nan") if value is None else value for name, value in values.items()}

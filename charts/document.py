@@ -1,0 +1,113 @@
+"""A report as a document: its sections in their order, as text and as Markdown."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .families import family_of
+from .headline import headline
+from .sections import Facts, Section, as_markdown, as_text
+from .tables import Cell, Column, sample_table, table
+from .words import shown_number
+
+if TYPE_CHECKING:
+    from ..agreement.report import AgreementReport
+
+_COVERAGE = {
+    "fields": "a field that is null or absent means: not assigned",
+    "videos": "whoever has a label list on any frame of a video, to all its frames on which anybody has one",
+    "given": "from the field with the assigned annotators",
+    "assumed": "not given, so everybody is assumed to be assigned to every sample that has a label list",
+}
+
+
+def report_text(report: AgreementReport, *, full: bool = False) -> str:
+    """The report as lines of text."""
+    details = report_details(report) if full else []
+    return as_text([headline(report), *report_sections(report), *details])
+
+
+def report_markdown(report: AgreementReport) -> str:
+    """What everybody should read of the report, as Markdown."""
+    summary = [section for made in family_of(report).summary for section in made(report)]
+    return as_markdown([headline(report), *report_sections(report, summary)])
+
+
+def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
+    """What stands above the charts of the panel, as Markdown.
+
+    Args:
+        report: of any family
+        notes: what else is to be said of these numbers
+    """
+    overview = [section for made in family_of(report).overview for section in made(report)]
+    rules = "; ".join(f"{name}: {text}" for name, text in _rules(report))
+    return as_markdown([headline(report, notes), *overview, Section("Rules", [], rules)])
+
+
+def report_sections(report: AgreementReport, more: Sequence[Section] = ()) -> list[Section]:
+    """What everybody should read, below the headline; ``more`` stands before the samples with the lowest scores."""
+    first, *others = [section for made in family_of(report).sections for section in made(report)]
+    return [first, Section("Rules", [Facts(_rules(report))]), *others, *more, *_worst(report)]
+
+
+def report_details(report: AgreementReport) -> list[Section]:
+    """Everything else."""
+    details = [section for made in family_of(report).details for section in made(report)]
+    return [*details, *_intervals(report), *_run(report)]
+
+
+def _rules(report: AgreementReport) -> list[tuple[str, str]]:
+    """How the numbers were made."""
+    rules = [*family_of(report).rules(report), ("who was assigned", _COVERAGE[report.run.coverage])]
+    notes = [
+        (report.run.n_added_assignments, "times somebody who is not listed drew something, and counts as assigned"),
+        (report.run.n_invalid, "labels were left out because they cannot be compared"),
+        (report.run.n_unknown, "labels of annotators who appeared during the run were left out"),
+        (report.run.n_repeated, "repetitions of samples in the view were left out"),
+        (report.run.n_changed, "samples were changed by somebody during the run, and left out"),
+    ]
+    return [*rules, *(("note", f"{count} {text}") for count, text in notes if count)]
+
+
+def _worst(report: AgreementReport) -> list[Section]:
+    """The samples with the lowest scores."""
+    if not report.worst_samples:
+        return []
+    columns = [Column("score", "score", shown_number)]
+    if title := family_of(report).disputed:
+        columns.append(
+            Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']} of {entry['n_units']}"))
+        )
+    samples = sample_table(columns, report.worst_samples, frame="worst frame")
+    return [Section("Where to look first", [samples], figures=("scores",))]
+
+
+def _intervals(report: AgreementReport) -> list[Section]:
+    """The intervals of the main numbers, each made in two ways."""
+    columns = [
+        Column("number", lambda item: item[0]),
+        Column("percentile", lambda item: _range(item[1].low, item[1].high)),
+        Column("BCa", lambda item: _range(item[1].bca_low, item[1].bca_high)),
+        Column("standard error", lambda item: _error(item[1].error)),
+        Column("by jackknife", lambda item: _error(item[1].jackknife_error)),
+        Column("resampled", lambda item: item[1].n),
+    ]
+    shown = table(columns, report.intervals.items())
+    return [Section("95 % intervals, by resampling", [shown])] if report.intervals else []
+
+
+def _range(low: float | None, high: float | None) -> Cell:
+    return Cell(low, f"{shown_number(low)} – {shown_number(high)}")
+
+
+def _error(value: float | None) -> Cell:
+    return Cell(value, shown_number(value, 4))
+
+
+def _run(report: AgreementReport) -> list[Section]:
+    facts = list(report.run.versions.items())
+    if report.run.seconds is not None:
+        facts.append(("seconds", f"{report.run.seconds:.1f}"))
+    return [Section("The run", [Facts(facts)])] if facts else []

@@ -1,0 +1,181 @@
+"""What each family of label types shows: its sections, and what its figures and tables draw.
+
+The one place of this layer that knows the families. Everything else asks :func:`family_of` a report.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..agreement.objects.report import ObjectReport
+from ..agreement.pixels.report import PixelReport
+from ..agreement.ratings.report import RatingReport
+from ..agreement.report import AgreementReport
+from ..agreement.tags.report import TagReport
+from . import pixels, ratings, tags
+from .objects.annotators import annotator_details, annotators_section, verdicts_section
+from .objects.classes import class_details, confusions_section
+from .objects.pairs import pair_details, pairs_section
+from .objects.questions import question_details, questions_section
+from .objects.rules import object_rules, other_rules
+from .objects.thresholds import threshold_details, threshold_section
+from .sections import Section
+from .words import VERDICTS
+
+#: some sections of a report, none where it has nothing to say
+Sections = Callable[[Any], list[Section]]
+
+
+@dataclass(frozen=True, slots=True)
+class ClassNumbers:
+    """Agreement on every class.
+
+    Attributes:
+        entries: list of the report
+        name: attribute with the name of a class
+        number: attribute with the agreement on it
+        title: what the number is
+        kind: what a class is called
+        has_labels: whether there are labels of a class to show; masks hold all classes
+    """
+
+    entries: str
+    name: str
+    number: str
+    title: str
+    kind: str = "class"
+    has_labels: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictShares:
+    """Verdicts on everybody's labels, as shares of these.
+
+    Attributes:
+        titles: what the verdicts that are drawn are called
+        title: what the shares are
+        worst: the verdict that is told of whoever has most of it
+        finding: how it is told, with the share for ``{}``
+    """
+
+    titles: Mapping[str, str]
+    title: str
+    worst: str
+    finding: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """What the charts layer shows of the reports of a family.
+
+    Attributes:
+        report: the class of these reports
+        rules: how the numbers were made, in names and texts
+        sections: what everybody should read; the rules stand behind the first one
+        details: everything else
+        summary: sections that only the Markdown shows, which has no details
+        overview: sections of the panel, beside the headline
+        pair_values: numbers of a pair of annotators that its matrix can show, and what they are called
+        classes: agreement on every class, if there is
+        verdicts: shares of verdicts, if labels have these
+        disputed: what is counted as disputed in a sample; nothing if there is only one thing
+        shares_of_classes: whether annotators have shares of classes instead of counts
+    """
+
+    report: type[AgreementReport]
+    rules: Callable[[Any], list[tuple[str, str]]]
+    sections: Sequence[Sections]
+    details: Sequence[Sections] = ()
+    summary: Sequence[Sections] = ()
+    overview: Sequence[Sections] = ()
+    pair_values: Mapping[str, str] = field(default_factory=dict)
+    classes: ClassNumbers | None = None
+    verdicts: VerdictShares | None = None
+    disputed: str = ""
+    shares_of_classes: bool = False
+
+
+#: verdicts on objects; whether an object was missed is told of those who did not draw it
+_DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
+
+_FAMILIES = {
+    family.report.family: family
+    for family in (
+        Family(
+            report=ObjectReport,
+            rules=object_rules,
+            sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
+            details=(
+                *(question_details, class_details, annotator_details, pair_details, threshold_details),
+                other_rules,
+            ),
+            summary=(verdicts_section,),
+            overview=(questions_section,),
+            pair_values={
+                "alpha": "alpha",
+                "score": "score",
+                "kappa": "kappa of classes",
+                "f1": "F1",
+                "mean_iou": "mean IoU",
+            },
+            classes=ClassNumbers("classes", "name", "alpha", "alpha (this class against everything else)"),
+            verdicts=VerdictShares(
+                {name: VERDICTS[name] for name in _DRAWN_VERDICTS},
+                "share of their labels<br>(missed: of what two others drew)",
+                "lone",
+                "adds most: {} of their labels nobody else drew",
+            ),
+            disputed="disputed objects",
+        ),
+        Family(
+            report=RatingReport,
+            rules=ratings.rating_rules,
+            sections=(
+                *(ratings.rating_agreement, ratings.rating_coefficients, ratings.rating_annotators),
+                *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
+            ),
+            pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
+            verdicts=VerdictShares(
+                {"class_conflict": "disputed"},
+                "share of their ratings",
+                "class_conflict",
+                "has most disputed ratings: {} of theirs",
+            ),
+        ),
+        Family(
+            report=TagReport,
+            rules=tags.tag_rules,
+            sections=(tags.tag_agreement, tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
+            pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
+            classes=ClassNumbers("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
+            verdicts=VerdictShares(
+                {name: VERDICTS[name] for name in ("lone", "missed")},
+                "share of their tags",
+                "lone",
+                "adds most: {} of their tags nobody else gave",
+            ),
+            disputed="disputed tags",
+        ),
+        Family(
+            report=PixelReport,
+            rules=pixels.pixel_rules,
+            sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
+            pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
+            classes=ClassNumbers("classes", "name", "mean_iou", "mean IoU", has_labels=False),
+            disputed="disputed classes",
+            shares_of_classes=True,
+        ),
+    )
+}
+
+
+def family_of(report: AgreementReport) -> Family:
+    """What is shown of a report."""
+    return family_named(report.family)
+
+
+def family_named(name: str) -> Family:
+    """What is shown of the reports of a family."""
+    return _FAMILIES[name]

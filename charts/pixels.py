@@ -1,0 +1,127 @@
+"""What the report says on semantic masks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from .sections import Facts, Part, Section
+from .tables import Cell, Column, best_and_worst, table
+from .words import documents, percent, shown_number
+
+if TYPE_CHECKING:
+    from ..agreement.pixels.report import PixelReport
+
+#: classes that are listed at most
+MANY_CLASSES = 40
+_SHARES = 5
+
+
+def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
+    """What was compared, and what was left out."""
+    config = report.config
+    rules = [("labels", ", ".join(report.label_types)), ("background", shown_background(report))]
+    if config["ignore_values"]:
+        values = ", ".join(map(str, config["ignore_values"]))
+        rules.append(("ignored values", f"{values}: pixels to which anybody gives one are left out, for everybody"))
+    empty = {"skip": "get no score", "agree": "count as agreement"}[config["empty"]]
+    rules += [
+        ("only background", f"{documents(report)} where everybody drew nothing else {empty}"),
+        ("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"),
+    ]
+    if config["boundaries"]:
+        width = config["boundary_width"]
+        band = "2 % of the image diagonal" if width is None else f"{width:g} pixels"
+        rules.append(("boundaries", f"agree within {config['boundary_tolerance']:g} pixels; bands are {band} wide"))
+    if config["disagreement_map"]:
+        place = config["map_folder"] or "the database"
+        rules.append(("heatmaps", f"{report.run_key}_map, in {place}"))
+    return rules
+
+
+def shown_background(report: PixelReport) -> str:
+    """The background for people."""
+    if report.background is None:
+        return "none: every value is a class"
+    named = next((entry.name for entry in report.classes if entry.is_background), None)
+    value = f"#{report.background:06x}" if report.is_rgb else str(report.background)
+    return value if named in (None, value) else f"{value} ({named})"
+
+
+def pixel_means(report: PixelReport) -> list[Section]:
+    """The main numbers on masks."""
+    mean = report.mean
+    n_all = report.n_pixels + report.n_ignored
+    note = (
+        f"{report.n_samples} {documents(report)}, {report.n_rated} with at least 2 masks, {report.n_empty} of these "
+        f"background only; {report.n_objects} masks, {report.n_pixels} pixels compared, {report.n_ignored} ignored "
+        f"({percent(report.n_ignored, n_all)})"
+    )
+    facts = [
+        ("without background", f"IoU {shown_number(mean.iou)}, Dice {shown_number(mean.dice)} (mean over classes)"),
+        (
+            "with background",
+            f"IoU {shown_number(mean.iou_with_background)}, Dice {shown_number(mean.dice_with_background)}",
+        ),
+        (
+            "pixels alike",
+            f"{shown_number(report.alpha.percent_agreement)} of all, Cohen's kappa {shown_number(report.kappa)} "
+            "(mean over pairs)",
+        ),
+    ]
+    if report.config["boundaries"]:
+        text = (
+            f"IoU {shown_number(mean.boundary_iou)}, surface Dice {shown_number(mean.surface_dice)}, "
+            f"HD95 {shown_number(mean.hd95, 1)} pixels"
+        )
+        facts.append(("boundaries", text))
+    hint = "Read the IoU without background first: background is most of most images, and lifts all the others."
+    return [Section("Masks", [Facts(facts), hint], note)]
+
+
+def pixel_classes(report: PixelReport) -> list[Section]:
+    """The classes with the lowest IoU first."""
+    classes = sorted(report.classes, key=lambda entry: (entry.is_background, entry.mean_iou or 0.0, entry.value))
+    total = sum(entry.n_pixels for entry in report.classes)
+    columns = [
+        Column("class", lambda entry: entry.name + (" (background)" if entry.is_background else "")),
+        Column(documents(report), "n_samples"),
+        Column("pixels", lambda entry: Cell(entry.n_pixels, percent(entry.n_pixels, total))),
+        *(Column("mean IoU", "mean_iou", shown_number), Column("mean Dice", "mean_dice", shown_number)),
+        *(Column("IoU of all", "iou", shown_number), Column("Dice of all", "dice", shown_number)),
+    ]
+    title = "Classes, the worst first"
+    if report.n_classes > MANY_CLASSES:
+        title += f": {MANY_CLASSES} of {report.n_classes}"
+    note = f"mean over {documents(report)}; of all pixels together"
+    return [Section(title, [table(columns, classes[:MANY_CLASSES])], note, ("classes",))]
+
+
+def pixel_annotators(report: PixelReport) -> list[Section]:
+    """How far everybody agrees with the others, and what they painted."""
+    columns = [
+        *(Column("annotator", "name"), Column("masks", "n_assigned"), Column("without", "n_not_assigned")),
+        Column("score with the others", "score", shown_number),
+    ]
+    parts: list[Part] = [table(columns, report.annotators)]
+    facts = []
+    for entry in report.annotators:
+        largest = sorted(entry.classes.items(), key=lambda item: (-item[1], item[0]))[:_SHARES]
+        if largest:
+            facts.append((entry.name, ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in largest)))
+    if facts:
+        parts += ["Largest shares of their pixels", Facts(facts)]
+    return [Section("Annotators", parts)]
+
+
+def pixel_pairs(report: PixelReport) -> list[Section]:
+    """How far every two annotators agree."""
+    shown_pairs, title = best_and_worst(report.pairs)
+    numbers = {"score": "score", "mean.iou": "IoU", "mean.iou_with_background": "IoU+bg", "mean.dice": "Dice"}
+    numbers |= {"alpha": "alpha", "accuracy": "accuracy", "kappa": "kappa"}
+    if report.config["boundaries"]:
+        numbers |= {"mean.boundary_iou": "boundary IoU", "mean.surface_dice": "surface Dice", "mean.hd95": "HD95"}
+    columns = [
+        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
+        *(Column(title, name, shown_number) for name, title in numbers.items()),
+    ]
+    return [Section(title, [table(columns, shown_pairs)], figures=("pairs",))]

@@ -1,0 +1,183 @@
+"""What the report says on ratings."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from .sections import Part, Section
+from .tables import Cell, Column, best_and_worst, table, verdict_column
+from .words import documents, percent, shown_number
+
+if TYPE_CHECKING:
+    from ..agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
+
+#: what a level of measurement means
+LEVELS = {
+    "nominal": "names: two different ones disagree, whichever they are",
+    "ordinal": "an order: the more classes lie between two, the more they disagree",
+    "interval": "numbers on a scale of equal steps: their squared difference counts",
+    "ratio": "numbers with a true zero: their difference as a share of their sum counts",
+}
+#: name and meaning of every coefficient
+COEFFICIENTS = {
+    "krippendorff_alpha": ("Krippendorff's alpha", "any number of annotators, gaps allowed: the one to report"),
+    "fleiss_kappa": ("Fleiss' kappa", "chance: how often all together gave each class; near alpha"),
+    "conger_kappa": ("Conger's kappa", "chance: how often each one gave each class; of two: Cohen's kappa"),
+    "brennan_prediger": ("Brennan-Prediger", "chance: all classes alike"),
+    "gwet_ac1": ("Gwet's AC1", "hardly moved by how common a class is: see it where kappa is low"),
+    "gwet_ac2": ("Gwet's AC2", "AC1, with near misses counted in part"),
+}
+_WEIGHTS = {"identity": "unweighted", "linear": "linear", "quadratic": "quadratic", "ordinal": "ordinal"}
+#: levels whose alpha is that of no weights (at the level interval it is that of quadratic ones)
+_OWN_DISTANCES = ("ordinal", "ratio")
+_MANY = 20
+
+
+def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
+    """What the ratings are, and when two agree."""
+    config = report.config
+    rules = [
+        ("ratings", ", ".join(report.label_types)),
+        ("level", f"{report.level}: {LEVELS[report.level]}"),
+    ]
+    if report.level == "ordinal" and report.categories:
+        rules.append(("order", _shortened(report.categories, " < ")))
+    if config["tolerance"]:
+        rules.append(("tolerance", f"numbers that differ by at most {config['tolerance']:g} agree (score, verdicts)"))
+    rules.append(("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"))
+    return rules
+
+
+def _shortened(names: list[str], separator: str) -> str:
+    shown = names if len(names) <= _MANY else [*names[:3], "...", *names[-3:]]
+    return separator.join(shown)
+
+
+def rating_agreement(report: RatingReport) -> list[Section]:
+    """On how many samples all agree."""
+    n_agreed = report.n_rated - report.n_disputed
+    sentences = [
+        f"All agree on {n_agreed} ({percent(n_agreed, report.n_rated)}); {report.n_disputed} are disputed.",
+        "Read the score first (how often two annotators agree), then alpha, which takes out what chance would "
+        "give; what is confused most, below, shows which classes need a better guideline.",
+    ]
+    what = documents(report)
+    return [
+        Section("Agreement", sentences, f"{report.n_samples} {what}, {report.n_rated} rated by at least 2 annotators")
+    ]
+
+
+def rating_coefficients(report: RatingReport) -> list[Section]:
+    """Agreement beyond chance, by several definitions of chance."""
+    if not report.coefficients:
+        reason = "none, because these are too many different numbers, or too far apart"
+        return [Section("Coefficients of categories", [], reason)]
+    weights = [kind for kind in _WEIGHTS if kind in report.coefficients["krippendorff_alpha"]]
+    columns = [
+        Column("coefficient", lambda item: COEFFICIENTS[item[0]][0]),
+        *map(_weighted_column, weights),
+        Column("what it is", lambda item: COEFFICIENTS[item[0]][1]),
+    ]
+    plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
+    if len(weights) > 1:
+        plain += " Weights count near misses in part: unweighted not at all, quadratic most."
+    parts: list[Part] = [table(columns, report.coefficients.items()), plain]
+    if report.level in _OWN_DISTANCES and report.alpha.pooled is not None:
+        parts.append(
+            f"The alpha of {shown_number(report.alpha.pooled)} above measures differences as Krippendorff does at the "
+            f"level {report.level}, which is none of these weights."
+        )
+    return [Section(f"Coefficients over {len(report.categories)} categories", parts, "0: as by chance, 1: perfect")]
+
+
+def _weighted_column(kind: str) -> Column:
+    def cell(item: tuple[str, Mapping[str, float | None]]) -> Cell:
+        values = item[1]
+        return Cell(values.get(kind), shown_number(values[kind]) if kind in values else "")
+
+    return Column(_WEIGHTS[kind], cell)
+
+
+def rating_annotators(report: RatingReport) -> list[Section]:
+    """How far everybody agrees with the others."""
+    columns = [
+        *(Column("annotator", "name"), Column("rated", "n_assigned"), Column("not rated", "n_not_assigned")),
+        Column("agreement", "score", shown_number),
+        *(verdict_column("agreed", "all agree"), verdict_column("class_conflict", "disputed")),
+    ]
+    if any(entry.mean is not None for entry in report.annotators):
+        columns += [Column("mean", "mean", shown_number), Column("std", "std", shown_number)]
+    note = "share of the others' ratings that agree with theirs"
+    return [Section("Annotators", [table(columns, report.annotators)], note, ("annotators",))]
+
+
+def rating_classes(report: RatingReport) -> list[Section]:
+    """How often everybody gave every class."""
+    total: Counter[str] = Counter()
+    for entry in report.annotators:
+        total.update(entry.classes)
+    if not total or len(report.annotators) > _MANY:
+        return []
+    often = {name for name, _ in sorted(total.items(), key=lambda item: (-item[1], item[0]))[:_MANY]}
+    listed = [name for name in report.categories if name in often]
+    columns = [
+        Column("class", lambda name: name),
+        *map(_class_column, report.annotators),
+    ]
+    note = "how often everybody gave them"
+    if len(total) > len(listed):
+        note += f" (the {len(listed)} most frequent of {len(total)})"
+    return [Section("Classes", [table(columns, listed)], note)]
+
+
+def _class_column(rater: RaterSummary) -> Column:
+    return Column(rater.name, lambda name: rater.classes.get(name, 0))
+
+
+def rating_pairs(report: RatingReport) -> list[Section]:
+    """How far every two annotators agree."""
+    shown_pairs, title = best_and_worst(report.pairs)
+    weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in shown_pairs)]
+    columns = [
+        *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
+        *(Column("agree", "score", shown_number), Column("alpha", "alpha", shown_number)),
+        *map(_kappa_column, weights),
+        *([Column("Scott's pi", "scott_pi", shown_number)] if weights else []),
+    ]
+    if any(pair.mean_distance is not None for pair in shown_pairs):
+        columns.append(Column("mean distance", "mean_distance", shown_number))
+    return [Section(title, [table(columns, shown_pairs)], figures=("pairs",))]
+
+
+def _kappa_column(kind: str) -> Column:
+    def cell(pair: RatingPairSummary) -> Cell:
+        return Cell(pair.kappa.get(kind), shown_number(pair.kappa.get(kind)))
+
+    return Column("Cohen's kappa" if kind == "identity" else f"{_WEIGHTS[kind]} kappa", cell)
+
+
+def rating_confusions(report: RatingReport) -> list[Section]:
+    """The classes that two annotators most often gave to one sample."""
+    confused = most_confused(report)
+    columns = [
+        Column("class", lambda entry: entry[0]),
+        Column("class", lambda entry: entry[1]),
+        Column("times", lambda entry: entry[2]),
+    ]
+    title = "What is confused most, over all pairs"
+    return [Section(title, [table(columns, confused)], figures=("confusion",))] if confused else []
+
+
+def most_confused(report: RatingReport, at_most: int = 10) -> list[tuple[str, str, int]]:
+    """The classes that two annotators most often gave to one sample, whoever gave which, over all pairs."""
+    place = {name: position for position, name in enumerate(report.categories)}
+    total: Counter[tuple[str, str]] = Counter()
+    for pair in report.pairs:
+        for entry in pair.confusion:
+            first, second = sorted((entry["a"], entry["b"]), key=place.__getitem__)
+            if first != second:
+                total[first, second] += entry["n"]
+    order = sorted(total.items(), key=lambda item: (-item[1], item[0]))
+    return [(first, second, n) for (first, second), n in order[:at_most]]

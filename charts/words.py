@@ -1,0 +1,88 @@
+"""Numbers and names as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ..agreement.report import AgreementReport, Interval
+
+#: what is shown where a number is undefined
+UNDEFINED = "-"
+#: what the verdicts on labels are called
+VERDICTS = {
+    "agreed": "agreed",
+    "class_conflict": "class conflict",
+    "attribute_conflict": "attribute conflict",
+    "missed": "others missed it",
+    "lone": "only theirs",
+    "split": "split",
+    "duplicate": "duplicate",
+}
+
+
+def shown_number(value: float | None, digits: int = 3) -> str:
+    """A number: ``-`` where it is undefined."""
+    if value is None:
+        return UNDEFINED
+    shown = f"{value:.{digits}f}"
+    # what rounds to zero is neither above nor below it
+    return shown.removeprefix("-") if float(shown) == 0.0 else shown
+
+
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference, with its sign."""
+    shown = shown_number(value, digits)
+    return f"+{shown}" if value is not None and value > 0 and float(shown) else shown
+
+
+def shown_share(share: float | None) -> str:
+    """A share in per cent: ``-`` where it is undefined."""
+    return UNDEFINED if share is None else f"{100.0 * share:.1f} %"
+
+
+def percent(part: float, whole: float) -> str:
+    """A part of a whole in per cent: ``-`` of nothing."""
+    return shown_share(part / whole if whole else None)
+
+
+def ends_of(interval: Interval | None, show: Callable[[float | None], str] = shown_number) -> str:
+    """The ends of an interval: ``[0.603, 0.691]``; nothing where there is none."""
+    if interval is None or interval.low is None or interval.high is None:
+        return ""
+    return f"[{show(interval.low)}, {show(interval.high)}]"
+
+
+def shown_interval(
+    value: float | None, interval: Interval | None, show: Callable[[float | None], str] = shown_number
+) -> str:
+    """A number and its interval: ``0.647 [0.603, 0.691]``, without brackets where there is none."""
+    ends = ends_of(interval, show) if value is not None else ""
+    return f"{show(value)} {ends}".rstrip()
+
+
+def counted(n: int, one: str, many: str | None = None) -> str:
+    """A number of things: ``1 sample``, ``2 samples``, ``1,234 samples``."""
+    return f"{n:,} {one if n == 1 else many or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Names in a sentence: ``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
+def documents(report: AgreementReport) -> str:
+    """What the samples of a report are."""
+    return "samples" if report.run.n_videos is None else "frames"
+
+
+def end_of_path(path: str | None, length: int = 48) -> str:
+    """The end of a path that may be long."""
+    text = path or UNDEFINED
+    return text if len(text) <= length else "…" + text[-length + 1 :]
+
+
+def one_line(text: object) -> str:
+    """A text without line breaks."""
+    return " ".join(str(text).splitlines())
