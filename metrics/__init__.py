@@ -14,7 +14,8 @@ from .alpha.kappas import (
     scott_pi,
     weighted_alpha,
 )
-from .alpha.nominal import NominalTally, alpha_by_group, krippendorff_alpha, nominal_alpha_of_sums, percent_agreement
+from .alpha.nominal import NominalTally, alpha_by_group, nominal_alpha_of_sums
+from .alpha.rated import krippendorff_alpha, percent_agreement
 from .alpha.sets import TagSets
 from .bootstrap.confidence import FEW_SAMPLES, ConfidenceIntervals
 from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 import numpy as np
 
 from ...metrics.alpha.nominal import Level
+from ...metrics.alpha.rated import alpha_sums
 from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.bootstrap.draws import hstack
 from ..content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..numbers import Key, Numbers, Rows, ratio
 from ..pairs import chosen_pairs, n_shared, pair_names
 from ..report import ReportContext
-from .alpha_sums import alpha_sums
 from .compute import agreeing
 from .records import RatingRecords
 from .scale import ScaledRatings, level_of, scaled_ratings

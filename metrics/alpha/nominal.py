@@ -6,15 +6,13 @@ The counts are integers, so any split of the units into batches gives the same c
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, sums_by
 from . import Undefined, alpha_of, chance_corrected
-from .rated import count_ratings, interval_alpha, ordinal_alpha, ratio_alpha
 
 #: what the ratings mean: names, ranks, differences, or values with a true zero
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -322,61 +320,3 @@ class NominalCounts:
         differing = (self.differing[2:] / (m * (m - 1))[2:]).sum()
         shares = (self.counts[2:] / m[2:, None]).sum(axis=0)
         return nominal_coefficients_of_sums(differing, shares, given if n_categories is None else n_categories)
-
-
-def _tally(ratings: FloatArray) -> NominalTally:
-    counts = count_ratings(ratings)
-    return NominalTally.from_counts(counts.unit, counts.category, counts.count)
-
-
-def krippendorff_alpha(
-    ratings: FloatArray, *, level: Level = "nominal", domain: Sequence[float] | FloatArray | None = None
-) -> float:
-    """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
-
-    Args:
-        ratings: shape ``(U, R)``, category codes or values of ``U`` units by ``R`` annotators, nan where one did not
-            rate
-        level: what the ratings mean: ``"nominal"`` (names), ``"ordinal"`` (ranks), ``"interval"`` (differences) or
-            ``"ratio"`` (values ``>= 0`` with a true zero)
-        domain: for ``"ordinal"``: all category codes in their order; by default those of the ratings, ascending.
-            Categories that nobody used change nothing, the order does
-
-    Undefined:
-        nan without two ratings of one unit, and where all of them are equal (no variation)
-
-    Raises:
-        ValueError: if the table does not have two dimensions or has an infinite value, a rating is not in the
-            domain, or is negative at the level ``"ratio"``
-
-    Example:
-        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
-        0.444444
-        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [9, 9.]]), level="interval"), 6)
-        0.989691
-
-    References:
-        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
-    """
-    if level not in get_args(Level):
-        raise ValueError(f"`level` must be one of {', '.join(get_args(Level))}, got {level!r}")
-    if level == "ordinal":
-        return ordinal_alpha(ratings, domain)
-    if domain is not None:
-        raise ValueError(f"`domain` must be None unless `level` is 'ordinal', got the level {level!r}")
-    if level == "nominal":
-        return _tally(ratings).alpha()
-    return interval_alpha(ratings) if level == "interval" else ratio_alpha(ratings)
-
-
-def percent_agreement(ratings: FloatArray) -> float:
-    """Mean over units of the share of pairs of annotators who agree; arguments as in :func:`krippendorff_alpha`.
-
-    Undefined:
-        nan without a unit that two annotators rated
-
-    Example:
-        >>> round(percent_agreement(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
-        0.666667
-    """
-    return _tally(ratings).percent_agreement()

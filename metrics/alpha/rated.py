@@ -1,6 +1,7 @@
-"""Tables of ratings, and Krippendorff's alpha for ratings with an order or a distance: ordinal, interval, ratio.
+"""Tables of ratings, and their Krippendorff's alpha at every level: nominal, ordinal, interval, ratio.
 
-No matrix of the values is needed, so the ratings may be real numbers that are all different.
+:func:`alpha_sums` gives the additive columns and the formula, which reports resample; :func:`krippendorff_alpha` is
+that formula of the sums of all units. The ratings may be real numbers that are all different.
 """
 
 from __future__ import annotations
@@ -8,11 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
 import numpy as np
 
-from ..arrays import FloatArray, IntArray, group_ends, pairs_between, sums_by
-from . import alpha_of
+from ..arrays import FloatArray, IntArray, group_ends, pairs_between, pairs_within, sums_by
+from ..bootstrap.draws import SparseColumns, Statistic, hstack, sparse, vstack
+from . import Undefined, alpha_of
+from .nominal import Level, NominalTally, nominal_alpha_of_sums
 
 #: pairs of values of one unit that are compared at once (about 100 bytes each)
 MAX_PAIRS_AT_ONCE = 200_000
@@ -22,6 +26,14 @@ _RATINGS_AT_ONCE = 100_000
 
 #: distances of the categories (or sets) of two index columns, shape ``(P,)``
 Distance = Callable[[IntArray, IntArray], FloatArray]
+
+#: alpha is not resampled where there are more different values; at the level interval there may be any number
+MAX_VALUES: dict[Level, int] = {"nominal": 5_000, "ordinal": 200, "ratio": 200}
+
+#: an expected disagreement below this share of the squares that it is the difference of is rounding
+_ROUNDING = 1e-12
+#: units that are counted at once
+_UNITS_AT_ONCE = 4_096
 
 #: values whose phases are turned at once, so that they stay in the processor's cache
 _BLOCK = 8_192
@@ -151,86 +163,203 @@ def count_ratings(ratings: FloatArray, categories: Sequence[float] | FloatArray 
     )
 
 
-def pairable(ratings: FloatArray) -> FloatArray:
-    """The rows of a table of ratings that at least two annotators rated, as a copy."""
-    table = check_ratings(ratings)
-    kept: FloatArray = table[(~np.isnan(table)).sum(axis=1) >= 2]
-    return kept
+def krippendorff_alpha(
+    ratings: FloatArray, *, level: Level = "nominal", domain: Sequence[float] | FloatArray | None = None
+) -> float:
+    """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
 
-
-def interval_alpha(ratings: FloatArray) -> float:
-    """Krippendorff's alpha with the difference ``(c - k)²``; arguments as in :func:`~.alpha.krippendorff_alpha`.
-
-    The sums over pairs are those of the deviations from means: ``Σ_jk (x_j - x_k)² = 2 m Σ_j (x_j - x̄)²``.
-
-    Undefined:
-        nan without two ratings of one unit, and where all ratings are equal
-    """
-    shifted = pairable(ratings)
-    if not len(shifted):
-        return math.nan
-    # from the smallest value, as a share of the range: neither a large mean nor large numbers cost digits
-    shifted -= np.nanmin(shifted)
-    widest = float(np.nanmax(shifted))
-    if widest == 0:
-        return math.nan
-    shifted /= widest
-    m = (~np.isnan(shifted)).sum(axis=1)
-    within = np.nansum((shifted - np.nanmean(shifted, axis=1, keepdims=True)) ** 2, axis=1)
-    n = int(m.sum())
-    total = float(np.nansum((shifted - np.nanmean(shifted)) ** 2))
-    return float(alpha_of((2 * m * within / (m - 1)).sum(), 2 * n * total, n))
-
-
-def ordinal_alpha(ratings: FloatArray, domain: Sequence[float] | FloatArray | None = None) -> float:
-    """Krippendorff's alpha for ranks; arguments as in :func:`~.alpha.krippendorff_alpha`.
-
-    The difference of two categories, ``Σ_{g=c..k} n_g - (n_c + n_k) / 2``, is that of their middle ranks among all
-    ratings, ``Σ_{g<=c} n_g - n_c / 2``: alpha for intervals of the ranks.
+    Args:
+        ratings: shape ``(U, R)``, category codes or values of ``U`` units by ``R`` annotators, nan where one did not
+            rate
+        level: what the ratings mean: ``"nominal"`` (names), ``"ordinal"`` (ranks), ``"interval"`` (differences) or
+            ``"ratio"`` (values ``>= 0`` with a true zero)
+        domain: for ``"ordinal"``: all category codes in their order; by default those of the ratings, ascending.
+            Categories that nobody used change nothing, the order does
 
     Undefined:
-        nan without two ratings of one unit, and where all ratings are of one category
-    """
-    table = check_ratings(ratings)
-    rated = ~np.isnan(table)
-    position = np.zeros(table.shape, np.int64)
-    position[rated], n_categories = category_positions(table[rated], domain, "domain")
-    counted = rated & (rated.sum(axis=1, keepdims=True) >= 2)
-    counts = np.bincount(position[counted], minlength=n_categories)
-    ranks = np.cumsum(counts) - counts / 2
-    of_ratings = np.full(table.shape, np.nan)
-    of_ratings[counted] = ranks[position[counted]]
-    return interval_alpha(of_ratings)
-
-
-def ratio_alpha(ratings: FloatArray) -> float:
-    """Krippendorff's alpha with the difference ``((c - k) / (c + k))²``, 0 for two zeros.
-
-    Arguments as in :func:`~.alpha.krippendorff_alpha`. The time is that of the pairs of different values within
-    units, and of the number ``V`` of different values times about ``100 + 2.4 ln(largest / smallest value)``.
-
-    Undefined:
-        nan without two ratings of one unit, and where all ratings are equal
+        nan without two ratings of one unit, and where all of them are equal (no variation)
 
     Raises:
-        ValueError: if a rating is negative
+        ValueError: if the table does not have two dimensions or has an infinite value, a rating is not in the
+            domain, or is negative at the level ``"ratio"``
+
+    Example:
+        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
+        0.444444
+        >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [9, 9.]]), level="interval"), 6)
+        0.989691
+
+    The time at the level ``"ratio"`` is that of the pairs of different values within units, and of the number of
+    different values times about ``100 + 2.4 ln(largest / smallest value)``.
+
+    References:
+        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
     """
-    table = pairable(ratings)
-    if (table < 0).any():
+    if level not in get_args(Level):
+        raise ValueError(f"`level` must be one of {', '.join(get_args(Level))}, got {level!r}")
+    table = check_ratings(ratings)
+    if domain is not None:
+        if level != "ordinal":
+            raise ValueError(f"`domain` must be None unless `level` is 'ordinal', got the level {level!r}")
+        given = ~np.isnan(table)
+        positions = np.full(table.shape, np.nan)
+        positions[given], _ = category_positions(table[given], domain, "domain")
+        table = positions
+    if level == "ratio" and (table < 0).any():
         raise ValueError(f"`ratings` must be >= 0 at the level 'ratio', got {float(table[table < 0][0])!r}")
+    found = alpha_sums(table, level)
+    return float(found.formula(np.asarray(found.columns.sum(axis=0), dtype=np.float64)))
+
+
+def percent_agreement(ratings: FloatArray) -> float:
+    """Mean over units of the share of pairs of annotators who agree; arguments as in :func:`krippendorff_alpha`.
+
+    Undefined:
+        nan without a unit that two annotators rated
+
+    Example:
+        >>> round(percent_agreement(np.array([[1, 1], [1, 2], [2, 2.]])), 6)
+        0.666667
+    """
+    counts = count_ratings(ratings)
+    return NominalTally.from_counts(counts.unit, counts.category, counts.count).percent_agreement()
+
+
+@dataclass(frozen=True, slots=True)
+class AlphaSums:
+    """Alpha of a table of ratings.
+
+    Attributes:
+        columns: shape ``(U, C)``, additive columns of the units
+        formula: sums ``(..., C)`` to alpha ``(...,)``
+        few_values: whether there are few enough different values to resample; else the formula takes a single row of
+            sums, ``(C,)``
+    """
+
+    columns: SparseColumns
+    formula: Statistic
+    few_values: bool = True
+
+
+def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -> AlphaSums:
+    """The columns of alpha, and alpha as a function of their sums.
+
+    Args:
+        table: shape ``(U, R)``, ratings that stand for themselves, or positions of categories that are in order; nan
+            where one did not rate
+        level: level of measurement
+        undefined: what alpha is without variation
+    """
+    pairable = (~np.isnan(table)).sum(axis=1, keepdims=True) >= 2
+    if not pairable.all():
+        table = np.where(pairable, table, np.nan)
+    if level == "interval":
+        return _interval(table, undefined)
     values = np.unique(table[~np.isnan(table)])
-    counts = count_ratings(table, values)
-    if len(values) < 2:
-        return math.nan
+    blocks = [table[start : start + _UNITS_AT_ONCE] for start in range(0, max(len(table), 1), _UNITS_AT_ONCE)]
+    if level == "nominal":
+        columns = vstack([_nominal_columns(count_ratings(block, values)) for block in blocks])
+        formula: Statistic = lambda sums: nominal_alpha_of_sums(sums[..., 0], sums[..., 1:], undefined)  # noqa: E731
+    elif level == "ratio":
+        columns = vstack([_ratio_columns(count_ratings(block, values), values) for block in blocks])
+        formula = _ratio_formula(values, undefined)
+    else:
+        columns, formula = _ordinal(count_ratings(table, values), undefined)
+    return AlphaSums(columns, formula, len(values) <= MAX_VALUES[level])
 
-    def difference(i: IntArray, j: IntArray) -> FloatArray:
-        squared: FloatArray = ((values[i] - values[j]) / (values[i] + values[j])) ** 2
-        return squared
 
+def _of_values(counts: RatingCounts) -> SparseColumns:
+    """Ratings of every value, shape ``(U, V)``."""
+    return sparse(counts.unit, counts.category, counts.count, (counts.n_units, counts.n_categories))
+
+
+def _nominal_columns(counts: RatingCounts) -> SparseColumns:
     m = counts.per_unit()
-    of_value = sums_by(counts.category, counts.count, len(values))
-    observed = float((counts.disagreement(difference) / (m - 1)).sum())
-    return float(alpha_of(observed, _sum_of_ratio_differences(values, of_value), m.sum()))
+    agreeing = sums_by(counts.unit, counts.count**2, counts.n_units)
+    observed = (m * m - agreeing) / np.maximum(m - 1, 1)
+    return hstack([observed[:, None], _of_values(counts)])
+
+
+def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
+    """The squared differences of all pairs of ratings follow from their number, sum and sum of squares."""
+    given = ~np.isnan(table)
+    m = given.sum(axis=1)
+    # neither a large mean nor large numbers cost digits
+    centred = np.where(given, table - (np.nanmin(table) if given.any() else 0.0), 0.0)
+    centred /= max(float(centred.max(initial=0.0)), np.finfo(np.float64).tiny)
+    centred = np.where(given, centred - centred.sum() / max(int(m.sum()), 1), 0.0)
+    mean = centred.sum(axis=1) / np.maximum(m, 1)
+    within = np.where(given, (centred - mean[:, None]) ** 2, 0.0).sum(axis=1)
+    observed = 2 * m * within / np.maximum(m - 1, 1)
+    columns = np.column_stack([m, centred.sum(axis=1), (centred**2).sum(axis=1), observed]).astype(np.float64)
+    return AlphaSums(hstack([columns]), lambda sums: interval_alpha_of_sums(sums, undefined))
+
+
+def interval_alpha_of_sums(sums: FloatArray, undefined: Undefined) -> FloatArray:
+    """Alpha of numbers, shape ``(...,)``.
+
+    Args:
+        sums: shape ``(..., 4)``, over units with at least two numbers: how many these are, their sum, that of their
+            squares, and ``2 m Σ_j (x_j - x̄)² / (m - 1)`` of ``m`` numbers ``x`` of a unit
+        undefined: what alpha is without variation
+    """
+    n, total, squares, observed = np.moveaxis(sums, -1, 0)
+    squared = 2 * n * squares
+    return alpha_of(observed, squared - 2 * total**2, n, undefined=undefined, rounding=_ROUNDING * squared)
+
+
+def _ordinal(counts: RatingCounts, undefined: Undefined) -> tuple[SparseColumns, Statistic]:
+    """Alpha for intervals of the middle ranks, which change with the numbers of ratings."""
+    n_values = counts.n_categories
+    unit, first, second, both = _differing_pairs(counts)
+    met, pair = np.unique(first * n_values + second, return_inverse=True)
+    low, high = met // max(n_values, 1), met % max(n_values, 1)
+
+    def formula(sums: FloatArray) -> FloatArray:
+        of_value = sums[..., :n_values]
+        n = of_value.sum(axis=-1)
+        rank = np.cumsum(of_value, axis=-1) - of_value / 2
+        rank -= (n / 2)[..., None]  # the mean of all ranks
+        observed = (sums[..., n_values:] * (rank[..., high] - rank[..., low]) ** 2).sum(axis=-1)
+        expected = 2 * n * (of_value * rank**2).sum(axis=-1)
+        return alpha_of(observed, expected, n, undefined=undefined, rounding=_ROUNDING * n**4)
+
+    return hstack([_of_values(counts), sparse(unit, pair, both, (counts.n_units, len(met)))]), formula
+
+
+def _ratio_columns(counts: RatingCounts, values: FloatArray) -> SparseColumns:
+    unit, first, second, both = _differing_pairs(counts)
+    observed = sums_by(unit, both * _ratio_difference(values[first], values[second]), counts.n_units)
+    return hstack([observed[:, None], _of_values(counts)])
+
+
+def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:
+    squared = _ratio_difference(values[:, None], values) if len(values) <= MAX_VALUES["ratio"] else None
+
+    def formula(sums: FloatArray) -> FloatArray:
+        of_value = sums[..., 1:]
+        if squared is not None:  # with one value left it is exactly 0
+            expected = ((of_value @ squared) * of_value).sum(axis=-1)
+        else:
+            expected = np.asarray(_sum_of_ratio_differences(values, of_value))
+        return alpha_of(sums[..., 0], expected, of_value.sum(axis=-1), undefined=undefined)
+
+    return formula
+
+
+def _ratio_difference(a: FloatArray, b: FloatArray) -> FloatArray:
+    """``((a - b) / (a + b))²``, 0 for two zeros."""
+    total = a + b
+    squared: FloatArray = ((a - b) / np.where(total > 0, total, 1.0)) ** 2
+    return squared
+
+
+def _differing_pairs(counts: RatingCounts) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
+    """Pairs of different values that met in a unit: the unit, the two, and ``2 n_uc n_uk / (m - 1)``."""
+    i, j = pairs_within(counts.unit)
+    unit = counts.unit[i]
+    m = counts.per_unit()[unit]
+    return unit, counts.category[i], counts.category[j], 2.0 * counts.count[i] * counts.count[j] / (m - 1)
 
 
 def _sum_of_ratio_differences(values: FloatArray, count: FloatArray) -> float:

@@ -6,12 +6,12 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from ....metrics.alpha.rated import MAX_VALUES, interval_alpha_of_sums
 from ....metrics.arrays import FloatArray, IntArray, sums_by
 from ....metrics.bootstrap.draws import SparseColumns, hstack, vstack
 from ...attribute_values import NOT_GIVEN
 from ...config import Undefined
 from ...numbers import Numbers, ratio
-from ...ratings.alpha_sums import MAX_VALUES, interval_alpha_of_sums
 from ..attributes import Values
 from ..chunk import Chunk
 from ..compute import Ratings
