@@ -70,10 +70,6 @@ class TagSets:
             n_tags,
         )
 
-    def sets_per_unit(self) -> IntArray:
-        """Number of sets of every unit, shape ``(U,)``."""
-        return np.bincount(self.unit, minlength=self.n_units)
-
     def distinct(self) -> tuple[IntArray, csr_array]:
         """The different sets: number of that of every row ``(N,)``, and which tags are in each, ``(D, K)`` of 0 and 1.
 
