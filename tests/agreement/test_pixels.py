@@ -10,6 +10,8 @@ import operator
 import numpy as np
 import pytest
 
+from tests.metrics.golden_cases import GOLDEN
+
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.errors import AgreementInputError
 from annotator_agreement.agreement.pixels.compute import (
@@ -200,3 +202,44 @@ def test_the_text_says_what_was_compared(options, expected):
     for part in expected:
         assert part in text
     assert ("HD95" in text) == ("boundaries" in options)
+
+
+def _two(a, b, meaning=PLAIN):
+    """The summary of the only pair of masks, and the report."""
+    masks = [np.array(mask, np.int64).reshape(-1, len(np.atleast_2d(mask)[0])) for mask in (a, b)]
+    report = _report([([0, 1], masks)], meaning=meaning)
+    return next(pair for pair in report.pairs if (pair.a, pair.b) == ("alice", "bob")), report
+
+
+@pytest.mark.parametrize("case", GOLDEN["mask_classes"], ids=["all classes", "a class that neither has"])
+def test_masks_of_the_source_documents_have_their_numbers(case):
+    pair, report = _two(case["a"], case["b"])
+    union = "_union_labels" if "iou_macro_union_labels" in case else ""
+    expected = (case[f"iou_macro{union}"], case[f"dice_macro{union}"])
+    assert (pair.mean.iou_with_background, pair.mean.dice_with_background) == pytest.approx(expected, rel=0, abs=1e-12)
+    if "iou_per_class" in case:
+        classes = sorted(report.classes, key=lambda entry: entry.value)
+        assert [entry.value for entry in classes] == case["labels"]
+        assert [entry.iou for entry in classes] == pytest.approx(case["iou_per_class"], rel=0, abs=1e-12)
+        assert [entry.dice for entry in classes] == pytest.approx(case["dice_per_class"], rel=0, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "with_background", "without", "accuracy", "kappa"),
+    [
+        pytest.param([0, 0, 0], [0, 0, 0], (1.0, 1.0), (None, None), 1.0, None, id="nothing but background"),
+        pytest.param([2, 2, 2], [2, 2, 2], (1.0, 1.0), (1.0, 1.0), 1.0, None, id="nothing but one class"),
+        pytest.param([0, 0, 0, 1], [0, 0, 0, 0], (3 / 8, 3 / 7), (0.0, 0.0), 3 / 4, 0.0, id="one left it empty"),
+        pytest.param([1, 1], [2, 2], (0.0, 0.0), (0.0, 0.0), 0.0, 0.0, id="each another class"),
+        pytest.param([0, 1, 5], [0, 1, 5], (1.0, 1.0), (1.0, 1.0), 1.0, 1.0, id="the same"),
+        pytest.param([0, 1, 0, 1], [1, 0, 1, 0], (0.0, 0.0), (0.0, 0.0), 0.0, -1.0, id="swapped"),
+        pytest.param([255, 255, 0], [0, 1, 255], (None, None), (None, None), None, None, id="all ignored"),
+    ],
+)
+def test_edge_cases_have_the_numbers_computed_by_hand(a, b, with_background, without, accuracy, kappa):
+    for first, second in ((a, b), (b, a)):
+        pair, _ = _two(first, second, MaskValues(0, (255,), {}))
+        found = pair.mean
+        assert (found.iou_with_background, found.dice_with_background) == pytest.approx(with_background, abs=1e-12)
+        assert (found.iou, found.dice) == pytest.approx(without, abs=1e-12)
+        assert (pair.accuracy, pair.kappa) == pytest.approx((accuracy, kappa), abs=1e-12)

@@ -33,6 +33,7 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.agreement.verdict_oracle import object_verdicts
+from tests.metrics.golden_cases import GOLDEN, corners
 
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
@@ -250,3 +251,12 @@ def test_the_report_is_printed_to_the_file_given(tmp_path) -> None:
     with path.open("w", encoding="utf-8") as file:
         _report().print_report(file=file)
     assert "alice" in path.read_text(encoding="utf-8")
+
+
+def test_the_mean_of_the_best_iou_is_that_of_the_source_document() -> None:
+    case = GOLDEN["label_studio"]
+    sample = {r: [(1, *corners(box)) for box in case[side]] for r, side in enumerate("ab")}
+    found = report_of([sample], config_of(2)).pairs[0].mean_max_iou
+    values = [found[name].mean for name in ("a_to_b", "b_to_a", "symmetric")]
+    assert values[:2] == pytest.approx([case["avg_a_to_b"], case["avg_b_to_a"]], rel=0, abs=1e-12)
+    assert values == pytest.approx([0.8, 0.533333, 0.666667], rel=0, abs=5e-7)
