@@ -115,3 +115,5 @@ PIXEL_NUMBERS = (
     MainNumber("mean.accuracy", "same class (pixels)", group=COMPARED),
     MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
 )
+#: what all numbers are called where they stand alone, by their key
+TITLES = {number.key: number.full_name() for number in (*OBJECT_NUMBERS, *RATING_NUMBERS, *TAG_NUMBERS, *PIXEL_NUMBERS)}

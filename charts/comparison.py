@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from ..agreement.errors import AgreementInputError
-from .families import family_named
+from ..agreement.main_numbers import TITLES
 from .headline import FEW_SAMPLES
 from .sections import Facts, Note, Part, Section, as_markdown, as_text
 from .tables import Cell, Column, sample_table, table
@@ -132,10 +132,7 @@ def _difference(change: Change | None) -> Cell:
 
 
 def _numbers(comparison: AgreementComparison) -> Section:
-    numbers = family_named(comparison.family).report.main_numbers
-    found = [
-        (number.full_name(), comparison.numbers[number.key]) for number in numbers if number.key in comparison.numbers
-    ]
+    found = [(title, comparison.numbers[key]) for key, title in TITLES.items() if key in comparison.numbers]
     columns = [Column("number", lambda entry: entry[0]), *_change_columns(comparison)]
     parts: list[Part] = [table(columns, found)]
     if comparison.resamples:

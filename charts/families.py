@@ -7,13 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from ..agreement.objects.report import ObjectReport
-from ..agreement.pixels.report import PixelReport
-from ..agreement.ratings.report import RatingReport
-from ..agreement.report import AgreementReport
-from ..agreement.tags.report import TagReport
 from . import pixels, ratings, tags
 from .objects.annotators import annotator_details, annotators_section, verdicts_section
 from .objects.classes import class_details, confusions_section
@@ -23,6 +18,9 @@ from .objects.rules import object_rules, other_rules
 from .objects.thresholds import threshold_details, threshold_section
 from .sections import Section
 from .words import VERDICTS
+
+if TYPE_CHECKING:
+    from ..agreement.report import AgreementReport
 
 #: some sections of a report, none where it has nothing to say
 Sections = Callable[[Any], list[Section]]
@@ -71,7 +69,6 @@ class Family:
     """What the charts layer shows of the reports of a family.
 
     Attributes:
-        report: the class of these reports
         rules: how the numbers were made, in names and texts
         sections: what everybody should read; the rules stand behind the first one
         details: everything else
@@ -84,7 +81,6 @@ class Family:
         shares_of_classes: whether annotators have shares of classes instead of counts
     """
 
-    report: type[AgreementReport]
     rules: Callable[[Any], list[tuple[str, str]]]
     sections: Sequence[Sections]
     details: Sequence[Sections] = ()
@@ -101,81 +97,69 @@ class Family:
 _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
 
 _FAMILIES = {
-    family.report.family: family
-    for family in (
-        Family(
-            report=ObjectReport,
-            rules=object_rules,
-            sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
-            details=(
-                *(question_details, class_details, annotator_details, pair_details, threshold_details),
-                other_rules,
-            ),
-            summary=(verdicts_section,),
-            overview=(questions_section,),
-            pair_values={
-                "alpha": "alpha",
-                "score": "score",
-                "kappa": "kappa of classes",
-                "f1": "F1",
-                "mean_iou": "mean IoU",
-            },
-            classes=ClassNumbers("classes", "name", "alpha", "alpha (this class against everything else)"),
-            verdicts=VerdictShares(
-                {name: VERDICTS[name] for name in _DRAWN_VERDICTS},
-                "share of their labels<br>(missed: of what two others drew)",
-                "lone",
-                "adds most: {} of their labels nobody else drew",
-            ),
-            disputed="disputed objects",
+    "objects": Family(
+        rules=object_rules,
+        sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
+        details=(
+            *(question_details, class_details, annotator_details, pair_details, threshold_details),
+            other_rules,
         ),
-        Family(
-            report=RatingReport,
-            rules=ratings.rating_rules,
-            sections=(
-                *(ratings.rating_agreement, ratings.rating_coefficients, ratings.rating_annotators),
-                *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
-            ),
-            pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
-            verdicts=VerdictShares(
-                {"class_conflict": "disputed"},
-                "share of their ratings",
-                "class_conflict",
-                "has most disputed ratings: {} of theirs",
-            ),
+        summary=(verdicts_section,),
+        overview=(questions_section,),
+        pair_values={
+            "alpha": "alpha",
+            "score": "score",
+            "kappa": "kappa of classes",
+            "f1": "F1",
+            "mean_iou": "mean IoU",
+        },
+        classes=ClassNumbers("classes", "name", "alpha", "alpha (this class against everything else)"),
+        verdicts=VerdictShares(
+            {name: VERDICTS[name] for name in _DRAWN_VERDICTS},
+            "share of their labels<br>(missed: of what two others drew)",
+            "lone",
+            "adds most: {} of their labels nobody else drew",
         ),
-        Family(
-            report=TagReport,
-            rules=tags.tag_rules,
-            sections=(tags.tag_agreement, tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
-            pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
-            classes=ClassNumbers("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
-            verdicts=VerdictShares(
-                {name: VERDICTS[name] for name in ("lone", "missed")},
-                "share of their tags",
-                "lone",
-                "adds most: {} of their tags nobody else gave",
-            ),
-            disputed="disputed tags",
+        disputed="disputed objects",
+    ),
+    "ratings": Family(
+        rules=ratings.rating_rules,
+        sections=(
+            *(ratings.rating_agreement, ratings.rating_coefficients, ratings.rating_annotators),
+            *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
         ),
-        Family(
-            report=PixelReport,
-            rules=pixels.pixel_rules,
-            sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
-            pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
-            classes=ClassNumbers("classes", "name", "mean_iou", "mean IoU", has_labels=False),
-            disputed="disputed classes",
-            shares_of_classes=True,
+        pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
+        verdicts=VerdictShares(
+            {"class_conflict": "disputed"},
+            "share of their ratings",
+            "class_conflict",
+            "has most disputed ratings: {} of theirs",
         ),
-    )
+    ),
+    "tags": Family(
+        rules=tags.tag_rules,
+        sections=(tags.tag_agreement, tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
+        pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
+        classes=ClassNumbers("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
+        verdicts=VerdictShares(
+            {name: VERDICTS[name] for name in ("lone", "missed")},
+            "share of their tags",
+            "lone",
+            "adds most: {} of their tags nobody else gave",
+        ),
+        disputed="disputed tags",
+    ),
+    "pixels": Family(
+        rules=pixels.pixel_rules,
+        sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
+        pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
+        classes=ClassNumbers("classes", "name", "mean_iou", "mean IoU", has_labels=False),
+        disputed="disputed classes",
+        shares_of_classes=True,
+    ),
 }
 
 
 def family_of(report: AgreementReport) -> Family:
     """What is shown of a report."""
-    return family_named(report.family)
-
-
-def family_named(name: str) -> Family:
-    """What is shown of the reports of a family."""
-    return _FAMILIES[name]
+    return _FAMILIES[report.family]

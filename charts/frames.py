@@ -10,11 +10,10 @@ import numpy as np
 import pandas as pd
 
 from ..agreement.errors import AgreementInputError
-from ..agreement.report import Interval
 from .families import family_of
 
 if TYPE_CHECKING:
-    from ..agreement.report import AgreementReport
+    from ..agreement.report import AgreementReport, Interval
 
 Row = dict[str, Any]
 Rows = Callable[[Any], list[Row]]

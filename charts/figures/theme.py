@@ -5,14 +5,14 @@ from __future__ import annotations
 import html
 import textwrap
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import plotly.graph_objects as go
 
 from ...agreement.errors import AgreementInputError
-from ...agreement.objects.report import ObjectReport
 
 if TYPE_CHECKING:
+    from ...agreement.objects.report import ObjectReport
     from ...agreement.report import AgreementReport
 
 #: about as far from white as from black
@@ -134,6 +134,6 @@ def require_objects(report: AgreementReport, what: str) -> ObjectReport:
     Raises:
         AgreementInputError: if the report is on something else
     """
-    if not isinstance(report, ObjectReport):
+    if not hasattr(report, "localisation"):
         raise AgreementInputError(f"{what} can be drawn of a report on objects, got one on {report.family}")
-    return report
+    return cast("ObjectReport", report)
