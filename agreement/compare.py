@@ -13,10 +13,10 @@ import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray
 from .comparison import AgreementComparison, Change, PartChanges, SampleChanges
+from .family import numbers_of
 from .numbers import Estimate, Key, Numbers, differences, estimates
 from .records import Records
 from .report import Describe, ReportContext, number
-from .reports import numbers_of
 
 #: samples that are listed each way
 N_LISTED = 10

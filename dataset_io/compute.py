@@ -27,9 +27,9 @@ from ..agreement.config import (
     make_config,
 )
 from ..agreement.errors import AgreementInputError
+from ..agreement.family import build_report
 from ..agreement.records import Records
 from ..agreement.report import AgreementReport, RunFacts
-from ..agreement.reports import build_report
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .families import FAMILIES

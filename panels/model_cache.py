@@ -11,7 +11,7 @@ import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
-from ..agreement.reports import build_report
+from ..agreement.family import build_report
 from ..dataset_io.fiftyone_private import dataset_id, serialized_stages
 from ..dataset_io.record.runs import load_records
 from ..dataset_io.record.stored_records import OpenRecords

@@ -19,8 +19,8 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
+from ...agreement.family import report_from_dict
 from ...agreement.report import AgreementReport
-from ...agreement.reports import report_from_dict
 from ..families.map_files import delete_map_files, runs_of_files
 from ..fiftyone_private import (
     database,

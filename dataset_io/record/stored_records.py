@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agreement.family import records_of
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
-from ...agreement.reports import records_of
 from .sample_index import SampleIndex
 
 #: the fastest; more takes several times as long, and floats hardly get smaller

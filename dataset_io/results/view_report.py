@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from ... import names
 from ...agreement.errors import AgreementInputError
+from ...agreement.family import build_report
 from ...agreement.option_checks import OPTION_CHECKS
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
-from ...agreement.reports import build_report
 from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection, stored_dataset
 from ..labels.source import flattened
 from ..record.runs import dataset_of, load_records

@@ -14,6 +14,7 @@ from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.errors import AgreementInputError
+from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.agreement.pixels.compute import (
     ALPHA_REASONS,
     NUMBERS,
@@ -27,7 +28,6 @@ from annotator_agreement.agreement.pixels.mask_values import MaskValues, mask_va
 from annotator_agreement.agreement.pixels.records import record_pixels
 from annotator_agreement.agreement.pixels.report import MAX_CLASSES, build_pixel_report
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.agreement.reports import report_from_dict
 from annotator_agreement.charts.document import report_markdown, report_text
 
 PLAIN = MaskValues(0, (), {})

@@ -26,12 +26,12 @@ from tests.agreement.rating_oracle import (
 )
 
 from annotator_agreement.agreement import AgreementInputError, make_config
+from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.agreement.ratings import report as report_module
 from annotator_agreement.agreement.ratings import scale
 from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
 from annotator_agreement.agreement.ratings.records import record_ratings
 from annotator_agreement.agreement.ratings.report import build_rating_report
-from annotator_agreement.agreement.reports import report_from_dict
 
 NAMES = ("alice", "bob", "carol", "dave")
 CLASSES = ["owl", "cat", "dog", "ant"]

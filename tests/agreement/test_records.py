@@ -15,6 +15,7 @@ from tests.agreement.agreement_oracle import batch_of, config_of
 from tests.agreement.rating_oracle import score_of
 
 from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.family import records_of
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
@@ -24,7 +25,6 @@ from annotator_agreement.agreement.pixels.records import PixelRecords, record_pi
 from annotator_agreement.agreement.ratings.compute import compute_ratings
 from annotator_agreement.agreement.ratings.records import RatingRecords, record_ratings
 from annotator_agreement.agreement.records import Records, compact, packed, unpacked
-from annotator_agreement.agreement.reports import records_of
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import TagRecords, record_tags
 

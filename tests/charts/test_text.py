@@ -12,7 +12,7 @@ import pytest
 from tests.charts.filled import ANNOTATORS, CLASSES, filled_report, filled_values, unfilled_report
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.agreement.reports import report_from_dict
+from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.charts.document import report_markdown, report_text
 from annotator_agreement.charts.sections import Section, as_markdown, as_text
 from annotator_agreement.charts.tables import Cell, Table

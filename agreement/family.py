@@ -1,0 +1,122 @@
+"""The families of label types, one object each: what is kept of samples, reported, written and judged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from .. import names
+from .numbers import Numbers
+from .objects.build import build_object_report
+from .objects.records import ObjectRecords
+from .objects.report import ObjectReport
+from .objects.sample_sums import object_sums
+from .objects.verdicts import CROWD
+from .objects.verdicts import VERDICTS as OBJECT_VERDICTS
+from .pixels.numbers import pixel_numbers
+from .pixels.records import PixelRecords
+from .pixels.report import PixelReport, build_pixel_report
+from .ratings.compute import VERDICTS as RATING_VERDICTS
+from .ratings.numbers import rating_numbers
+from .ratings.records import RatingRecords
+from .ratings.report import RatingReport, build_rating_report
+from .records import AnyColumns, Records
+from .report import AgreementReport, ReportContext
+from .tags.compute import VERDICTS as TAG_VERDICTS
+from .tags.numbers import tag_numbers
+from .tags.records import TagRecords
+from .tags.report import TagReport, build_tag_report
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """A family of label types: labels that are compared in the same way.
+
+    Everything in the pure layers that depends on the family stands here; charts and ``dataset_io`` have one object each
+    that adds what these layers need.
+
+    Attributes:
+        name: in reports and stored runs
+        report: class of its reports
+        records: class of what is kept of samples
+        build: makes the report from records
+        numbers: makes the numbers of a report from records
+        fields: what a run writes on samples and labels
+        verdicts: what a label can be judged as
+        not_in_views: what a view of labels cannot be asked for
+        has_objects: whether labels of several annotators are matched into physical objects
+    """
+
+    name: str
+    report: type[AgreementReport]
+    records: type[Records]
+    build: Callable[[Any, ReportContext], AgreementReport]
+    numbers: Callable[[Any, ReportContext], Iterable[Numbers]]
+    fields: names.FieldSet
+    verdicts: tuple[str, ...] = ()
+    not_in_views: tuple[str, ...] = ()
+    has_objects: bool = False
+
+
+OBJECTS = Family(
+    name="objects",
+    report=ObjectReport,
+    records=ObjectRecords,
+    build=build_object_report,
+    numbers=object_sums,
+    fields=names.OBJECT_FIELDS,
+    verdicts=(*OBJECT_VERDICTS, CROWD),
+    has_objects=True,
+)
+RATINGS = Family(
+    name="ratings",
+    report=RatingReport,
+    records=RatingRecords,
+    build=build_rating_report,
+    numbers=rating_numbers,
+    fields=names.RATING_FIELDS,
+    verdicts=RATING_VERDICTS,
+    not_in_views=("missed_by",),
+)
+TAGS = Family(
+    name="tags",
+    report=TagReport,
+    records=TagRecords,
+    build=build_tag_report,
+    numbers=tag_numbers,
+    fields=names.TAG_FIELDS,
+    verdicts=TAG_VERDICTS,
+    not_in_views=("confusion",),
+)
+PIXELS = Family(
+    name="pixels",
+    report=PixelReport,
+    records=PixelRecords,
+    build=build_pixel_report,
+    numbers=pixel_numbers,
+    fields=names.PIXEL_FIELDS,
+    not_in_views=("verdict", "missed_by", "classes", "confusion", "votes"),
+)
+
+FAMILIES = {family.name: family for family in (OBJECTS, RATINGS, TAGS, PIXELS)}
+
+
+def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
+    """The report that ``to_dict()`` of any family wrote."""
+    return FAMILIES[values["family"]].report.from_dict(values)
+
+
+def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
+    """The records of a family from their columns, without what is only known of a run as a whole."""
+    return FAMILIES[family].records(n_annotators, (columns,))
+
+
+def build_report(records: Records, context: ReportContext) -> AgreementReport:
+    """The report on the samples of records."""
+    return FAMILIES[records.family].build(records, context)
+
+
+def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
+    """The numbers of a report on rated samples."""
+    return FAMILIES[records.family].numbers(records, context)
