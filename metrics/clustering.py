@@ -1,4 +1,4 @@
-"""Who sides with whom: hierarchical clustering of similarities of which some may be unknown."""
+"""Hierarchical clustering by average linkage, where some similarities may be unknown."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .matching.partition import TIE
 
 
 def average_linkage(similarity: FloatArray) -> list[tuple[tuple[int, ...], float]]:
-    """Join the two most similar groups, again and again; groups are as similar as their members on average.
+    """Join the two most similar groups, again and again; the similarity of two groups is the mean over their members.
 
     The average is over the pairs of members, one of each group, whose similarity is known: an unknown one is neither
     guessed nor taken for 0. Groups without any known pair are never joined. Of equally similar groups (by less than
@@ -19,8 +19,8 @@ def average_linkage(similarity: FloatArray) -> list[tuple[tuple[int, ...], float
         similarity: shape ``(N, N)``, symmetric, nan where unknown; the diagonal is not looked at
 
     Returns:
-        of every join the members in ascending order and the similarity of the two groups, in the order of the joins:
-        at most ``N - 1`` of them, fewer where not everything is known
+        for every join, in order: the members, ascending, and the similarity of the two groups; ``N - 1`` joins, or
+        fewer where not everything is known
 
     Undefined:
         never; no join where nothing is known

@@ -1,4 +1,4 @@
-"""What the annotators say together: votes on a unit, its class, its place and its pixels, and how far they agree."""
+"""Consensus of the annotators on every unit: votes, class, place and pixels, and how much they agree."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .arrays import BoolArray, FloatArray, IntArray, sums_by
 from .geometry.masks import MaskCrops
 from .matching.partition import TIE
 
-#: a class that nobody leads with
+#: class of a unit where several classes lead
 NO_CLASS = 0
 
 
@@ -118,7 +118,7 @@ def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes
 
 
 def medoids(unit: IntArray, similarity: FloatArray, n_units: int) -> IntArray:
-    """The row of the member of every unit that is nearest to the rest.
+    """Row of the most central member of every unit: the one that is most similar to the others.
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member, each unit at least once
@@ -273,13 +273,13 @@ def quorum_votes(assigned: IntArray, quorum: float) -> IntArray:
     """
     if not 0.0 < quorum <= 1.0:
         raise ValueError(f"`quorum` must be in (0, 1], got {quorum!r}")
-    # 0.6 times 5 is a bit more than 3
+    # in floating point, 0.6 times 5 is a bit more than 3
     needed: IntArray = np.maximum(np.ceil(quorum * assigned - TIE).astype(np.int64), 1)
     return needed
 
 
 def consensus_score(votes: IntArray, assigned: IntArray, mean_iou: FloatArray) -> FloatArray:
-    """How much can be said for a unit: share of the assigned annotators who drew it, times their mean IoU.
+    """Score of a unit: share of the assigned annotators who drew it, times their mean IoU.
 
     Args:
         votes: shape ``(U,)``, members

@@ -94,7 +94,7 @@ def expected_disagreement(weights: Weights, a: FloatArray, b: FloatArray) -> flo
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """What all coefficients of one table need.
+    """The part that all coefficients of one table share.
 
     Attributes:
         counts: ratings of every unit and category
@@ -144,7 +144,7 @@ def cohen_kappa(
     Args:
         a: shape ``(U,)``, category codes, nan where the first did not rate
         b: shape ``(U,)``, those of the second
-        weights: how much a near miss agrees, see :func:`~.category_weights.category_weights`; None is ``"identity"``
+        weights: how much two categories agree, see :func:`category_weights`; None is ``"identity"``
         categories: all categories in their order; by default those that occur, ascending. Only weights depend on
             it: their distances are steps in this list (not differences of the codes)
 
@@ -196,7 +196,7 @@ def fleiss_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
 
     Args:
         ratings: shape ``(U, R)``, category codes of ``U`` units by ``R`` annotators, nan where one did not rate
-        weights: how much a near miss agrees, see :func:`~.category_weights.category_weights`
+        weights: how much two categories agree, see :func:`category_weights`
         categories: all categories that could have been given, in their order; by default those that occur,
             ascending. Weights are steps in this list (not differences of the codes)
 
@@ -248,7 +248,7 @@ def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
     if len(by_annotator) < 2:
         return math.nan
     share = by_annotator / by_annotator.sum(axis=1, keepdims=True)
-    # the sum over pairs of different annotators is that over all pairs without each one and himself
+    # the sum over pairs of different annotators: that over all pairs, less every annotator with themselves
     total = share.sum(axis=0)
     own = sum(expected_disagreement(weights, row, row) for row in share)
     n_pairs = len(share) * (len(share) - 1)

@@ -1,4 +1,4 @@
-"""Confidence intervals from resampled values and leave-one-out values: percentile, BCa, and the jackknife beside them.
+"""Confidence intervals from resampled values and leave-one-out values: percentile, BCa and jackknife.
 
 Axes: ``B`` resamples, ``V`` values of a statistic.
 """
@@ -60,7 +60,7 @@ class ConfidenceIntervals:
 def confidence_intervals(
     estimate: FloatArray, values: FloatArray, power_sums: FloatArray, *, n_samples: int, level: float
 ) -> ConfidenceIntervals:
-    """Intervals from what resampling and leaving out gave.
+    """Intervals from the values of the resamples and the leave-one-out values.
 
     BCa takes the quantiles at ``Φ(z₀ + (z₀ + z) / (1 - a (z₀ + z)))``. ``z₀`` is the normal quantile of the share of
     resamples below the estimate, ties counted half; ``a`` the skewness of the leave-one-out values. It is the
@@ -124,7 +124,7 @@ def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
 
 
 def _rounding(estimate: FloatArray) -> FloatArray:
-    """Differences from the estimate that mean nothing."""
+    """Differences from the estimate up to this size are rounding."""
     size: FloatArray = ROUNDING * np.maximum(1.0, np.abs(estimate))
     return size
 

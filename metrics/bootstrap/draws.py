@@ -18,7 +18,7 @@ from ..arrays import FloatArray, IntArray
 #: additive columns of every sample, shape ``(S, C)``: an array, or a sparse array of any format
 Columns: TypeAlias = FloatArray | csr_array
 
-#: additive columns of which most entries are 0
+#: additive columns whose entries are mostly 0
 SparseColumns: TypeAlias = csr_array
 
 #: sums ``(..., C)`` to values ``(..., V)``, for any leading axes, nan where undefined, without a warning
@@ -27,10 +27,10 @@ Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
 #: size of the arrays of one chunk of resamples, or of samples left out; with copies about twice this
 CHUNK_BYTES = 2**24
 
-#: samples that are drawn together; draws from more samples begin with how many are from each block
+#: samples that are drawn together; with more samples, a resample first draws how many come from each block
 BLOCK = 2048
 
-#: sparse columns are multiplied as dense ones where at least one in so many entries is not zero: that is faster
+#: sparse columns are multiplied as dense ones if at least one in this many entries is not zero: that is faster
 DENSE_FROM = 20
 
 
@@ -41,8 +41,8 @@ class Part:
     Attributes:
         columns: shape ``(T, C)``, additive columns
         statistic: function of their sums
-        samples: shape ``(T,)``, numbers of the samples that the rows are of, each at most once, all other samples being
-            zeros; None where there is a row for every sample in their order
+        samples: shape ``(T,)``, sample of every row, each at most once; all other samples count as zeros. None: one row
+            for every sample, in order
     """
 
     columns: Columns
@@ -68,7 +68,7 @@ def resampled(parts: Sequence[Part], n_samples: int, resamples: int, seed: int) 
     blocks = [_Rows.of(part, n_samples) for part in parts]
     starts = range(0, n_samples, BLOCK)
     share = np.diff(np.append(starts, n_samples)) / max(n_samples, 1)
-    # a single block has all draws, so that these are those of one generator
+    # with a single block the draws are those of one generator
     seeds = [seed] if len(starts) == 1 else [[seed, number] for number in range(len(starts))]
     generators = [np.random.Generator(np.random.PCG64(each)) for each in seeds]
     of_blocks = np.random.Generator(np.random.PCG64([seed, len(starts)]))
@@ -101,7 +101,7 @@ class _Rows:
         columns: shape ``(T, C)``
         order: shape ``(T,)``, the rows in the order of their samples; None if they are in this order
         samples: shape ``(T,)``, ascending; None if they are all
-        ends: shape ``(n_blocks + 1,)``, where those of every block begin and end
+        ends: shape ``(n_blocks + 1,)``, where the rows of every block begin and end
         dense: whether products of dense rows are faster
     """
 
@@ -127,7 +127,7 @@ class _Rows:
         start, end = int(self.ends[block]), int(self.ends[block + 1])
         n_columns = total.shape[1]
         at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1)))
-        # rows are put into the order of the weights, unless the weights of few rows are fewer
+        # the rows are placed into a full block, unless it is less work to take the weights of the few rows
         placed = self.samples is not None and weights.shape[1] <= min(at_once, 4 * (end - start))
         for first in range(start, end, at_once):
             last = min(first + at_once, end)

@@ -75,7 +75,7 @@ def sums_of_clusters(columns: Columns, clusters: IntArray) -> Columns:
         never
 
     Raises:
-        ValueError: if there is not one cluster for every row, or the columns are not as in :func:`resampled_sums`
+        ValueError: if there is not one cluster for every row, or the columns are not as in :func:`bootstrap`
     """
     rows = checked_columns(columns, "columns")
     if np.shape(clusters) != rows.shape[:1]:
@@ -90,14 +90,14 @@ def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = D
     """Confidence intervals of a statistic by resampling samples, or clusters of them.
 
     Args:
-        columns: shape ``(S, C)``, additive columns of every sample; their order as in :func:`resampled_sums`
+        columns: shape ``(S, C)``, additive columns of every sample; in an order that does not depend on the
+            database, such as by id
         statistic: function of their sums
         resampling: how often, with which seed, at which level, and what is resampled
 
     Returns:
-        percentile and BCa intervals, and the jackknife beside them; see
-        :func:`~.confidence.confidence_intervals`. Where the standard error of the resamples and that of the jackknife
-        differ much, trust neither
+        percentile, BCa and jackknife intervals; see :func:`~.confidence.confidence_intervals`. Where the standard
+        errors of the resamples and of the jackknife differ much, trust neither
 
     Undefined:
         nan throughout with fewer than two samples (clusters), and for a value that is undefined. All but the estimate
@@ -105,8 +105,8 @@ def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = D
         Other undefined resamples are left out and counted
 
     Raises:
-        ValueError: if the columns are not as in :func:`resampled_sums`, there is not one cluster for every sample, or
-            the statistic does not keep leading axes
+        ValueError: if the columns do not have two dimensions or are not finite, there is not one cluster for every
+            sample, or the statistic does not keep leading axes
 
     Example:
         >>> lengths = np.array([[1, 48], [1, 36], [1, 20], [1, 29], [1, 42]], dtype=float)

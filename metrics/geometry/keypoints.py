@@ -14,13 +14,13 @@ from .objects import IntersectionOf, Objects, Overlaps, dice_from_iou, find_over
 COCO_SIGMAS: FloatArray = np.array([0.026, *np.repeat([0.025, 0.035, 0.079, 0.072, 0.062, 0.107, 0.087, 0.089], 2)])
 COCO_SIGMAS.setflags(write=False)
 
-#: σ of points of which nothing is known
+#: σ of points that have no published one
 DEFAULT_SIGMA = 0.05
 
 #: the shorter side of an object counts as at least this share of the longer one
 _LEAST_ASPECT = 0.1
 
-#: similarities below are no overlap
+#: pairs with a similarity below this do not overlap
 _LEAST_SIMILARITY = 1e-12
 
 #: pairs of points that are compared at once (about 100 bytes each)
@@ -72,7 +72,7 @@ def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 
 def _sides(points: FloatArray) -> FloatArray:
-    """Width and height of the box round the labelled points of every object, ``(N, 2)``; 0 without any."""
+    """Width and height of the box around the labelled points of every object, ``(N, 2)``; 0 without any."""
     low, high = _corners(points)
     with np.errstate(over="ignore"):  # coordinates at the end of all numbers
         sides: FloatArray = np.maximum(high - low, 0.0)
@@ -110,7 +110,7 @@ def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArr
 
 
 def object_scale(points_xy: FloatArray) -> FloatArray:
-    """Squared scale ``s²`` of every object: the area of the box round its labelled points, in square pixels.
+    """Squared scale ``s²`` of every object: the area of the box around its labelled points, in square pixels.
 
     The shorter side of the box counts as at least a tenth of the longer one, so that points on one line still have an
     extent. It is 0 for a single point. COCO uses the area of the object's segment instead, which keypoints alone do not
@@ -173,7 +173,7 @@ def oks(points_a: FloatArray, points_b: FloatArray, sigmas: FloatArray | float =
 
 
 def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArray:
-    """Points labelled by both annotators, of those labelled by either, row by row.
+    """Share of the points labelled by either annotator that both labelled, row by row.
 
     Args:
         points_a: shape ``(P, L, 2)``; nan where a point is not labelled

@@ -195,7 +195,7 @@ def mask_box_intersection(masks: MaskCrops, i: IntArray, boxes_xyxy: FloatArray)
 
 
 def _covered(n: int, before: float, after: float) -> FloatArray:
-    """Share of each of ``n >= 1`` pixels in a line that is left without the first ``before`` and the last ``after``."""
+    """Share of each of ``n >= 1`` pixels in a line that remains after its ends are cut by ``before`` and ``after``."""
     covered = np.ones(n)
     covered[0] -= before
     covered[-1] -= after
@@ -245,9 +245,9 @@ def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryA
 
 
 def _bands(masks: MaskCrops) -> tuple[MaskCrops, IntArray]:
-    """Masks cut into bands of rows (of which the areas are not counted), and the first band of each and their number.
+    """Masks cut into bands of rows (without areas), and the first band of every mask; the last entry is their number.
 
-    What the bands share with a polygon adds up to what the mask does, since each of them is a region.
+    The areas that the bands share with a polygon add up to that of the mask.
     """
     rows = np.maximum(BAND_PIXELS // np.maximum(masks.width, 1), 1)
     n_bands = -(-masks.height // rows)

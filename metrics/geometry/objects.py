@@ -15,7 +15,7 @@ G = TypeVar("G", bound="Geometry")
 #: how much two objects overlap: intersection over union, or the Dice coefficient
 Similarity = Literal["iou", "dice"]
 
-#: pairs of which overlaps are computed at once (about 300 bytes each)
+#: pairs whose overlaps are computed at once (about 300 bytes each)
 MAX_PAIRS_AT_ONCE = 500_000
 
 #: areas shared by the objects of two index columns ``(i, j)``, in the unit of the objects' areas
@@ -148,7 +148,7 @@ class Overlaps:
         return iom_from_areas(self.intersection, self.area[self.i], self.area[self.j])
 
     def among(self, kept: BoolArray) -> Overlaps:
-        """The pairs of which both objects are kept by a mask ``(N,)``, numbered as the kept objects."""
+        """The pairs whose two objects a mask ``(N,)`` keeps, numbered as the kept objects."""
         number = np.cumsum(kept) - 1
         pairs = kept[self.i] & kept[self.j]
         return Overlaps(number[self.i[pairs]], number[self.j[pairs]], self.intersection[pairs], self.area[kept])

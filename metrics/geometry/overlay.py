@@ -1,4 +1,4 @@
-"""Overlay of many geometries by GEOS, row by row: in bounded memory, on several threads, and where GEOS gives up."""
+"""Row-by-row overlay of many geometries with GEOS: bounded memory, several threads, a fallback where GEOS fails."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import shapely
 from ..arrays import FloatArray
 from .vertices import GeometryArray
 
-#: rows of which the overlays exist at once (about 1 kB each)
+#: rows that are overlaid at once (about 1 kB each)
 MAX_ROWS_AT_ONCE = 2_000
 #: shapely releases the interpreter's lock; measured: two threads take 0.53 of the time of one
 MAX_THREADS = 4
@@ -35,7 +35,7 @@ class Measure(Protocol):
 
 
 def overlay(operation: Overlay, a: GeometryArray, b: GeometryArray) -> GeometryArray:
-    """Overlay row by row, where one row on which GEOS gives up does not spoil the others.
+    """Overlay row by row; a row on which GEOS fails does not spoil the others.
 
     Such a row (a ``TopologyException``: the geometry is not valid, or rounding brought lines to cross) is computed
     again from geometries made valid and rounded to a grid of 1e-10 of their extent, on which GEOS cannot fail.

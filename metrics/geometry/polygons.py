@@ -154,7 +154,7 @@ def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> Float
 
 
 def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tuple[GeometryArray, BoolArray]:
-    """The valid area inside every ring, shape ``(n_rings,)``, and whether it is that of the ring as it was drawn."""
+    """The valid area inside every ring, shape ``(n_rings,)``, and whether the ring was valid as drawn."""
     kept = differs_from_previous(points_xy, ring)
     points, ring = points_xy[kept], ring[kept]
     start = np.searchsorted(ring, np.arange(n_rings + 1))
@@ -176,7 +176,7 @@ def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tup
 
 
 def _areas_of(geometry: GeometryArray) -> GeometryArray:
-    """The parts that have an area, without the lines and points of mixed collections; shape ``(N,)``."""
+    """The parts that have an area; lines and points of mixed collections are dropped; shape ``(N,)``."""
     result = geometry.copy()
     mixed = np.flatnonzero(~np.isin(shapely.get_type_id(geometry), (3, 6)))  # neither Polygon nor MultiPolygon
     result[mixed] = shapely.Polygon()

@@ -20,7 +20,8 @@ def pillow_mask(rings: Sequence[FloatArray]) -> tuple[BoolArray, int, int]:
     """The pixels that ``PIL.ImageDraw.Draw(image).polygon(ring, outline=1, fill=1)`` fills on a large enough image.
 
     Vertices are pixels: coordinates are truncated toward 0, and the border belongs to the polygon, so a square from 0
-    to 3 has 16 pixels. More than the exact area, but what the source documents count. With several rings, the pixels
+    to 3 has 16 pixels. This is more than the exact area, but it is what the source documents
+    count. With several rings, the pixels
     that an odd number of them fill; the border of a hole therefore belongs to the hole.
 
     Args:

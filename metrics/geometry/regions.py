@@ -70,7 +70,7 @@ class Regions:
 
     @property
     def n_repaired(self) -> int:
-        """Polygons with a ring that was no border of an area as it was drawn."""
+        """Number of polygons with a ring that had to be repaired."""
         return int(self.polygons.repaired[self.row[self.kind == POLYGON]].sum())
 
     def boxes_xyxy(self) -> FloatArray:

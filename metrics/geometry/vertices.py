@@ -60,9 +60,9 @@ def differs_from_previous(points_xy: FloatArray, part: IntArray) -> BoolArray:
 
 
 def distinct_geometries(*columns: GeometryArray) -> tuple[GeometryArray, list[IntArray]]:
-    """The different Python objects of several columns, and which of them stands in every row of each column.
+    """The distinct Python objects of several columns, and the number of the object in every row of each column.
 
-    Pairs of a few shapes repeat each shape many times; what is derived from a shape is then derived once.
+    Pairs repeat each shape many times; this way, what is derived from a shape is computed once.
     """
     rows = np.concatenate(columns)
     number, n = number_by_first(np.fromiter(map(id, rows), np.int64, len(rows)))

@@ -64,9 +64,9 @@ def match_objects(
         threshold: least similarity of a match, in (0, 1]; not used by ``mutual_best``
         similarity: IoU or Dice; ``mutual_best`` always uses Dice
         method: ``optimal`` maximises the sum over within-unit pairs of (similarity - threshold); pairs at the
-            threshold, give or take 1e-9, match. ``recursive`` is the sequential assignment of Tschirschwitz et al.,
-            in which pairs at the threshold do not match. ``mutual_best`` is the alignment of Hajič jr. et al., in which
-            only pairs of one class are aligned (unless ``classes`` is ``ignore``)
+            threshold (with a tolerance of 1e-9) match. ``recursive`` is the sequential assignment of Tschirschwitz et
+            al., in which pairs at the threshold do not match. ``mutual_best`` is the alignment of Hajič jr. et al., in
+            which only pairs of one class are aligned (unless ``classes`` is ``ignore``)
         classes: ``ignore`` matches by geometry alone; ``require`` only objects of one class; ``prefer`` objects of
             one class first, then what can be added to those units whatever its class
 

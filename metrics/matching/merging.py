@@ -1,4 +1,4 @@
-"""Partition graphs of equal size by greedy merges and local moves, many at once; and when that is surely the best.
+"""Partition many graphs of equal size by greedy merges and local moves, and prove that a result is the best.
 
 Deterministic: of equal gains the first group, written in the order of the nodes, is taken.
 """
@@ -68,7 +68,7 @@ def _sums_of_groups(values: FloatArray, group: IntArray) -> FloatArray:
 
 
 def _merge(between: FloatArray, exists: BoolArray) -> IntArray:
-    """Merge the two groups that gain most until none gains (a merge that costs nothing counts as a gain).
+    """Merge the two groups that gain most until none gains (a merge that changes nothing counts as a gain).
 
     Args:
         between: shape ``(C, N, N)``, gain of merging two groups; is overwritten

@@ -18,7 +18,7 @@ _MAX_WEIGHTS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class OptimalMatching:
-    """Units, and what it took to find them.
+    """Units, and which components needed a decision.
 
     Attributes:
         unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
@@ -35,7 +35,7 @@ class OptimalMatching:
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """What one stage joins: objects, or units of the stage before."""
+    """The nodes that one stage joins: objects, or units of the stage before."""
 
     group: IntArray  # (N,) node of every object
     size: IntArray  # (V,) objects of every node

@@ -21,13 +21,13 @@ def find_splits(
     """Which of some objects are the whole, or one of the parts, where one annotator drew one and another one several.
 
     The parts of a whole are the objects of one other annotator that are smaller and share at least 0.7 of their own
-    area with it, but for those that lie as far in a larger part: what is drawn within a part is no further part. There
+    area with it, except those that lie as far in a larger part: an object inside a part is not a further part. There
     must be at least 2 of them, and the IoU of their union with the whole must reach the threshold. Classes do not
-    matter: the parts of an object often have names of their own. All comparisons give or take 1e-9.
+    matter: the parts of an object often have names of their own. All comparisons have a tolerance of 1e-9.
 
     Args:
         objects: ``N`` objects
-        candidates: shape ``(N,)``, objects of which it is asked; whole and parts may be others too
+        candidates: shape ``(N,)``, objects that are tested; the whole and the parts may also be other objects
         overlaps: the overlapping pairs
         geometry: extent of the objects
         threshold: least IoU of the union of the parts with the whole
@@ -69,7 +69,7 @@ def find_splits(
 
 
 def _included(overlaps: Overlaps) -> tuple[IntArray, IntArray]:
-    """The pairs of which the smaller object lies mostly in the larger one: rows of the larger, and of the smaller."""
+    """The pairs whose smaller object lies mostly in the larger one: rows of the larger, and of the smaller."""
     mostly = overlaps.inclusion() >= LEAST_INCLUSION - TIE
     i, j = overlaps.i[mostly], overlaps.j[mostly]
     swapped = overlaps.area[i] < overlaps.area[j]
@@ -105,13 +105,13 @@ def _within_another(part: IntArray, group: IntArray, overlaps: Overlaps, geometr
 def find_duplicates(objects: Objects, lone: BoolArray, geometry: Geometry, area: FloatArray) -> BoolArray:
     """Which objects repeat another one of the same annotator, sample and class.
 
-    An object does if nobody else drew it, and its IoU with one that somebody else drew too is at least 0.9, give or
-    take 1e-9; of objects that nobody else drew, each repeats those that come before it. It depends on the order of the
-    rows of one annotator on one sample alone.
+    An object does if nobody else drew it, and its IoU with one that somebody else drew too is at least 0.9 (with a
+    tolerance of 1e-9); of objects that nobody else drew, each repeats those that come before it. The result depends
+    only on the order of the rows of one annotator on one sample.
 
     Args:
         objects: ``N`` objects
-        lone: shape ``(N,)``, objects that are alone in their unit, of which some may repeat another one
+        lone: shape ``(N,)``, objects that are alone in their unit; some may repeat another one
         geometry: their extent
         area: shape ``(N,)``, area of every object, as the overlaps of the geometry count it
 

@@ -1,7 +1,7 @@
 """Match objects at many thresholds at once: the method ``optimal`` of :func:`~.matching.match_objects`.
 
-From one threshold to the next most components stay as they are, and a component in which all pairs reach the threshold
-is one unit without looking. What is left at all thresholds is solved together, as copies with thresholds of their own.
+Most components do not change from one threshold to the next, and a component in which all pairs reach the threshold is
+one unit. The other components of all thresholds are solved together, each as a copy with its own threshold.
 """
 
 from __future__ import annotations
@@ -107,7 +107,7 @@ def _copies_to_solve(
     """Fill in the units of the components that need no decision; yield the others, threshold by threshold."""
     n, n_levels = first.shape[1], len(levels)
     reached = np.searchsorted(levels - TIE, similarity, side="right")  # how many thresholds a pair reaches
-    stands = np.zeros(n, np.int64)  # threshold up to which the component of an object stands as one unit
+    stands = np.zeros(n, np.int64)  # threshold up to which the component of an object stays one unit
     unit = np.arange(n)
     for at in range(n_levels):
         row = np.flatnonzero(stands == at)

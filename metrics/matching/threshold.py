@@ -1,7 +1,7 @@
-"""The matching threshold that the data suggest: what annotators agree on against what meets by chance.
+"""The matching threshold that the data suggest: agreement of annotators against overlap by chance.
 
-How near is the best match of an object among those of another annotator, on the same image (observed) and on another
-one (expected)? Where the densities of the two cross, a match is as likely chance as agreement.
+How similar is the best match of an object among those of another annotator, on the same image (observed) and on
+another one (expected)? Where the densities of the two cross, a match is as likely chance as agreement.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def similarities_between_samples(
     rng: np.random.Generator,
     max_pairs: int = MAX_PAIRS,
 ) -> FloatArray:
-    """The best similarity of every object with the objects of every annotator of another sample, drawn by chance.
+    """The best similarity of every object with the objects of every annotator of another sample, drawn at random.
 
     All samples are put on one canvas: boxes and keypoints in relative coordinates as if all images had one size,
     geometry in pixels as it is. The samples are placed in a circle in random order, and each is compared with the next

@@ -147,12 +147,12 @@ def _band_iou(a: BoolArray, b: BoolArray, width: int) -> float:
 
 
 def _eroded(mask: BoolArray, width: int) -> BoolArray:
-    """Pixels of which the square of ``2 width + 1`` rows and columns around them is in the mask."""
+    """Pixels whose surrounding square of ``2 width + 1`` rows and columns lies in the mask."""
     return _eroded_rows(_eroded_rows(mask, width).T, width).T
 
 
 def _eroded_rows(mask: BoolArray, width: int) -> BoolArray:
-    """Pixels of which ``width`` pixels above and below are in the mask; outside the array is not."""
+    """Pixels whose ``width`` neighbours above and below lie in the mask; outside counts as not in it."""
     if 2 * width >= len(mask):
         return np.zeros_like(mask)
     window = 2 * width + 1

@@ -14,10 +14,10 @@ from ..arrays import BoolArray, IntArray
 #: a semantic mask: any integers up to 64 bits with sign, RGB colours packed to integers too
 ClassMask: TypeAlias = NDArray[Any]
 
-#: combinations that are counted by position, without sorting; their codes, and how many there are, fit 16 bits
+#: up to so many combinations are counted by position, without sorting: codes and their number fit 16 bits
 MAX_CODES = 2**16 - 1
 
-#: masks are counted by runs of equal pixels unless there are more than this share of the pixels; then runs cost more
+#: masks are counted by runs of equal pixels, unless there are more runs than this share of the pixels
 MAX_RUN_SHARE = 0.25
 
 
