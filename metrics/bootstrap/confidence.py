@@ -31,9 +31,6 @@ class ConfidenceIntervals:
         bca_high: its upper end
         standard_error: standard deviation of the resamples
         jackknife_error: standard error from leaving out each sample once
-        jackknife_low: ``estimate`` less the normal quantile times ``jackknife_error``; may leave the range of the
-            statistic
-        jackknife_high: ``estimate`` plus that
         n_undefined: resamples in which the statistic is undefined; the others make the interval
         n_samples: number of samples, or of clusters where these are resampled
     """
@@ -45,8 +42,6 @@ class ConfidenceIntervals:
     bca_high: FloatArray
     standard_error: FloatArray
     jackknife_error: FloatArray
-    jackknife_low: FloatArray
-    jackknife_high: FloatArray
     n_undefined: IntArray
     n_samples: int
 
@@ -54,7 +49,7 @@ class ConfidenceIntervals:
     def undefined(cls, n_values: int, resamples: int, n_samples: int) -> ConfidenceIntervals:
         """Nan throughout."""
         nan = np.full(n_values, np.nan)
-        return cls(nan, nan, nan, nan, nan, nan, nan, nan, nan, np.full(n_values, resamples), n_samples)
+        return cls(nan, nan, nan, nan, nan, nan, nan, np.full(n_values, resamples), n_samples)
 
 
 def confidence_intervals(
@@ -96,7 +91,6 @@ def confidence_intervals(
     bca = _quantiles(ordered, n_defined, _bca_tails(tails, bias, _acceleration(estimate, spread, skew, n_samples)))
 
     error = np.sqrt(spread * (n_samples - 1) / n_samples)
-    reach = float(ndtri(0.5 + level / 2)) * error
 
     def known(column: FloatArray) -> FloatArray:
         return np.where(defined, column, np.nan)
@@ -109,8 +103,6 @@ def confidence_intervals(
         bca_high=known(bca[1]),
         standard_error=known(_standard_deviation(values, n_defined)),
         jackknife_error=known(error),
-        jackknife_low=known(estimate - reach),
-        jackknife_high=known(estimate + reach),
         n_undefined=n_undefined,
         n_samples=n_samples,
     )
