@@ -30,10 +30,9 @@ def main() -> None:
     # after FiftyOne's environment is set
     from .annotations import LVIS, generated, lvis
     from .diagnostics import DIAGNOSTICS
-    from .document import document
     from .matching import Comparison
     from .ours import OurDataset
-    from .table import as_text
+    from .table import as_text, document
 
     kalos = OtherProgram(KALOS, "tools.compare.kalos_side", say=say, environment=_HASH_SEED)
     kalphacv = OtherProgram(KALPHACV, "tools.compare.kalphacv_side", say=say)

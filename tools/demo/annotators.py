@@ -14,8 +14,7 @@ import shapely
 from shapely import affinity
 
 from .images import Scene
-from .objects import Box, TrueObject, box_area
-from .outlines import cut_to_box, largest_part, mean_width, rings_xy
+from .outlines import Box, TrueObject, box_area, cut_to_box, largest_part, mean_width, rings_xy
 
 ANNOTATORS = ("alice", "bob", "carol")
 

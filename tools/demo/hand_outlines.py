@@ -12,8 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from .objects import Box, TrueObject
-from .outlines import ellipse_outline, fitted, mask_outline
+from .outlines import Box, TrueObject, ellipse_outline, fitted, mask_outline
 
 #: classes that fill their box
 RECTANGLES = frozenset({"cardboard box", "heading", "text line", "code line", "tail light"})

@@ -18,8 +18,7 @@ from PIL import Image
 from shapely import affinity
 
 from .hand_outlines import hand_outlined
-from .objects import Box, TrueObject, box_area
-from .outlines import cut_to_box
+from .outlines import Box, TrueObject, box_area, cut_to_box
 from .segmentation import find_coins, find_galaxies, find_nuclei
 
 #: the folders inside the installed wheels that hold photographs

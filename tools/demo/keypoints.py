@@ -8,8 +8,7 @@ from numpy.typing import NDArray
 
 from .annotators import HABITS, Habit, annotate, draw_nothing
 from .images import Scene
-from .objects import TrueObject
-from .outlines import rings_xy
+from .outlines import TrueObject, rings_xy
 
 #: the skeleton of all objects
 POINTS = ("top", "right", "bottom", "left", "centre")

@@ -1,6 +1,8 @@
-"""Outlines of objects as polygons in pixels: made from masks, points and boxes, and turned into masks again."""
+"""True objects of a scene, and outlines in pixels: made from masks, points and boxes, and turned into masks again."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 import shapely
@@ -9,12 +11,26 @@ from scipy import ndimage
 from shapely import affinity
 from skimage import measure
 
-from .objects import Box
-
+#: ``(x_min, y_min, x_max, y_max)`` in pixels
+Box = tuple[float, float, float, float]
 #: corners of the polygon that stands for an ellipse
 ELLIPSE_CORNERS = 48
 #: standard deviation, in pixels, of the blur that takes the steps of the pixels out of a mask's outline
 MASK_BLUR = 0.7
+
+
+@dataclass(frozen=True, slots=True)
+class TrueObject:
+    """One object that is visible on an image; the box and the outline, which may have holes, are in its pixels."""
+
+    label: str
+    box_xyxy: Box
+    outline: shapely.Polygon
+
+
+def box_area(box_xyxy: Box) -> float:
+    """Area of a box in square pixels."""
+    return (box_xyxy[2] - box_xyxy[0]) * (box_xyxy[3] - box_xyxy[1])
 
 
 def ellipse_outline(box_xyxy: Box) -> shapely.Polygon:

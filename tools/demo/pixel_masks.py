@@ -10,8 +10,7 @@ import numpy as np
 
 from .annotators import HABITS, annotate, draw_outline
 from .images import CLASSES, Scene
-from .objects import Box, box_area
-from .outlines import fill
+from .outlines import Box, box_area, fill
 
 #: side of the pixels of an annotator's instance masks, in pixels of the image
 MASK_PIXEL = {"alice": 1, "bob": 2, "carol": 1}

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from scipy import ndimage
 from skimage import filters, measure, morphology, segmentation
 
-from .objects import Box, TrueObject, box_area
-from .outlines import mask_outline
+from .outlines import Box, TrueObject, box_area, mask_outline
 
 #: the objects of the Hubble photograph that show the diffraction spikes of a star, (x, y)
 STARS_XY = ((253, 166), (147, 217), (753, 578))
