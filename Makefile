@@ -41,7 +41,7 @@ lint: setup
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m tools.dev.check_types
 
 format: setup
-	@$(RUN) -m ruff check --fix . && $(RUN) -m ruff format .
+	@$(RUN) -m tools.dev.option_docs && $(RUN) -m ruff check --fix . && $(RUN) -m ruff format .
 
 bench: setup
 	@$(RUN) -m tools.bench.run $(ARGS)

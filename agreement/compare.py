@@ -15,6 +15,7 @@ from ..metrics.arrays import FloatArray, IntArray
 from .comparison import AgreementComparison, Change, PartChanges, SampleChanges
 from .family import numbers_of
 from .numbers import Estimate, Key, Numbers, differences, estimates
+from .options import OPTIONS
 from .records import Records
 from .report import Describe, ReportContext, number
 
@@ -24,29 +25,6 @@ N_LISTED = 10
 _ROUNDING = 1e-9
 #: names in the key of a number of a pair, or of the sessions of all persons; others have one
 _N_NAMES = {"pairs": 2, "sessions": 0}
-#: options that concern some families alone
-_OF_FAMILIES = {
-    "objects": {
-        "iou",
-        "similarity",
-        "method",
-        "classes",
-        "missing",
-        "geometry",
-        "rasterize",
-        "line_tolerance",
-        "crowd_attribute",
-        "sigmas",
-        "attributes",
-        "aliases",
-        "tolerance",
-    },
-    "ratings": {"level", "categories", "tolerance"},
-    "tags": {"set_distance"},
-    "pixels": {"background", "ignore_values", "boundaries", "boundary_tolerance", "boundary_width"},
-}
-#: options that do not change what is found
-_ASIDE = {"run_key", "resamples", "seed", "rematch", "sensitivity", "disagreement_map", "map_folder"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +91,7 @@ def compare_runs(
         n_unrated=len(a.rows) - len(rated),
         n_clusters=None if clusters is None else len(np.unique(ranks)),
         on_frames=on_frames,
-        options=_options(a.context, b.context, a.records.family),
+        options=_options(a.context, b.context),
         annotators_only_a=only[0],
         annotators_only_b=only[1],
         numbers={key[0]: change for key, change in changes.items() if len(key) == 1 and _is_known(change)},
@@ -196,11 +174,11 @@ def _order(numbers: Mapping[str, Change]) -> tuple[bool, float]:
     return change.interval is None, -size
 
 
-def _options(a: ReportContext, b: ReportContext, family: str) -> list[dict[str, Any]]:
-    """The options that differ and concern the family, and what the fields hold."""
+def _options(a: ReportContext, b: ReportContext) -> list[dict[str, Any]]:
+    """The options that differ and may change the numbers, and what the fields hold."""
     of_a = {**a.config.to_dict(), "label types": list(a.label_types)}
     of_b = {**b.config.to_dict(), "label types": list(b.label_types)}
-    aside = _ASIDE | (set().union(*_OF_FAMILIES.values()) - _OF_FAMILIES[family])
+    aside = {option.name for option in OPTIONS.values() if not option.changes_numbers}
     differing = [name for name in of_a if name not in aside and of_a[name] != of_b.get(name)]
     return [{"option": name, "a": of_a[name], "b": of_b.get(name)} for name in differing]
 

@@ -9,6 +9,7 @@ import pandas as pd
 
 from ..agreement.errors import AgreementInputError
 from ..agreement.main_numbers import TITLES
+from ..agreement.options import OPTIONS
 from .headline import FEW_SAMPLES
 from .sections import Facts, Note, Part, Section, as_markdown, as_text
 from .tables import Cell, Column, sample_table, table
@@ -142,11 +143,18 @@ def _numbers(comparison: AgreementComparison) -> Section:
 
 def _differences(comparison: AgreementComparison) -> Section:
     """What the runs were not alike in."""
-    facts = [(entry["option"], f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options]
+    facts = [
+        (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
+    ]
     for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
         if found:
             facts.append((f"only in {key}", listed(found)))
     return Section("What differs between the runs", [Facts(facts)] if facts else ["Nothing but the labels."])
+
+
+def _title(option: str) -> str:
+    """What an option is called: its title, and its name in Python."""
+    return f"{OPTIONS[option].title} ({option})" if option in OPTIONS else option
 
 
 def _option(value: Any) -> str:

@@ -28,6 +28,7 @@ from ..agreement.config import (
 )
 from ..agreement.errors import AgreementInputError
 from ..agreement.family import build_report
+from ..agreement.options import OPTIONS
 from ..agreement.records import Records
 from ..agreement.report import AgreementReport, RunFacts
 from ..metrics.geometry.objects import Similarity
@@ -54,6 +55,9 @@ from .units.units_field import add_units
 
 logger = logging.getLogger(__name__)
 
+#: arguments of :func:`compute_agreement` that are no entries of the config
+_NOT_OF_CONFIG = ("samples", "units", "overwrite", "progress")
+
 
 def compute_agreement(
     samples: SampleCollection,
@@ -64,23 +68,17 @@ def compute_agreement(
     assigned_field: str | None = None,
     annotators: Mapping[str, str] | Sequence[str] | None = None,
     iou: float | Literal["auto"] = 0.5,
-    similarity: Similarity = "iou",
-    method: Method = "optimal",
-    classes: ClassHandling = "prefer",
-    missing: Missing = "category",
-    undefined: Undefined = "none",
-    empty: Empty = "skip",
-    invalid: Invalid = "error",
     geometry: GeometryChoice = "auto",
     rasterize: str | None = None,
     line_tolerance: float | None = None,
-    crowd_attribute: str | None = "iscrowd",
-    attributes: str | Sequence[str] = (),
-    aliases: Mapping[str, str] | None = None,
     sigmas: str | float | Sequence[float] | None = None,
+    classes: ClassHandling = "prefer",
+    missing: Missing = "category",
     level: Level = "auto",
     categories: Sequence[Any] = (),
+    attributes: str | Sequence[str] = (),
     tolerance: float = 0.0,
+    aliases: Mapping[str, str] | None = None,
     set_distance: SetDistance = "masi",
     background: int | str | None = "auto",
     ignore_values: Sequence[int | str] = (),
@@ -89,6 +87,12 @@ def compute_agreement(
     boundary_width: float | None = None,
     disagreement_map: bool = False,
     map_folder: str | None = None,
+    empty: Empty = "skip",
+    undefined: Undefined = "none",
+    method: Method = "optimal",
+    similarity: Similarity = "iou",
+    crowd_attribute: str | None = "iscrowd",
+    invalid: Invalid = "error",
     rematch: bool = False,
     sensitivity: bool = True,
     resamples: int = 1000,
@@ -99,60 +103,73 @@ def compute_agreement(
 ) -> AgreementReport:
     """Compare the labels of several annotators, and write scores, verdicts and match ids to the dataset.
 
-    Options that do not concern the type of the labels are not used.
+    An option that is given although it has no effect on labels of this type is refused.
 
     Args:
         samples: a dataset or view; agreement is about the labels that the view contains; of a grouped dataset the
             samples of all slices
         fields: two or more label fields, one an annotator; or one field, with ``annotator_attribute``; fields of the
             frames of videos begin with ``frames.``
-        run_key: name of the run, and first part of the name of every field it writes
-        annotator_attribute: attribute of the labels that names their annotator
-        assigned_field: with ``annotator_attribute``: sample field that lists the annotators who were assigned;
-            without it everybody is taken to be assigned to every sample that has a label list
-        annotators: with ``annotator_attribute`` a list of the annotators to compare, or a mapping to their names; else
-            a mapping of fields to the names of their annotators. Those of one name are sessions of one person: they
-            stay apart, and the report on objects tells their agreement from that of different persons
-        iou: least similarity of a match, in (0, 1]; ``"auto"``: that at which a match is as likely chance as agreement,
-            which is found in at most 2,000 samples before anything else is read
-        similarity: ``"iou"`` or ``"dice"``
-        method: ``"optimal"``; ``"recursive"`` and ``"mutual_best"``, for comparison with published numbers, may
-            depend on the order of the annotators
-        classes: ``"prefer"`` matches objects of one class first; ``"ignore"`` matches by geometry alone;
-            ``"require"`` only objects of one class
-        missing: in alpha a missed object is a ``"category"`` of its own, or left out (``"ignore"``)
-        undefined: alpha where everybody used one category is None (``"none"``) or 1 (``"one"``)
-        empty: an image that all assigned annotators left empty is left out (``"skip"``) or counts 1 (``"agree"``)
-        invalid: labels with unusable geometry are an ``"error"``, or left out and counted (``"skip"``)
-        geometry: objects are compared by their shape where they have one (``"auto"``), always by their ``"box"``, or
-            by ``"shape"``, where a label without one is unusable
-        rasterize: ``"pillow"`` compares the pixels that Pillow fills for polygons, None their exact areas
-        line_tolerance: distance in pixels within which open polylines agree; without it they are refused
-        crowd_attribute: attribute of labels that marks crowd regions, which are not matched
-        attributes: attributes of labels that are compared among the labels of one object
-        aliases: names of classes that stand for others, and those others: ``{"Car ": "car"}``; labels stay as they are
-        sigmas: keypoints: a constant for every point, one for all, ``"coco"`` for the 17 of COCO, or None for 0.05
-        level: level of measurement of ratings: ``"nominal"``, ``"ordinal"``, ``"interval"``, ``"ratio"``, or
-            ``"auto"``: ordinal with ``categories``, interval for numbers, else nominal
-        categories: all classes in ascending order
-        tolerance: numbers (ratings, values of attributes) that differ by at most this agree
-        set_distance: distance of two sets of tags, ``"masi"`` or ``"jaccard"``
-        background: value of the background in semantic masks; ``"auto"`` is 0 unless the mask targets name that as a
-            class; None if there is no background
-        ignore_values: values of semantic masks; a pixel to which any annotator gives one is left out
-        boundaries: also compare the boundaries of semantic masks, which takes longer
+        run_key: name of the run, and first part of the name of every field that it writes
+        annotator_attribute: attribute of the labels that names their annotator, where one field holds the labels of all
+        assigned_field: with ``annotator_attribute``: sample field that lists the annotators who were assigned; without
+            it everybody is taken to be assigned to every sample that has a label list
+        annotators: a mapping of fields to the names of their annotators; with ``annotator_attribute`` a list of the
+            annotators to compare, or a mapping of them to names. Those of one name are sessions of one person: they are
+            compared like any two, and the report on objects tells their agreement from that of different persons
+        iou: least similarity of a match, in (0, 1]; ``"auto"``: the one at which a match is as likely chance as
+            agreement, which is found in at most 2,000 samples before anything else is read
+        geometry: what of an object is compared; ``"auto"``: the shape (mask, polygon) where a label has one, else its
+            box; ``"box"``: always the box; ``"shape"``: always the shape; a label without one is unusable
+        rasterize: how the area of polygons is measured; ``None``: exactly; ``"pillow"``: by the pixels that Pillow
+            fills, for comparison with published numbers and pixel tools
+        line_tolerance: distance in pixels within which open lines (neither closed nor filled) agree; without it they
+            are refused
+        sigmas: precision of keypoints in OKS: a number for all points, a list with one for each, or a name; ``None``:
+            0.05 for every point; ``"coco"``: COCO's constants for the 17 points of a person
+        classes: how classes enter the matching; ``"prefer"``: match objects of one class first, then others;
+            ``"ignore"``: match by position alone; ``"require"``: match only objects of one class
+        missing: what a missed object is in alpha; ``"category"``: a category of its own, so that missing it is a
+            disagreement; ``"ignore"``: left out, so that alpha is over classes alone
+        level: level of measurement of ratings; ``"auto"``: ordinal where ``categories`` are listed, else nominal for
+            classes and interval for numbers; ``"nominal"``: names without an order; ``"ordinal"``: an order, but no
+            distances; classes must be listed in ``categories``; ``"interval"``: equal steps, no natural zero;
+            ``"ratio"``: equal steps and a natural zero
+        categories: all classes in ascending order, if they have one; they count in coefficients even where nobody gave
+            them
+        attributes: attributes of labels, such as occluded, that are compared among the labels of one object
+        tolerance: numbers (ratings, values of ``attributes``) that differ by at most this agree
+        aliases: names of classes that are read as others, such as ``{"Car ": "car"}``; the labels stay as they are
+        set_distance: distance of two sets of tags in alpha; ``"masi"``: a set within the other is closer than one that
+            only overlaps; ``"jaccard"``: share of the tags that not both have
+        background: value of the background; ``"auto"``: 0, unless the mask targets name that as a class; ``None``:
+            there is no background
+        ignore_values: a pixel to which any annotator gives one of these values is left out for everybody
+        boundaries: also compare boundaries (boundary IoU, surface Dice, HD95), which takes several times longer
         boundary_tolerance: distance in pixels within which boundaries agree
-        boundary_width: width in pixels of the bands that boundary IoU compares, None for 2 % of the image diagonal
+        boundary_width: width in whole pixels of the bands that boundary IoU compares; ``None``: 2 % of the image
+            diagonal
         disagreement_map: write a heatmap on every sample that shows where annotators disagree
-        map_folder: folder for the files of the heatmaps; without it they are written into the database
-        rematch: also find vitality from the labels of the others matched again, without each annotator (objects); this
-            takes longer
-        sensitivity: also find the main numbers at other thresholds, alpha under other rules, and the threshold that
-            the data suggest (objects)
-        resamples: how often the samples (or videos, or groups) are resampled for the confidence intervals of the
-            report; 0 for no intervals
-        seed: of the random numbers of the intervals; the same data and seed give the same report
-        units: afterwards also write one label for every unit, as :func:`add_units` does (objects)
+        map_folder: write the heatmaps as files into this folder; without it they are written into the database
+        empty: what an image is on which all assigned annotators drew nothing; ``"skip"``: left out; ``"agree"``:
+            agreement (score 1)
+        undefined: alpha where everybody used one category; ``"none"``: undefined (no variation); ``"one"``: 1
+        method: how objects are matched; ``"optimal"``: greatest total overlap, independent of any order;
+            ``"recursive"``: one annotator after the other; depends on their order; ``"mutual_best"``: each other's best
+            match, without a threshold; may depend on the order
+        similarity: similarity of two objects; ``"iou"``: shared extent / joint extent (of keypoints OKS); ``"dice"``: 2
+            x shared extent / sum of both extents
+        crowd_attribute: attribute of labels that marks crowd regions, which are not matched; ``None``: there are none
+        invalid: labels that cannot be compared; ``"error"``: stop with a message; ``"skip"``: leave them out and count
+            them
+        rematch: also find vitality from the labels of the others matched again without each annotator, which takes
+            longer
+        sensitivity: also find the main numbers at other thresholds and under other rules, and the threshold that the
+            data suggest
+        resamples: how often the samples (videos, groups) are resampled for 95 % confidence intervals; 0 for no
+            intervals
+        seed: seed of the random numbers of the intervals; the same data and seed give the same report
+        units: afterwards also write one label for every object that the annotators drew, as ``add_units`` does
         overwrite: replace a run of the same key
         progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
 
@@ -162,43 +179,8 @@ def compute_agreement(
     Raises:
         AgreementInputError: if something in the request or the dataset must be changed; nothing was written then
     """
-    config = make_config(
-        fields,
-        run_key=run_key,
-        annotator_attribute=annotator_attribute,
-        assigned_field=assigned_field,
-        annotators=annotators,
-        iou=iou,
-        similarity=similarity,
-        method=method,
-        classes=classes,
-        missing=missing,
-        undefined=undefined,
-        empty=empty,
-        invalid=invalid,
-        geometry=geometry,
-        rasterize=rasterize,
-        line_tolerance=line_tolerance,
-        crowd_attribute=crowd_attribute,
-        attributes=attributes,
-        aliases=aliases or {},
-        sigmas=sigmas,
-        level=level,
-        categories=categories,
-        tolerance=tolerance,
-        set_distance=set_distance,
-        background=background,
-        ignore_values=ignore_values,
-        boundaries=boundaries,
-        boundary_tolerance=boundary_tolerance,
-        boundary_width=boundary_width,
-        disagreement_map=disagreement_map,
-        map_folder=map_folder,
-        rematch=rematch,
-        sensitivity=sensitivity,
-        resamples=resamples,
-        seed=seed,
-    )
+    options = {name: value for name, value in locals().items() if name not in _NOT_OF_CONFIG}
+    config = make_config(**options)
     return run_agreement(samples, config, units=units, overwrite=overwrite, progress=progress)
 
 
@@ -237,15 +219,12 @@ def run_agreement(
 
 
 def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> Family[Any, Any]:
-    for option, value in (("overwrite", overwrite), ("units", units)):
-        if not isinstance(value, bool):
-            raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
+    OPTIONS["overwrite"].checked(overwrite)
+    OPTIONS["units"].checked(units)
     if isinstance(samples, SampleCollection) and not is_generated(samples):
         reload_dataset(stored_dataset(samples))
-    source = open_source(samples, config)
+    source = open_source(samples, config, units=units)
     family = FAMILIES[source.family](source)
-    if units and source.family != "objects":
-        raise AgreementInputError(f"`units` must be False for labels that are no objects, got {source.kinds[0].title}")
     paths = source.fields_written(config.run_key)
     check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)
     check_not_in_database(source.dataset, config.run_key, paths)

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..config import AgreementConfig
 from ..errors import AgreementInputError, shown
-from ..option_checks import mask_value
+from ..options import mask_value
 
 #: names of the value 0 that make it no class
 BACKGROUND_NAMES = frozenset({"background", "bg", "unlabeled", "unlabelled", "void", "none"})

@@ -11,7 +11,7 @@ from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import BoolArray, FloatArray
 from ..config import AgreementConfig
 from ..errors import AgreementInputError, shown
-from ..option_checks import value_name
+from ..options import value_name
 from ..report import ReportContext
 
 #: the class of a label without one

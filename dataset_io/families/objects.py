@@ -19,7 +19,7 @@ from ...agreement.objects.compute import Agreement, compute_agreement_of
 from ...agreement.objects.records import ObjectRecords, record
 from ...agreement.objects.tracks import NO_TRACK, Tracks
 from ...agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
-from ...agreement.option_checks import value_name
+from ...agreement.options import value_name
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.objects import Objects

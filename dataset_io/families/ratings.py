@@ -11,7 +11,7 @@ import numpy as np
 from ... import names
 from ...agreement.classes import ClassCodes
 from ...agreement.errors import AgreementInputError, shown
-from ...agreement.option_checks import value_name
+from ...agreement.options import value_name
 from ...agreement.ratings.compute import VERDICTS, RatingAgreement, compute_ratings, mean_and_spread
 from ...agreement.ratings.records import RatingRecords, record_ratings
 from ...agreement.ratings.scale import NO_LABEL, check_categories, level_of

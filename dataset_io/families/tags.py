@@ -12,7 +12,7 @@ from bson import ObjectId
 
 from ... import names
 from ...agreement.classes import ClassCodes
-from ...agreement.option_checks import value_name
+from ...agreement.options import value_name
 from ...agreement.ratings.scale import NO_LABEL
 from ...agreement.report import ReportContext, RunFacts
 from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags

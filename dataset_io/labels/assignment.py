@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.option_checks import value_name
+from ...agreement.options import value_name
 from ...metrics.arrays import BoolArray, IntArray
 from ..run.stored import StoredSample
 from .source import Source

@@ -10,7 +10,7 @@ from bson import ObjectId
 
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
-from ...agreement.option_checks import value_name
+from ...agreement.options import value_name
 from ..run.stored import frame_title
 from .kinds import LabelKind
 from .source import Source, annotators_found

@@ -48,6 +48,11 @@ class LabelKind:
         """Whether labels are numbers, not classes."""
         return self.comparable == "numbers"
 
+    @property
+    def groups(self) -> frozenset[str]:
+        """Names under which options may concern it: its family, what it is compared with, and itself."""
+        return frozenset((self.family, self.comparable, self.title.lower()))
+
     def label_path(self, field: str) -> str:
         """Where the label, or the list of labels, of a field stands."""
         return f"{field}.{self.list_name}" if self.list_name else field

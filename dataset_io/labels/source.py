@@ -16,7 +16,7 @@ from pymongo.collection import Collection
 from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
-from ...agreement.option_checks import value_name
+from ...agreement.options import value_name
 from ...agreement.ratings.scale import level_of
 from ..fiftyone_private import (
     all_slices,
@@ -101,6 +101,11 @@ class Source:
         return tuple(kind.geometry for kind in self.kinds if kind.geometry is not None)
 
     @property
+    def groups(self) -> frozenset[str]:
+        """What options may concern of the labels; see ``LabelKind.groups``."""
+        return frozenset[str]().union(*(kind.groups for kind in self.kinds))
+
+    @property
     def label_paths(self) -> tuple[str, ...]:
         """Where in a document the label, or the list of labels, of every field stands."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.fields, strict=True))
@@ -133,7 +138,7 @@ class Source:
         return int(self.samples.count("frames") if self.on_frames else self.samples.count())
 
 
-def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
+def open_source(samples: SampleCollection, config: AgreementConfig, *, units: bool = False) -> Source:
     """Find the labels of a run.
 
     Raises:
@@ -141,7 +146,7 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     """
     check_samples(samples)
     samples = flattened(samples, on_frames=is_of_frames(config.fields[0]))
-    source = unchecked_source(samples, config)
+    source = unchecked_source(samples, config, units=units)
     # nothing is written on plain fields, which hold no labels
     with_labels = [pair for kind, *pair in zip(source.kinds, source.schema_paths, config.fields, strict=True)
                    if kind.is_label]  # fmt: skip
@@ -162,11 +167,16 @@ def open_source(samples: SampleCollection, config: AgreementConfig) -> Source:
     )
 
 
-def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Source:
+def unchecked_source(samples: SampleCollection, config: AgreementConfig, *, units: bool = False) -> Source:
     """The labels of a run, as far as the schema tells, without their annotators.
 
+    Args:
+        samples: a dataset or view
+        config: the options
+        units: the option that is no part of the config
+
     Raises:
-        AgreementInputError: if a field or its type cannot be used
+        AgreementInputError: if a field or its type cannot be used, or an option has no effect on such labels
     """
     kinds = label_kinds(samples, config.fields)
     if config.attribute_mode and kinds[0].list_name is None:
@@ -176,7 +186,11 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig) -> Sour
         )
     if kinds[0].comparable in ("classes", "numbers"):
         level_of(config, numbers=kinds[0].is_number)
-    return Source(samples, config, kinds, (), ())
+    source = Source(samples, config, kinds, (), ())
+    superfluous = config.superfluous(source.groups, units=units)
+    if superfluous is not None:
+        raise superfluous.refusal(source.groups, f"{config.fields[0]!r} holds {kinds[0].title}")
+    return source
 
 
 def check_samples(samples: object) -> None:

@@ -9,8 +9,8 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
-from ...agreement.config import check_run_key
 from ...agreement.errors import AgreementInputError
+from ...agreement.options import OPTIONS
 from ..fiftyone_private import document_fields, pipeline_of
 from ..labels.paths import is_of_frames, places
 from . import run_config, runs
@@ -36,7 +36,7 @@ def check_key_is_free(
     Raises:
         AgreementInputError: saying what is in the way
     """
-    check_run_key(run_key, argument)
+    OPTIONS["run_key"].checked(run_key, argument)
     _check_classes(dataset, run_key, paths)
     if run_key in dataset.list_runs():
         if not runs.is_agreement(dataset, run_key):

@@ -12,7 +12,7 @@ from fiftyone.core.view import DatasetView
 from ...agreement.compare import ComparedRun, compare_runs
 from ...agreement.comparison import AgreementComparison
 from ...agreement.errors import AgreementInputError
-from ...agreement.option_checks import OPTION_CHECKS
+from ...agreement.options import OPTIONS
 from ...metrics.arrays import IntArray
 from ..fiftyone_private import is_generated
 from ..record.runs import dataset_of, load_records
@@ -39,8 +39,8 @@ def compare_agreement(
         AgreementInputError: as :func:`load_agreement`, for either run; if the runs are on different families of label
             types, or no sample was compared in both
     """
-    resamples = OPTION_CHECKS["resamples"]("resamples", resamples)
-    seed = OPTION_CHECKS["seed"]("seed", seed)
+    resamples = OPTIONS["resamples"].checked(resamples)
+    seed = OPTIONS["seed"].checked(seed)
     root = dataset_of(dataset)
     a, b = load_records(root, key_a), load_records(root, key_b)
     _refuse_different_kinds(a, b, key_a, key_b)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ...agreement.family import build_report
-from ...agreement.option_checks import OPTION_CHECKS
+from ...agreement.options import OPTIONS
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
 from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection, stored_dataset
@@ -45,7 +45,7 @@ def agreement_on(
     """
     records, context = records_on(view, run_key)
     if resamples is not None:
-        resamples = OPTION_CHECKS["resamples"]("resamples", resamples)
+        resamples = OPTIONS["resamples"].checked(resamples)
         context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=resamples))
     from .sample_table import with_samples  # which finds the samples of a view with what stands here
 

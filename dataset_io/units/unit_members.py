@@ -13,7 +13,7 @@ import numpy as np
 from ... import names
 from ...agreement.classes import ClassCodes
 from ...agreement.objects.verdicts import NO_VERDICT, VERDICTS
-from ...agreement.option_checks import value_name
+from ...agreement.options import value_name
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ..families.family import LabelsRead
 from ..families.objects import ObjectFamily, sizes_px

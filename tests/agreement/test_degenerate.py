@@ -14,11 +14,12 @@ import pytest
 
 from tests.agreement.agreement_oracle import Label, Sample, batch_of
 
-from annotator_agreement.agreement.config import CHOICES, make_config
+from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.options import OPTIONS
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.charts.document import report_markdown
 
@@ -80,8 +81,8 @@ SAMPLES: dict[str, tuple[int, list[Sample]]] = {
     "one of the annotators never draws": (3, [{0: [box(1)], 1: [box(1)], 2: []} for _ in range(3)]),
     "pairs that share no sample": (4, [{0: [box(1)], 1: [box(1)]}, {2: [box(1)], 3: [box(1)]}]),
 }
-MATCHINGS = list(itertools.product(CHOICES["method"], CHOICES["classes"]))
-RULES = list(itertools.product(CHOICES["missing"], CHOICES["undefined"], CHOICES["empty"]))
+MATCHINGS = list(itertools.product(OPTIONS["method"].choices, OPTIONS["classes"].choices))
+RULES = list(itertools.product(*(OPTIONS[name].choices for name in ("missing", "undefined", "empty"))))
 
 
 @pytest.mark.parametrize("case", SAMPLES)

@@ -60,8 +60,10 @@ def test_categories_are_those_that_aliases_stand_for(make_dataset):
 
 def test_numbers_have_no_aliases(make_dataset):
     dataset = rated_dataset(make_dataset, {"alice": [1, 2], "bob": [2, 2]}, "IntField")
-    report = compute_agreement(dataset, PAIR, aliases={"1": "2"}, categories=[1, 2])
-    assert report.score.mean == 0.5
+    refused = "`aliases` concerns objects that are matched, classes of whole images, tags, but 'alice' holds integers"
+    with pytest.raises(AgreementInputError, match=refused):
+        compute_agreement(dataset, PAIR, aliases={"1": "2"}, categories=[1, 2])
+    assert compute_agreement(dataset, PAIR, aliases={}, categories=[1, 2]).score.mean == 0.5
 
 
 def test_a_tag_and_its_alias_are_one_tag(make_dataset):

@@ -185,8 +185,16 @@ def test_mask_targets_that_contradict_each_other_are_refused(make_dataset):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"boundary_width": 2.5}, "`boundary_width` must be a whole number of pixels, at least 1, got 2.5"),
-        ({"boundary_width": 0.5}, "`boundary_width` must be a whole number of pixels, at least 1, got 0.5"),
+        (
+            {"boundaries": True, "boundary_width": 2.5},
+            "`boundary_width` must be a whole number of pixels, at least 1, got 2.5",
+        ),
+        (
+            {"boundaries": True, "boundary_width": 0.5},
+            "`boundary_width` must be a whole number of pixels, at least 1, got 0.5",
+        ),
+        ({"boundary_width": 2}, "`boundary_width` has no effect without `boundaries`; give that too, or leave `bound"),
+        ({"iou": 0.9}, "`iou` concerns objects that are matched, but 'alice' holds Segmentation; leave it out"),
         ({"background": "sky"}, "`background` must be a mask value"),
         ({"ignore_values": ["sky"]}, "`ignore_values` must be mask values"),
         ({"background": 2**63}, "`background` must be a mask value.* got 9223372036854775808"),

@@ -199,7 +199,7 @@ def test_labels_that_are_no_objects_have_no_units(make_dataset):
     dataset = make_dataset({})
     dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
     before = stored(dataset)
-    with pytest.raises(AgreementInputError, match="`units` must be False for labels that are no objects, got Classif"):
+    with pytest.raises(AgreementInputError, match="`units` concerns objects that are matched, but 'a' holds Classif"):
         compute_agreement(dataset, ["a", "b"], units=True)
     assert stored(dataset) == before
     compute_agreement(dataset, ["a", "b"])

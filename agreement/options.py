@@ -1,0 +1,434 @@
+"""The options of a run, each declared once: name, default, check, the labels that it concerns, and its texts.
+
+Everything else follows from the table or is checked against it: the signature and docstring of ``compute_agreement``,
+``AgreementConfig``, the form in the App, the table in the README, and what the comparison of two runs says.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+import os
+import re
+from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .. import names
+from .errors import AgreementInputError, shown
+
+#: name of an attribute or field that MongoDB can hold
+ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
+_RUN_KEY = re.compile(r"[a-z][a-z0-9_]*")
+_COLOR = re.compile(r"#[0-9a-fA-F]{6}")
+
+
+def _is_number(value: object) -> bool:
+    if isinstance(value, bool):
+        return False
+    return isinstance(value, numbers.Real) and math.isfinite(value)
+
+
+def _share_or_auto(option: str, value: Any) -> float | str:
+    if isinstance(value, str) and value == "auto":
+        return value
+    if not _is_number(value) or not 0 < value <= 1:
+        raise AgreementInputError(f'`{option}` must be in (0, 1], got {value!r}; "auto" finds it from the data')
+    return float(value)
+
+
+def _at_least_0(option: str, value: Any) -> float:
+    if not _is_number(value) or value < 0:
+        raise AgreementInputError(f"`{option}` must be a number of at least 0, got {value!r}")
+    return float(value)
+
+
+def _whole_up_to(limit: int) -> Callable[[str, Any], int]:
+    """The check of whole numbers from 0 to a limit; floats are accepted, since forms give them."""
+
+    def check(option: str, value: Any) -> int:
+        if not _is_number(value) or value != int(value) or not 0 <= value <= limit:
+            raise AgreementInputError(f"`{option}` must be a whole number from 0 to {limit:,}, got {value!r}")
+        return int(value)
+
+    return check
+
+
+def _positive_or_none(option: str, value: Any) -> float | None:
+    if value is None:
+        return None
+    if not _is_number(value) or value <= 0:
+        raise AgreementInputError(f"`{option}` must be a number above 0, or None, got {value!r}")
+    return float(value)
+
+
+def _true_or_false(option: str, value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
+    return value
+
+
+def _run_key(option: str, value: Any) -> str:
+    if not isinstance(value, str) or not _RUN_KEY.fullmatch(value):
+        raise AgreementInputError(
+            f"`{option}` must be lower-case letters, digits and underscores, beginning with a letter, got {value!r}"
+        )
+    return value
+
+
+def _pillow_or_none(option: str, value: Any) -> str | None:
+    if value not in (None, "pillow"):
+        raise AgreementInputError(f'`{option}` must be "pillow" or None, got {value!r}')
+    return None if value is None else str(value)
+
+
+def _path_or_none(option: str, value: Any) -> str | None:
+    if value is not None and (not isinstance(value, str) or not ATTRIBUTE.fullmatch(value)):
+        raise AgreementInputError(f"`{option}` must be the name of an attribute or field, got {value!r}")
+    return value
+
+
+def _name_or_none(option: str, value: Any) -> str | None:
+    if value is not None and (not isinstance(value, str) or not ATTRIBUTE.fullmatch(value)):
+        raise AgreementInputError(f"`{option}` must be the name of an attribute, or None, got {value!r}")
+    return value
+
+
+def _folder_or_none(option: str, value: Any) -> str | None:
+    if value is not None and (not isinstance(value, str | os.PathLike) or not str(value)):
+        raise AgreementInputError(f"`{option}` must be a folder, or None, got {value!r}")
+    return None if value is None else os.path.abspath(os.path.expanduser(value))
+
+
+def _sigmas(option: str, value: Any) -> str | float | tuple[float, ...] | None:
+    if isinstance(value, np.ndarray):
+        value = value.tolist()
+    if value is None or value == "coco":
+        return None if value is None else "coco"
+    if _is_number(value) and value > 0:
+        return float(value)
+    if isinstance(value, list | tuple) and value and all(_is_number(sigma) and sigma > 0 for sigma in value):
+        return tuple(float(sigma) for sigma in value)
+    raise AgreementInputError(f'`{option}` must be "coco", a number above 0, or a list of these, got {value!r}')
+
+
+def _categories(option: str, value: Any) -> tuple[str, ...]:
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise AgreementInputError(f"`{option}` must be a list of classes in ascending order, got {value!r}")
+    classes = tuple(value_name(entry) for entry in value)
+    repeated = sorted({name for name in classes if classes.count(name) > 1})
+    if repeated:
+        raise AgreementInputError(f"`{option}` must be different classes, got {shown(repeated)} more than once")
+    return classes
+
+
+def _attributes(option: str, value: Any) -> tuple[str, ...]:
+    entries = [value] if isinstance(value, str) else value
+    if not isinstance(entries, Sequence) or not all(
+        isinstance(name, str) and ATTRIBUTE.fullmatch(name) for name in entries
+    ):
+        raise AgreementInputError(f"`{option}` must be names of attributes, got {value!r}")
+    repeated = sorted({name for name in entries if entries.count(name) > 1})
+    if repeated:
+        raise AgreementInputError(f"`{option}` must be different attributes, got {shown(repeated)} more than once")
+    return tuple(entries)
+
+
+def _aliases(option: str, value: Any) -> dict[str, str]:
+    """Names and the names that they are read as; none of the latter is replaced in turn."""
+    value = {} if value is None else value
+    if not isinstance(value, Mapping) or not all(
+        isinstance(name, str) and name for entry in value.items() for name in entry
+    ):
+        raise AgreementInputError(f"`{option}` must map class names to class names, got {value!r}")
+    aliases = {name: meant for name, meant in sorted(value.items()) if name != meant}
+    chained = sorted(name for name, meant in aliases.items() if meant in aliases)
+    if chained:
+        name = chained[0]
+        raise AgreementInputError(
+            f"`{option}` must map every name to the final one, got {name!r} for {aliases[name]!r}, which stands for "
+            f"{aliases[aliases[name]]!r} itself"
+        )
+    return aliases
+
+
+def value_name(value: object) -> str:
+    """A value as text; 1 and 1.0, which the database takes for the same, are the same."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def mask_value(value: Any) -> int | None:
+    """A value of a semantic mask: an integer, or a colour ``#rrggbb`` as the integer it stands for; None if neither."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, numbers.Integral) and 0 <= int(value) < 2**63:  # what masks and the database can hold
+        return int(value)
+    if isinstance(value, str) and _COLOR.fullmatch(value):
+        return int(value[1:], 16)
+    return None
+
+
+def _background(option: str, value: Any) -> int | str | None:
+    if value is None or value == "auto":
+        return None if value is None else "auto"
+    number = mask_value(value)
+    if number is None:
+        raise AgreementInputError(f'`{option}` must be a mask value, "auto" or None, got {value!r}')
+    return number
+
+
+def _mask_values(option: str, value: Any) -> tuple[int, ...]:
+    values = [value] if isinstance(value, str) or not isinstance(value, Sequence) else list(value)
+    found = [mask_value(entry) for entry in values]
+    if None in found:
+        raise AgreementInputError(
+            f"`{option}` must be mask values (integers of at least 0, or colours like '#ff0000'), got {value!r}"
+        )
+    return tuple(sorted({number for number in found if number is not None}))
+
+
+def _anything(option: str, value: Any) -> Any:
+    """No check: the value is checked where it is used."""
+    return value
+
+
+#: the groups of labels that options concern, as messages and documentation call them
+GROUPS = {
+    "objects": "objects that are matched",
+    "shapes": "boxes, masks, polygons and lines",
+    "polylines": "polygons and lines",
+    "keypoints": "keypoints",
+    "classes": "classes of whole images",
+    "numbers": "numbers",
+    "tags": "tags",
+    "pixels": "semantic masks",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An argument of ``compute_agreement``.
+
+    Attributes:
+        name: of the argument
+        default: its default
+        title: what stands above its input in the form, and what comparisons of runs call it
+        sentence: what it does: in the docstring, the README and the form
+        check: takes the name and the value, and returns the value in the form in which it is kept
+        concerns: the groups of labels on which it has an effect; all if empty
+        needs: the option without which it has no effect on a group of labels, by group
+        choices: the values, and what each means
+        choices_of: the group of labels that a choice is for, where it is not for all
+        input: ``number``, ``slider``, ``text``, ``names``, ``values`` or ``renamings``: its input in the form, where
+            it is neither a choice nor a switch; empty if it is asked for in another place, or not at all
+        hint: what the form says instead of ``sentence``
+        changes_numbers: whether two runs that differ in it alone may find different numbers
+    """
+
+    name: str
+    default: Any
+    title: str
+    sentence: str
+    check: Callable[[str, Any], Any] = _anything
+    concerns: tuple[str, ...] = ()
+    needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    choices: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
+    choices_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    input: str = ""
+    hint: str = ""
+    changes_numbers: bool = True
+
+    @property
+    def documentation(self) -> str:
+        """What it does, and what its choices mean."""
+        meanings = ((value if value is None else f'"{value}"', text) for value, text in self.choices.items())
+        return "; ".join([self.sentence, *(f"``{value}``: {text}" for value, text in meanings)])
+
+    def checked(self, value: Any, argument: str | None = None) -> Any:
+        """The value in the form in which it is kept.
+
+        Args:
+            value: the value
+            argument: what messages call the option
+
+        Raises:
+            AgreementInputError: if the value is not usable
+        """
+        if self.choices and self.check is _anything and value not in tuple(self.choices):
+            allowed = ", ".join(map(str, self.choices))
+            raise AgreementInputError(f"`{argument or self.name}` must be one of {allowed}, got {value!r}")
+        return self.check(argument or self.name, value)
+
+    def has_effect(self, groups: AbstractSet[str], given: Mapping[str, Any]) -> bool:
+        """Whether it has an effect on labels of some groups, beside the other options that are given."""
+        concerned = groups & set(self.concerns) if self.concerns else groups
+        return any(group not in self.needs or given.get(self.needs[group]) for group in concerned)
+
+    def refusal(self, groups: AbstractSet[str], labels: str) -> AgreementInputError:
+        """The error where it has no effect.
+
+        Args:
+            groups: the groups of the labels
+            labels: what is compared, in words
+        """
+        missing = sorted(self.needs[group] for group in groups & self.needs.keys())
+        if missing:
+            return AgreementInputError(
+                f"`{self.name}` has no effect without `{missing[0]}`; give that too, or leave `{self.name}` out"
+            )
+        concerned = shown((GROUPS[group] for group in self.concerns), limit=len(GROUPS))
+        return AgreementInputError(f"`{self.name}` concerns {concerned}, but {labels}; leave it out")
+
+
+_OBJECTS = ("objects",)
+_PIXELS = ("pixels",)
+
+# fmt: off
+_TABLE = (
+    Option("run_key", names.DEFAULT_RUN_KEY, "Run key",
+        "name of the run, and first part of the name of every field that it writes",
+        _run_key, changes_numbers=False),
+    Option("annotator_attribute", None, "Attribute with the annotator",
+        "attribute of the labels that names their annotator, where one field holds the labels of all",
+        _path_or_none),
+    Option("assigned_field", None, "Field with the assigned annotators",
+        "with ``annotator_attribute``: sample field that lists the annotators who were assigned; without it "
+        "everybody is taken to be assigned to every sample that has a label list",
+        _path_or_none),
+    Option("annotators", None, "Annotators",
+        "a mapping of fields to the names of their annotators; with ``annotator_attribute`` a list of the "
+        "annotators to compare, or a mapping of them to names. Those of one name are sessions of one person: they "
+        "are compared like any two, and the report on objects tells their agreement from that of different persons"),
+    Option("iou", 0.5, "Threshold",
+        'least similarity of a match, in (0, 1]; ``"auto"``: the one at which a match is as likely chance as '
+        "agreement, which is found in at most 2,000 samples before anything else is read",
+        _share_or_auto, _OBJECTS, input="slider"),
+    Option("geometry", "auto", "What is compared",
+        "what of an object is compared",
+        concerns=("shapes",),
+        choices={"auto": "the shape (mask, polygon) where a label has one, else its box", "box": "always the box",
+                 "shape": "always the shape; a label without one is unusable"}),
+    Option("rasterize", None, "Area of polygons",
+        "how the area of polygons is measured",
+        _pillow_or_none, ("polylines",),
+        choices={None: "exactly",
+                 "pillow": "by the pixels that Pillow fills, for comparison with published numbers and pixel tools"}),
+    Option("line_tolerance", None, "Tolerance of open lines (pixels)",
+        "distance in pixels within which open lines (neither closed nor filled) agree; without it they are refused",
+        _positive_or_none, ("polylines",), input="number"),
+    Option("sigmas", None, "Precision of keypoints",
+        "precision of keypoints in OKS: a number for all points, a list with one for each, or a name",
+        _sigmas, ("keypoints",),
+        choices={None: "0.05 for every point", "coco": "COCO's constants for the 17 points of a person"}),
+    Option("classes", "prefer", "Classes",
+        "how classes enter the matching",
+        concerns=_OBJECTS,
+        choices={"prefer": "match objects of one class first, then others", "ignore": "match by position alone",
+                 "require": "match only objects of one class"}),
+    Option("missing", "category", "A missed object, in alpha",
+        "what a missed object is in alpha",
+        concerns=_OBJECTS,
+        choices={"category": "a category of its own, so that missing it is a disagreement",
+                 "ignore": "left out, so that alpha is over classes alone"}),
+    Option("level", "auto", "Level of measurement",
+        "level of measurement of ratings",
+        concerns=("classes", "numbers"),
+        choices={"auto": "ordinal where ``categories`` are listed, else nominal for classes and interval for numbers",
+                 "nominal": "names without an order",
+                 "ordinal": "an order, but no distances; classes must be listed in ``categories``",
+                 "interval": "equal steps, no natural zero", "ratio": "equal steps and a natural zero"},
+        choices_of={"interval": "numbers", "ratio": "numbers"}),
+    Option("categories", (), "Classes in ascending order",
+        "all classes in ascending order, if they have one; they count in coefficients even where nobody gave them",
+        _categories, ("classes", "numbers"), input="values"),
+    Option("attributes", (), "Attributes",
+        "attributes of labels, such as occluded, that are compared among the labels of one object",
+        _attributes, _OBJECTS, input="names"),
+    Option("tolerance", 0.0, "Tolerance",
+        "numbers (ratings, values of ``attributes``) that differ by at most this agree",
+        _at_least_0, ("numbers", "objects"), needs={"objects": "attributes"}, input="number"),
+    Option("aliases", None, "Class names that stand for others",
+        'names of classes that are read as others, such as ``{"Car ": "car"}``; the labels stay as they are',
+        _aliases, ("objects", "classes", "tags"), input="renamings",
+        hint="Car=car reads the class Car as car; the labels stay as they are"),
+    Option("set_distance", "masi", "Distance of two sets of tags",
+        "distance of two sets of tags in alpha",
+        concerns=("tags",),
+        choices={"masi": "a set within the other is closer than one that only overlaps",
+                 "jaccard": "share of the tags that not both have"}),
+    Option("background", "auto", "Background",
+        'value of the background; ``"auto"``: 0, unless the mask targets name that as a class; ``None``: there is '
+        "no background",
+        _background, _PIXELS, input="text"),
+    Option("ignore_values", (), "Ignored values",
+        "a pixel to which any annotator gives one of these values is left out for everybody",
+        _mask_values, _PIXELS, input="values"),
+    Option("boundaries", False, "Compare boundaries",
+        "also compare boundaries (boundary IoU, surface Dice, HD95), which takes several times longer",
+        _true_or_false, _PIXELS),
+    Option("boundary_tolerance", 2.0, "Tolerance (pixels)",
+        "distance in pixels within which boundaries agree",
+        _at_least_0, _PIXELS, {"pixels": "boundaries"}, input="number"),
+    Option("boundary_width", None, "Width of boundaries (pixels)",
+        "width in whole pixels of the bands that boundary IoU compares; ``None``: 2 % of the image diagonal",
+        _positive_or_none, _PIXELS, {"pixels": "boundaries"}, input="number"),
+    Option("disagreement_map", False, "Write a map",
+        "write a heatmap on every sample that shows where annotators disagree",
+        _true_or_false, _PIXELS, changes_numbers=False),
+    Option("map_folder", None, "Folder for the maps",
+        "write the heatmaps as files into this folder; without it they are written into the database",
+        _folder_or_none, _PIXELS, {"pixels": "disagreement_map"}, input="text", changes_numbers=False),
+    Option("empty", "skip", "An image that everybody left empty",
+        "what an image is on which all assigned annotators drew nothing",
+        concerns=("objects", "pixels"),
+        choices={"skip": "left out", "agree": "agreement (score 1)"}),
+    Option("undefined", "none", "Alpha where everybody used one category",
+        "alpha where everybody used one category",
+        choices={"none": "undefined (no variation)", "one": "1"}),
+    Option("method", "optimal", "Matching method",
+        "how objects are matched",
+        concerns=_OBJECTS,
+        choices={"optimal": "greatest total overlap, independent of any order",
+                 "recursive": "one annotator after the other; depends on their order",
+                 "mutual_best": "each other's best match, without a threshold; may depend on the order"}),
+    Option("similarity", "iou", "Similarity",
+        "similarity of two objects",
+        concerns=_OBJECTS,
+        choices={"iou": "shared extent / joint extent (of keypoints OKS)",
+                 "dice": "2 x shared extent / sum of both extents"}),
+    Option("crowd_attribute", "iscrowd", "Attribute of crowd regions",
+        "attribute of labels that marks crowd regions, which are not matched; ``None``: there are none",
+        _name_or_none, _OBJECTS, input="text"),
+    Option("invalid", "error", "Labels that cannot be compared",
+        "labels that cannot be compared",
+        concerns=("objects", "numbers", "pixels"),
+        choices={"error": "stop with a message", "skip": "leave them out and count them"}),
+    Option("rematch", False, "Match again without each annotator",
+        "also find vitality from the labels of the others matched again without each annotator, which takes longer",
+        _true_or_false, _OBJECTS, changes_numbers=False),
+    Option("sensitivity", True, "Other thresholds and rules",
+        "also find the main numbers at other thresholds and under other rules, and the threshold that the data "
+        "suggest",
+        _true_or_false, _OBJECTS, changes_numbers=False),
+    Option("resamples", 1000, "Resamples",
+        "how often the samples (videos, groups) are resampled for 95 % confidence intervals; 0 for no intervals",
+        _whole_up_to(100_000), input="number", changes_numbers=False),
+    Option("seed", 51, "Seed",
+        "seed of the random numbers of the intervals; the same data and seed give the same report",
+        _whole_up_to(2**53), input="number", changes_numbers=False),
+    Option("units", False, "One label for every object",
+        "afterwards also write one label for every object that the annotators drew, as ``add_units`` does",
+        _true_or_false, _OBJECTS),
+    Option("overwrite", False, "Overwrite",
+        "replace a run of the same key",
+        _true_or_false),
+    Option("progress", None, "Progress",
+        "a progress bar (True or False), FiftyOne's default (None), or a function that is called with it"),
+)
+# fmt: on
+#: all options, by name, in the order of the signature and of the form
+OPTIONS = {option.name: option for option in _TABLE}
