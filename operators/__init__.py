@@ -1,20 +1,14 @@
-"""The operators: form, configuration, one call, message."""
+"""The operators of the plugin."""
 
 from __future__ import annotations
 
-from .annotate import AnnotateDisputed
 from .app_settings import ConfigureAgreementApp
 from .compare import CompareAgreement
 from .compute import ComputeAgreement
-from .delete import DeleteAgreement
+from .disputed import AgreementPatches, AnnotateDisputed, TagAgreementLabels
 from .export import ExportAgreement
-from .panel import OpenAgreementPanel
-from .patches import AgreementPatches
-from .rename import RenameAgreement
-from .resolve import ResolveUnits
-from .show import ShowAgreement
-from .tag import TagAgreementLabels
-from .units import AddAgreementUnits
+from .object_labels import AddAgreementUnits, ResolveUnits
+from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement
 from .views import SaveAgreementViews, ViewAgreement
 
 OPERATORS = [

@@ -9,12 +9,10 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement import AgreementInputError
 from ..dataset_io import configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of, check_settings
 from ..dataset_io.record.run_labels import open_run_labels
-from ..dataset_io.record.runs import list_agreements
-from .run_choice import run_choice
+from .base import AgreementOperator, add_choice, add_switch, chosen_run
 
 _NOTHING = "nothing of the run"
 _COLORS = {_NOTHING: "As it is", "verdict": "By verdict", "id": "By object: labels of one object look alike"}
@@ -25,45 +23,27 @@ _SWITCHES = {
 }
 
 
-class ConfigureAgreementApp(foo.Operator):
+class ConfigureAgreementApp(AgreementOperator):
     """Sets up the App for a run, as far as the user asks for it."""
 
-    @property
-    def config(self) -> foo.OperatorConfig:
-        return foo.OperatorConfig(
-            name=names.CONFIGURE_AGREEMENT_APP,
-            label="Configure annotator agreement in the App",
-            description="Sidebar group, indexes, colours and links for an agreement run; undone with the run",
-            icon="palette",
-            dynamic=True,
-            allow_immediate_execution=True,
-            allow_delegated_execution=True,
-        )
+    operator_name = names.CONFIGURE_AGREEMENT_APP
+    label = "Configure annotator agreement in the App"
+    description = "Sidebar group, indexes, colours and links for an agreement run; undone with the run"
+    icon = "palette"
+    submit = "Apply"
+    run_text = "The run that the App is set up for"
+    can_be_delegated = True
 
-    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
-        inputs = types.Object()
-        if run_choice(inputs, ctx, description="The run that the App is set up for"):
-            run_key = ctx.params.get("run_key") or list_agreements(ctx.dataset)[0]
-            current = app_settings_of(ctx.dataset, run_key)
-            for name, (label, description) in _SWITCHES.items():
-                default = getattr(current, name)
-                inputs.bool(name, label=label, description=description, default=default, view=types.SwitchView())
-            colors = types.DropdownView()
-            for value, label in _COLORS.items():
-                colors.add_choice(value, label=label)
-            inputs.enum(
-                "color_by", list(_COLORS), label="Colour labels", default=current.color_by or _NOTHING, view=colors
-            )
-            try:
-                check_settings(open_run_labels(ctx.dataset, run_key), AppSettings(**_given(ctx.params)))
-            except AgreementInputError as error:
-                problem = inputs.view("problem", types.Error(label=str(error)))
-                problem.invalid, problem.error_message = True, str(error)
-        prompt = types.PromptView(label="Configure annotator agreement in the App", submit_button_label="Apply")
-        return types.Property(inputs, view=prompt)
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        run_key = chosen_run(ctx)
+        current = app_settings_of(ctx.dataset, run_key)
+        for name, (label, description) in _SWITCHES.items():
+            add_switch(inputs, name, label, description, default=getattr(current, name))
+        add_choice(inputs, "color_by", "Colour labels", _COLORS, default=current.color_by)
+        check_settings(open_run_labels(ctx.dataset, run_key), AppSettings(**_given(ctx.params)))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        run_key = ctx.params["run_key"]
+        run_key = chosen_run(ctx)
         before = app_settings_of(ctx.dataset, run_key)
         settings = configure_agreement_app(ctx.dataset, run_key, **_given(ctx.params))
         if not ctx.delegated:

@@ -11,12 +11,11 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement import AgreementInputError
 from ..dataset_io import export_agreement
 from ..dataset_io.results.export import checked_path
-from .run_choice import run_choice
+from .base import AgreementOperator, add_choice, chosen_run, summary_output
 
-#: choices of the form: what they are called, and what a path of theirs ends in
+#: the formats: what the form calls them, and how the path of such a file ends
 _FORMATS = {
     "html": ("Page with figures (HTML)", ".html"),
     "csv": ("Tables (CSV, in a zip file)", ".zip"),
@@ -24,30 +23,20 @@ _FORMATS = {
 }
 
 
-class ExportAgreement(foo.Operator):
+class ExportAgreement(AgreementOperator):
     """Writes the report of a run to a file that can be sent to somebody."""
 
-    @property
-    def config(self) -> foo.OperatorConfig:
-        return foo.OperatorConfig(
-            name=names.EXPORT_AGREEMENT,
-            label="Export annotator agreement",
-            description="Write the report of an agreement run as a page with figures, as tables, or as JSON",
-            icon="file_download",
-            dynamic=True,
-            allow_immediate_execution=True,
-            allow_delegated_execution=True,
-        )
+    operator_name = names.EXPORT_AGREEMENT
+    label = "Export annotator agreement"
+    description = "Write the report of an agreement run as a page with figures, as tables, or as JSON"
+    icon = "file_download"
+    submit = "Export"
+    run_text = "The run whose report is written"
+    can_be_delegated = True
 
-    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
-        inputs = types.Object()
-        prompt = types.PromptView(label="Export annotator agreement", submit_button_label="Export")
-        if not run_choice(inputs, ctx, description="The run whose report is written"):
-            return types.Property(inputs, view=prompt)
-        choices = types.RadioGroup()
-        for name, (label, _) in _FORMATS.items():
-            choices.add_choice(name, label=label)
-        inputs.enum("format", choices.values(), label="What", default="html", required=True, view=choices)
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        titles = {name: label for name, (label, _) in _FORMATS.items()}
+        add_choice(inputs, "format", "What", titles, as_radio_buttons=True, required=True)
         inputs.str(
             "path",
             label="File",
@@ -57,16 +46,12 @@ class ExportAgreement(foo.Operator):
         )
         inputs.bool("overwrite", label="Replace the file if there is one", default=False)
         if "path" in ctx.params:
-            try:
-                checked_path(_path(ctx), ctx.params.get("format", "html"), overwrite=bool(ctx.params.get("overwrite")))
-            except AgreementInputError as error:
-                inputs.view("problem", types.Error(label=str(error))).invalid = True
-        return types.Property(inputs, view=prompt)
+            checked_path(_path(ctx), ctx.params.get("format", "html"), overwrite=bool(ctx.params.get("overwrite")))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         path = export_agreement(
             ctx.dataset,
-            ctx.params["run_key"],
+            chosen_run(ctx),
             _path(ctx),
             format=ctx.params.get("format", "html"),
             overwrite=bool(ctx.params.get("overwrite")),
@@ -74,9 +59,7 @@ class ExportAgreement(foo.Operator):
         return {"path": str(path), "summary": _summary(path)}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
-        outputs = types.Object()
-        outputs.str("summary", view=types.MarkdownView())
-        return types.Property(outputs, view=types.View(label="Export annotator agreement"))
+        return summary_output(self.label)
 
     def __call__(
         self,
@@ -99,7 +82,7 @@ def _default_path(ctx: foo.ExecutionContext) -> str:
 
 
 def _path(ctx: foo.ExecutionContext) -> str:
-    """The path of the form; who changes the format only, means the path to follow."""
+    """The path of the form, with the ending of the format: a change of the format alone changes the path too."""
     path = ctx.params.get("path") or _default_path(ctx)
     _, suffix = _FORMATS[ctx.params.get("format") or "html"]
     known = {ending for _, ending in _FORMATS.values()}

@@ -1,4 +1,4 @@
-"""What the user has chosen in the App: labels, samples or patches, or what the grid shows; and annotators."""
+"""What the user has chosen in the App: labels, samples or patches, or what the grid shows."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ..dataset_io.record.run_labels import RunLabels
 
 
 def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
-    """The samples of selected labels, or the selected samples, or patches, of the current view; else the view."""
+    """The samples of selected labels, or the selected samples or patches, of the current view; else the view."""
     view = ctx.view if ctx.view is not None else ctx.dataset
     chosen = list(ctx.selected)
     if ctx.selected_labels:
@@ -38,21 +38,28 @@ def chosen_labels(ctx: foo.ExecutionContext, labels: RunLabels) -> dict[str, lis
     return chosen
 
 
-def add_annotators_input(inputs: types.Object, labels: RunLabels, description: str) -> None:
-    """Ask for some of the annotators of a run."""
-    choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
-    for name in labels.annotators:
-        choices.add_choice(name, label=name)
-    inputs.list("annotators", types.String(), label="Annotators", description=description, view=choices)
+def shows_part(ctx: foo.ExecutionContext) -> bool:
+    """Whether the App shows something else than the whole dataset."""
+    return is_part(ctx.view)
 
 
 def is_chosen(ctx: foo.ExecutionContext) -> bool:
     """Whether a part of the dataset is selected or shown."""
-    return bool(ctx.selected) or is_part(ctx.view)
+    return bool(ctx.selected) or shows_part(ctx)
+
+
+def add_within_view(inputs: types.Object) -> None:
+    """Offer to look within the current view alone."""
+    inputs.bool("within_view", label="Within the current view", default=False)
+
+
+def samples_within(ctx: foo.ExecutionContext) -> SampleCollection:
+    """The dataset, or the current view if the form asks for a part of that."""
+    return ctx.view if ctx.params.get("within_view") and shows_part(ctx) else ctx.dataset
 
 
 def describe_choice(ctx: foo.ExecutionContext, labels: RunLabels) -> str:
-    """What would be worked on, in words."""
+    """What the operator would work on, in words."""
     selected = chosen_labels(ctx, labels)
     if selected is not None:
         return f"{sum(map(len, selected.values()))} selected labels of annotators"

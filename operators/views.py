@@ -4,49 +4,60 @@ from __future__ import annotations
 
 from typing import Any
 
-import fiftyone as fo
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement import AgreementInputError
 from ..dataset_io import save_agreement_views, view_agreement
 from ..dataset_io.record.run_labels import open_run_labels
-from ..dataset_io.record.runs import list_agreements
-from ..dataset_io.views.view_request import check_request
-from .run_choice import run_choice
-from .view_form import add_view_inputs, view_options
+from ..dataset_io.views.view_request import VERDICTS, check_request, options_without
+from .base import AgreementOperator, add_choice, add_several, chosen_run, tell
+from .selection import add_within_view, samples_within, shows_part
+
+#: the choice of a dropdown that asks for nothing
+_ANY = "any"
 
 
-class ViewAgreement(foo.Operator):
+class ViewAgreement(AgreementOperator):
     """Shows the samples and labels behind a number of a report."""
 
-    @property
-    def config(self) -> foo.OperatorConfig:
-        return foo.OperatorConfig(
-            name=names.VIEW_AGREEMENT,
-            label="View annotator agreement",
-            description="Show who disagrees about what: labels by verdict, annotators, class, votes or score",
-            icon="filter_alt",
-            dynamic=True,
-        )
+    operator_name = names.VIEW_AGREEMENT
+    label = "View annotator agreement"
+    description = "Show who disagrees about what: labels by verdict, annotators, class, votes or score"
+    icon = "filter_alt"
+    submit = "Show"
+    run_text = "The run whose findings are shown"
 
-    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
-        inputs = types.Object()
-        prompt = types.PromptView(label="View annotator agreement", submit_button_label="Show")
-        if run_choice(inputs, ctx, description="The run whose findings are shown"):
-            try:
-                add_view_inputs(inputs, ctx, _run_key(ctx))
-                check_request(open_run_labels(_samples(ctx), _run_key(ctx)), **view_options(ctx.params))
-            except AgreementInputError as error:
-                problem = inputs.view("problem", types.Error(label=str(error)))
-                problem.invalid, problem.error_message = True, str(error)
-        return types.Property(inputs, view=prompt)
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        labels = open_run_labels(ctx.dataset, chosen_run(ctx))
+        without = options_without(labels)
+        if "verdict" not in without:
+            verdicts = (_ANY, *VERDICTS[labels.family])
+            add_choice(inputs, "verdict", "Verdict", verdicts, description="Labels with this verdict")
+        description = "One: the labels of this annotator; two: where these two disagree"
+        add_several(inputs, "annotators", "Annotators", description, labels.annotators)
+        if "missed_by" not in without:
+            description = "What others have, and this annotator has not"
+            add_choice(inputs, "missed_by", "Missed by", (_ANY, *labels.annotators), description=description)
+        if "classes" not in without:
+            description = "The class of a label, or of another label of the same object"
+            add_several(inputs, "classes", "Classes", description, None)
+        if "confusion" not in without:
+            description = "Two classes of one object; where annotators are chosen, the first of them said the first"
+            add_several(inputs, "confusion", "Confused classes", description, None)
+        if "votes" not in without:
+            inputs.int("least_votes", label="At least so many votes", min=1)
+            inputs.int("most_votes", label="At most so many votes", min=1)
+        inputs.float("min_score", label="Lowest score of samples", min=0.0, max=1.0)
+        inputs.float("max_score", label="Highest score of samples", min=0.0, max=1.0)
+        if shows_part(ctx):
+            add_within_view(inputs)
+        check_request(open_run_labels(samples_within(ctx), chosen_run(ctx)), **view_options(ctx.params))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        view = _requested(ctx)
+        view = view_agreement(samples_within(ctx), chosen_run(ctx), **view_options(ctx.params))
         n_samples = len(view)
         if n_samples:
             ctx.ops.set_view(view)
@@ -59,30 +70,19 @@ class ViewAgreement(foo.Operator):
         return view_agreement(samples, run_key, **options)
 
 
-class SaveAgreementViews(foo.Operator):
+class SaveAgreementViews(AgreementOperator):
     """Saves the usual views of a run."""
 
-    @property
-    def config(self) -> foo.OperatorConfig:
-        return foo.OperatorConfig(
-            name=names.SAVE_AGREEMENT_VIEWS,
-            label="Save annotator agreement views",
-            description="Save the usual views of an agreement run: lowest score, class conflicts, missed, lone",
-            icon="bookmark_add",
-            dynamic=True,
-        )
-
-    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
-        inputs = types.Object()
-        run_choice(inputs, ctx, description="The run whose views are saved; they are removed with it")
-        prompt = types.PromptView(label="Save annotator agreement views", submit_button_label="Save")
-        return types.Property(inputs, view=prompt)
+    operator_name = names.SAVE_AGREEMENT_VIEWS
+    label = "Save annotator agreement views"
+    description = "Save the usual views of an agreement run: lowest score, class conflicts, missed, lone"
+    icon = "bookmark_add"
+    submit = "Save"
+    run_text = "The run whose views are saved; they are removed with it"
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        saved = save_agreement_views(ctx.dataset, ctx.params["run_key"])
-        if not ctx.delegated:
-            ctx.ops.reload_dataset()
-            ctx.ops.notify(f"Saved {', '.join(repr(name) for name in saved)}", variant="success")
+        saved = save_agreement_views(ctx.dataset, chosen_run(ctx))
+        tell(ctx, f"Saved {', '.join(repr(name) for name in saved)}")
         return {"saved": saved}
 
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> list[str]:
@@ -90,17 +90,11 @@ class SaveAgreementViews(foo.Operator):
         return save_agreement_views(samples, run_key)
 
 
-def _run_key(ctx: foo.ExecutionContext) -> str:
-    """The run that is chosen, as the form opens the first."""
-    chosen: str = ctx.params.get("run_key") or list_agreements(ctx.dataset)[0]
-    return chosen
-
-
-def _requested(ctx: foo.ExecutionContext) -> fo.DatasetView:
-    """The view that a form asks for."""
-    return view_agreement(_samples(ctx), _run_key(ctx), **view_options(ctx.params))
-
-
-def _samples(ctx: foo.ExecutionContext) -> SampleCollection:
-    """The dataset, or the current view if a form asks for a part of that."""
-    return ctx.view if ctx.params.get("within_view") and ctx.view is not None else ctx.dataset
+def view_options(params: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of :func:`view_agreement` that a form gave; what was left empty is not asked for."""
+    names = ("verdict", "annotators", "missed_by", "classes", "confusion", "min_score", "max_score")
+    options = {name: params[name] for name in names if params.get(name) not in (None, "", [], _ANY)}
+    votes = params.get("least_votes"), params.get("most_votes")
+    if votes != (None, None):
+        options["votes"] = votes
+    return options

@@ -102,7 +102,7 @@ def test_the_consensus_is_written_beside_the_labels_and_all_that_a_run_wrote_goe
     report: Any, app: AppPage, dataset: Any
 ) -> None:
     before = _labels(dataset)
-    form = app.find_operator("Resolve annotator agreement units")
+    form = app.find_operator("Resolve annotator agreement objects")
     expect(form).to_contain_text("The annotators' own labels are not touched")
     app.submit("Resolve")
     enough = [unit for unit in units(dataset) if 2 * len(unit.members) >= len(unit.assigned)]

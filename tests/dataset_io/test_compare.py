@@ -341,7 +341,7 @@ def test_a_comparison_survives_json_and_is_shown_in_tables(make_dataset):
         comparison.to_dataframe("nothing")
     markdown = comparison_markdown(comparison)
     assert "| Score " in markdown
-    assert "iou: 0.5 → 0.85" in markdown
+    assert "Threshold (iou): 0.5 → 0.85" in markdown
 
 
 def test_runs_that_cannot_be_compared_are_refused(make_dataset, make_videos):

@@ -75,7 +75,7 @@ def test_comparing_shows_what_changed(operator, dataset):
     assert result["comparison"] == comparison.to_dict()
     assert comparison.numbers["score.mean"].difference < 0
     assert "run 'after' compared with 'before'" in result["summary"]
-    assert "iou: 0.5 → 0.8" in result["summary"]
+    assert "Threshold (iou): 0.5 → 0.8" in result["summary"]
     assert compare(dataset, "before", "after", resamples=0).numbers["score.mean"].interval is None
 
 

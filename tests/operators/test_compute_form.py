@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fiftyone as fo
+import fiftyone.operators as foo
 import pytest
 
 LABEL_TYPES = {
@@ -112,8 +113,8 @@ def test_texts_of_the_form_become_the_options_they_stand_for():
     from annotator_agreement.operators.option_inputs import given_options
 
     params = {
-        "rasterize": "exact",
-        "sigmas": "default",
+        "rasterize": "none",
+        "sigmas": "none",
         "background": " None",
         "ignore_values": [" 255", "#ff0000"],
         "categories": ["bad", "1"],
@@ -191,8 +192,6 @@ def test_what_a_run_wrote_is_not_offered_as_annotators(compute_form, dataset):
 
 
 def test_an_attribute_that_is_not_declared_can_be_typed(make_dataset, operator):
-    import fiftyone.operators as foo
-
     dataset = make_dataset({})
     labels = [fo.Polyline(label="a", points=[[(0, 0), (0.5, 0), (0.5, 1)]], filled=True, rater=name) for name in "ab"]
     metadata = fo.ImageMetadata(width=10, height=20)
@@ -209,12 +208,24 @@ def test_what_was_entered_for_other_fields_does_not_stand_in_the_way(compute_for
     assert "problem" not in compute_form(fields=["alice_scene", "bob_scene"], **left)
 
 
+def test_a_caller_without_a_form_hears_of_options_that_have_no_effect(dataset, compute_form, operator):
+    masks = {"fields": ["alice_segmentation", "bob_segmentation"], "run_key": "agreement"}
+    refused = "`iou` concerns objects that are matched, but 'alice_segmentation' holds Segmentation; leave it out"
+    assert compute_form(prompt_id=None, **masks, iou=0.9)["problem"]["view"]["label"] == refused
+    assert "problem" not in compute_form(prompt_id=None, **masks, iou=0.5)
+    refused = "`units` concerns objects that are matched, but 'alice_segmentation' holds Segmentation; leave it out"
+    assert compute_form(prompt_id=None, **masks, units=True)["problem"]["view"]["label"] == refused
+    with pytest.raises(Exception, match=r"`iou` concerns objects that are matched.*; leave it out"):
+        foo.execute_operator(operator("compute_agreement").uri, {"dataset": dataset, "params": {**masks, "iou": 0.9}})
+    assert dataset.list_runs() == []
+
+
 def test_a_folder_is_forgotten_with_the_map_for_which_it_was_entered(dataset):
-    from annotator_agreement.operators.compute_form import options_of
+    from annotator_agreement.operators.compute import options_of
 
     given = {"fields": ["alice_segmentation", "bob_segmentation"], "map_folder": "/maps"}
-    assert "map_folder" not in options_of({**given, "disagreement_map": False}, dataset)
-    assert options_of(given, dataset)["map_folder"] == "/maps"
+    assert "map_folder" not in options_of({**given, "disagreement_map": False}, dataset, from_form=True)
+    assert options_of(given, dataset, from_form=True)["map_folder"] == "/maps"
 
 
 def test_options_of_any_chosen_field_are_shown(compute_form):

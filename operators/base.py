@@ -1,0 +1,163 @@
+"""What all operators have in common: their entry in the App, the choice of a run, and what their forms say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar
+
+import fiftyone as fo
+import fiftyone.operators as foo
+from fiftyone.operators import types
+
+from ..agreement import AgreementInputError
+from ..dataset_io.record.run_config import read_config
+from ..dataset_io.record.runs import list_agreements
+
+
+class AgreementOperator(foo.Operator):
+    """An operator of the plugin: a form, one call of a function of ours, a message.
+
+    Attributes:
+        operator_name: its name in FiftyOne
+        label: what it is called in the App
+        description: what it does, in the operator browser
+        icon: a Material icon
+        submit: what its button says
+        run_text: what stands below the choice of a run; None where the form does not begin with one
+        can_be_delegated: whether it can be run by a worker
+    """
+
+    operator_name: ClassVar[str]
+    label: ClassVar[str]
+    description: ClassVar[str]
+    icon: ClassVar[str]
+    submit: ClassVar[str]
+    run_text: ClassVar[str | None] = None
+    can_be_delegated: ClassVar[bool] = False
+
+    @property
+    def config(self) -> foo.OperatorConfig:
+        """What FiftyOne registers."""
+        return foo.OperatorConfig(
+            name=self.operator_name,
+            label=self.label,
+            description=self.description,
+            icon=self.icon,
+            dynamic=True,
+            allow_immediate_execution=True,
+            allow_delegated_execution=self.can_be_delegated,
+        )
+
+    def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
+        """The form; what is wrong with the input is shown in it, and blocks execution."""
+        inputs = types.Object()
+        if self.run_text is None or _add_run_choice(inputs, ctx, self.run_text):
+            try:
+                self.add_inputs(inputs, ctx)
+            except AgreementInputError as error:
+                add_problem(inputs, error)
+        return types.Property(inputs, view=types.PromptView(label=self.label, submit_button_label=self.submit))
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        """Add what the form asks for, beside the run.
+
+        Raises:
+            AgreementInputError: if something in the input must be changed
+        """
+
+
+def chosen_run(ctx: foo.ExecutionContext) -> str:
+    """The run that is chosen; as the form opens, the first."""
+    return str(ctx.params.get("run_key") or list_agreements(ctx.dataset)[0])
+
+
+def _add_run_choice(inputs: types.Object, ctx: foo.ExecutionContext, description: str) -> bool:
+    """Ask for a run; False, and a warning in the form, where there is none."""
+    keys = list_agreements(ctx.dataset) if ctx.dataset is not None else []
+    if not keys:
+        add_warning(inputs, "no_runs", "This dataset has no agreement runs", "Compute agreement first")
+        return False
+    status = {key: read_config(ctx.dataset, key).get("status") for key in keys}
+    titles = {key: key if status[key] == "completed" else f"{key} ({status[key]})" for key in keys}
+    add_choice(inputs, "run_key", "Run", titles, description=description, required=True)
+    return True
+
+
+def add_choice(
+    inputs: types.Object,
+    name: str,
+    label: str,
+    titles: Mapping[str, str] | Iterable[str],
+    *,
+    default: str | None = None,
+    as_radio_buttons: bool = False,
+    **options: Any,
+) -> None:
+    """Ask for one of some values.
+
+    Args:
+        inputs: the form
+        name: of the parameter
+        label: what stands above it
+        titles: the values and what they are called, or values that speak for themselves
+        default: the value that is chosen as the form opens; the first if None
+        as_radio_buttons: whether they are shown below each other; else in a dropdown
+        options: of the input, such as a description
+    """
+    titles = titles if isinstance(titles, Mapping) else {value: value for value in titles}
+    view = types.RadioGroup() if as_radio_buttons else types.DropdownView()
+    for value, title in titles.items():
+        view.add_choice(value, label=title)
+    inputs.enum(name, list(titles), label=label, default=default or next(iter(titles)), view=view, **options)
+
+
+def add_several(
+    inputs: types.Object, name: str, label: str, description: str, values: Iterable[str] | None, **options: Any
+) -> None:
+    """Ask for a list of texts: some of the values, or, where there are none to choose from, what is typed."""
+    view = types.AutocompleteView(allow_user_input=values is None, allow_duplicates=False)
+    for value in values or ():
+        view.add_choice(value, label=value)
+    inputs.list(name, types.String(), label=label, description=description, view=view, **options)
+
+
+def add_switch(inputs: types.Object, name: str, label: str, description: str = "", *, default: bool = False) -> None:
+    """Ask for yes or no."""
+    inputs.bool(name, label=label, description=description or None, default=default, view=types.SwitchView())
+
+
+def add_slider(inputs: types.Object, name: str, label: str, description: str) -> None:
+    """Ask for a number in (0, 1]; the description must be short, as the slider's value stands above its middle."""
+    view = types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}})
+    inputs.float(name, label=label, description=description, default=0.5, min=0.01, max=1.0, view=view)
+
+
+def add_problem(inputs: types.Object, error: Exception) -> None:
+    """Say what must be changed before the operator can be executed."""
+    problem = inputs.view("problem", types.Error(label=str(error)))
+    problem.invalid, problem.error_message = True, str(error)
+
+
+def add_warning(inputs: types.Object, name: str, label: str, description: str = "") -> None:
+    """Say why there is nothing to execute."""
+    inputs.view(name, types.Warning(label=label, description=description or None)).invalid = True
+
+
+def summary_output(label: str, outputs: types.Object | None = None) -> types.Property:
+    """The result ``summary`` as Markdown, below other outputs."""
+    outputs = types.Object() if outputs is None else outputs
+    outputs.str("summary", view=types.MarkdownView())
+    return types.Property(outputs, view=types.View(label=label))
+
+
+def progress_of(ctx: foo.ExecutionContext) -> Any:
+    """Shows in the App how many samples are done."""
+    return fo.report_progress(lambda bar: ctx.set_progress(progress=bar.progress, label="Samples"), dt=1.0)
+
+
+def tell(ctx: foo.ExecutionContext, message: str, variant: str = "success", *, reload: bool = True) -> None:
+    """Tell the user who waits for the result, and show the dataset as it is now."""
+    if not ctx.delegated:
+        if reload:
+            ctx.ops.reload_dataset()
+        ctx.ops.notify(message, variant=variant)

@@ -1,0 +1,116 @@
+"""The operators that write one label for every object: of all that were drawn, or of those with enough votes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, ClassVar
+
+import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.operators import types
+
+from .. import names
+from ..dataset_io import add_units, resolve_units
+from ..dataset_io.record.run_labels import open_run_labels
+from ..dataset_io.units.made_labels import MadeLabels, check_can_make, made_record
+from .base import AgreementOperator, add_choice, add_slider, add_switch, chosen_run, progress_of, tell
+
+_SHAPES = {
+    "medoid": "The shape of the annotator who is nearest to the rest",
+    "vote": "Pixel by pixel: what at least half of the annotators drew",
+}
+
+
+class _WritesObjects(AgreementOperator):
+    """What both operators have in common.
+
+    Attributes:
+        suffix: what the name of the field that they write ends in
+        function: name of the function that they call, for messages
+    """
+
+    can_be_delegated = True
+    suffix: ClassVar[str]
+    function: ClassVar[str]
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        run_key = chosen_run(ctx)
+        labels = open_run_labels(ctx.dataset, run_key)
+        if labels.family == "objects" and labels.kinds[0].comparable == "shapes":
+            add_choice(inputs, "shapes", "Masks and polygons", _SHAPES)
+        self.add_more(inputs)
+        if made_record(ctx.dataset, run_key, self.suffix) is not None:
+            add_switch(inputs, "overwrite", "Overwrite", "Replace what was written before")
+        check_can_make(labels, self.suffix, self.function, overwrite=bool(ctx.params.get("overwrite", False)))
+
+    def add_more(self, inputs: types.Object) -> None:
+        """Add what only this operator asks for."""
+
+
+class AddAgreementUnits(_WritesObjects):
+    """Writes one label for every object that the annotators drew."""
+
+    operator_name = names.ADD_AGREEMENT_UNITS
+    label = "Add annotator agreement objects"
+    description = "Write one label for every object that the annotators drew, with its verdict and votes"
+    icon = "join_inner"
+    submit = "Add"
+    run_text = "The run whose objects get a label each"
+    suffix = names.UNITS_SUFFIX
+    function = "add_units"
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        return _told(ctx, add_units(ctx.dataset, **_options(ctx), progress=progress_of(ctx)))
+
+    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> MadeLabels:
+        """Write the labels, from Python; see :func:`~annotator_agreement.add_units` for the options."""
+        return add_units(samples, run_key, **options)
+
+
+class ResolveUnits(_WritesObjects):
+    """Writes the consensus of the annotators as a new label field."""
+
+    operator_name = names.RESOLVE_UNITS
+    label = "Resolve annotator agreement objects"
+    description = "Write the consensus of the annotators into a new field: objects and classes by vote"
+    icon = "how_to_vote"
+    submit = "Resolve"
+    run_text = "The run whose objects are decided by vote"
+    suffix = names.CONSENSUS_SUFFIX
+    function = "resolve_units"
+
+    def add_more(self, inputs: types.Object) -> None:
+        add_slider(inputs, "quorum", "Quorum", "Least share of annotators")
+        kept = "The annotators' own labels are not touched"
+        written = "a new field gets the objects that at least this share of the assigned annotators drew"
+        inputs.view("kept", types.Notice(label=f"{kept}; {written}"))
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        quorum = ctx.params.get("quorum", 0.5)
+        return _told(ctx, resolve_units(ctx.dataset, quorum=quorum, **_options(ctx), progress=progress_of(ctx)))
+
+    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> MadeLabels:
+        """Write the consensus, from Python; see :func:`~annotator_agreement.resolve_units` for the options."""
+        return resolve_units(samples, run_key, **options)
+
+
+def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
+    """The arguments that the form gave."""
+    return {
+        "run_key": chosen_run(ctx),
+        "shapes": ctx.params.get("shapes") or "medoid",
+        "overwrite": bool(ctx.params.get("overwrite", False)),
+    }
+
+
+def _told(ctx: foo.ExecutionContext, made: MadeLabels) -> dict[str, Any]:
+    """Tell the user what was written and what was left out; returns the same as a result."""
+    told = [f"Wrote {made.n_labels} labels into {made.field}"]
+    if made.n_below_quorum:
+        told.append(f"{made.n_below_quorum} objects have too few votes")
+    if made.n_left_out:
+        told.append(f"{made.n_left_out} objects were left out: labels changed since the run, or have no pixels")
+    if made.n_changed:
+        told.append(f"{made.n_changed} samples were left out: somebody was editing them")
+    tell(ctx, "; ".join(told), variant="warning" if made.n_left_out or made.n_changed else "success")
+    return dataclasses.asdict(made)

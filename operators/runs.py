@@ -1,0 +1,139 @@
+"""The operators that show a run, open it in the panel, rename and delete it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fiftyone.operators as foo
+from fiftyone.core.collections import SampleCollection
+from fiftyone.operators import types
+
+from .. import names
+from ..agreement import AgreementReport
+from ..charts.document import report_markdown
+from ..dataset_io import agreement_on, delete_agreement, load_agreement, rename_agreement
+from ..dataset_io.rename import check_rename
+from .base import AgreementOperator, add_choice, chosen_run, summary_output, tell
+from .selection import shows_part
+
+#: which samples the report is on
+RUN, VIEW = "run", "view"
+
+
+class ShowAgreement(AgreementOperator):
+    """Shows the report of a run."""
+
+    operator_name = names.SHOW_AGREEMENT
+    label = "Show annotator agreement"
+    description = "Show the report of an agreement run"
+    icon = "summarize"
+    submit = "Show"
+    run_text = "The run whose report is shown"
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        if shows_part(ctx):
+            titles = {RUN: "The whole run", VIEW: "The samples in the current view, as the run found them"}
+            add_choice(inputs, "samples", "Samples", titles, as_radio_buttons=True, required=True)
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        run_key = chosen_run(ctx)
+        of_view = ctx.params.get("samples") == VIEW
+        report = agreement_on(ctx.view, run_key) if of_view else load_agreement(ctx.dataset, run_key)
+        return {"summary": report_markdown(report), "report": report.to_dict()}
+
+    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
+        return report_output(ctx)
+
+    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
+        """The report of a run, from Python."""
+        return load_agreement(samples, run_key)
+
+
+class OpenAgreementPanel(AgreementOperator):
+    """Opens the panel on a run; the button below results does this."""
+
+    operator_name = names.OPEN_AGREEMENT_PANEL
+    label = "Open the annotator agreement panel"
+    description = "Show a run in the panel"
+    icon = "diversity_3"
+    submit = "Open"
+
+    @property
+    def config(self) -> foo.OperatorConfig:
+        config = super().config
+        config.unlisted = True
+        return config
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        inputs.str("run_key", label="Run")
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        # the App only brings an open panel to the front, with the run that it shows
+        ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
+        state = {"state": {"run_key": ctx.params.get("run_key")}}
+        ctx.ops.open_panel(names.AGREEMENT_PANEL, layout="horizontal", state=state)
+        return {}
+
+
+class RenameAgreement(AgreementOperator):
+    """Gives a run another key, and its fields the names that go with it."""
+
+    operator_name = names.RENAME_AGREEMENT
+    label = "Rename annotator agreement"
+    description = "Give an agreement run another key, and its fields the names that go with it"
+    icon = "drive_file_rename_outline"
+    submit = "Rename"
+    run_text = "The run that gets another key"
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        inputs.str("new_run_key", label="New run key", description="New beginning of its fields' names", required=True)
+        if ctx.params.get("new_run_key") and ctx.params.get("run_key"):
+            check_rename(ctx.dataset, ctx.params["run_key"], ctx.params["new_run_key"])
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        run_key, new_key = ctx.params["run_key"], ctx.params["new_run_key"]
+        rename_agreement(ctx.dataset, run_key, new_key)
+        tell(ctx, f"Renamed the run '{run_key}' to '{new_key}'")
+        return {"run_key": new_key}
+
+    def __call__(self, samples: SampleCollection, run_key: str, new_run_key: str) -> None:
+        """Rename a run, from Python."""
+        rename_agreement(samples, run_key, new_run_key)
+
+
+class DeleteAgreement(AgreementOperator):
+    """Deletes a run and everything that it wrote."""
+
+    operator_name = names.DELETE_AGREEMENT
+    label = "Delete annotator agreement"
+    description = "Delete an agreement run and everything that it wrote"
+    icon = "delete"
+    submit = "Delete"
+    run_text = "The run that is deleted, with all its fields"
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        inputs.view("kept", types.Notice(label="Your own labels and fields are not touched"))
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        run_key = ctx.params["run_key"]
+        delete_agreement(ctx.dataset, run_key)
+        tell(ctx, f"Deleted the run '{run_key}' and everything that it wrote")
+        return {"run_key": run_key}
+
+    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
+        """Delete a run, from Python."""
+        delete_agreement(samples, run_key)
+
+
+def report_output(ctx: foo.ExecutionContext) -> types.Property:
+    """The summary of a report, and a button that opens the panel on its run."""
+    outputs = types.Object()
+    outputs.btn(
+        "open_panel",
+        label="Show in the panel",
+        icon="diversity_3",
+        variant="contained",
+        on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
+        params={"run_key": ctx.results.get("run_key") or ctx.params.get("run_key")},
+    )
+    return summary_output("Annotator agreement", outputs)
