@@ -302,16 +302,17 @@ def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
 
 
 def _interval(found: ConfidenceIntervals, place: int, n: int) -> Interval | None:
-    """The interval of one value; None where it is undefined."""
-    if np.isnan(found.percentile_low[place]):
+    """The interval of one value; None where it is undefined.
+
+    BCa limits, which are the percentiles where BCa is undefined: in simulations (``tests/metrics/test_coverage.py``)
+    both cover alike, 93 and 95 of 100, but those that miss are more evenly above and below the truth with BCa.
+    """
+    if np.isnan(found.bca_low[place]):
         return None
     return Interval(
-        low=number(found.percentile_low[place]),
-        high=number(found.percentile_high[place]),
-        bca_low=number(found.bca_low[place]),
-        bca_high=number(found.bca_high[place]),
+        low=number(found.bca_low[place]),
+        high=number(found.bca_high[place]),
         error=number(found.standard_error[place]),
-        jackknife_error=number(found.jackknife_error[place]),
         n=n,
     )
 

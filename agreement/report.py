@@ -52,18 +52,15 @@ class AlphaSummary:
 class Interval:
     """A 95 % confidence interval of a number, by resampling samples (of videos and groups: those), matching fixed.
 
-    ``low`` and ``high`` are percentiles of the resampled values, ``bca_low`` and ``bca_high`` the bias-corrected and
-    accelerated ones; ``error`` is their standard deviation, ``jackknife_error`` the standard error from leaving out
-    one sample at a time, a check beside it. ``n`` counts the samples (videos, groups) that the number is about.
-    None where undefined; numbers about part of the samples have an interval where these are at least 20.
+    ``low`` and ``high`` are the bias-corrected and accelerated (BCa) limits, which follow the skewness of numbers near
+    the end of their range; the percentiles of the resampled values where BCa is undefined. ``error`` is the standard
+    error, the standard deviation of the resampled values. ``n`` counts the samples (videos, groups) that the number is
+    about. None where undefined; numbers about part of the samples have an interval where these are at least 20.
     """
 
     low: float | None
     high: float | None
-    bca_low: float | None
-    bca_high: float | None
     error: float | None
-    jackknife_error: float | None
     n: int
 
 

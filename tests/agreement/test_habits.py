@@ -34,8 +34,8 @@ def report_on(simulated: Simulated) -> ObjectReport:
 
 
 def within(value: float, interval: Interval) -> bool:
-    """Whether both intervals hold a value."""
-    return interval.low <= value <= interval.high and interval.bca_low <= value <= interval.bca_high
+    """Whether the interval holds a value."""
+    return interval.low <= value <= interval.high
 
 
 # ---- who misses small objects ----

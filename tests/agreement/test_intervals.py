@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, Sample, batch_of, random_samples
+from tests.agreement.interval_oracle import check_interval
 from tests.agreement.report_numbers import interval_of, number_of
 
 from annotator_agreement.agreement import numbers
@@ -107,14 +108,8 @@ def test_intervals_are_those_of_reports_on_resampled_samples(options: dict, clus
     for key in keys:
         interval = interval_of(report, key)
         assert interval is not None
-        resampled = np.array([value[key] for value in values])
-        resampled = resampled[~np.isnan(resampled)]
-        expected = np.quantile(resampled, [0.025, 0.975])
-        assert (interval.low, interval.high) == pytest.approx(tuple(expected), rel=0, abs=1e-9), key
-        assert interval.error == pytest.approx(resampled.std(ddof=1), rel=0, abs=1e-9), key
-        others = np.array([value[key] for value in left_out])
-        error = np.sqrt((n_drawn - 1) / n_drawn * ((others - others.mean()) ** 2).sum())
-        assert interval.jackknife_error == pytest.approx(error, rel=0, abs=1e-9), key
+        resampled, others = (np.array([value[key] for value in found]) for found in (values, left_out))
+        check_interval(interval, number_of(report, key), resampled, others)
 
 
 def _leaves(report: ObjectReport) -> dict[tuple[str, ...], Any]:
@@ -195,7 +190,6 @@ def test_the_same_seed_gives_the_same_intervals_and_another_one_others() -> None
     first, again, other = (_report(samples, _config(seed=seed)).intervals["score.mean"] for seed in (1, 1, 2))
     assert first == again
     assert first.low != other.low
-    assert first.jackknife_error == other.jackknife_error
 
 
 def test_without_resamples_there_are_no_intervals() -> None:
@@ -212,7 +206,7 @@ def test_equal_samples_have_intervals_of_no_width() -> None:
     sample: Sample = {0: [(1, 0.1, 0.1, 0.4, 0.3)], 1: [(1, 0.1, 0.12, 0.4, 0.33)], 2: []}
     for interval in _leaves(_report([sample] * 25, _config())).values():
         assert interval.low == pytest.approx(interval.high, rel=0, abs=1e-12)
-        assert interval.jackknife_error == pytest.approx(0, abs=1e-9)
+        assert interval.error == pytest.approx(0, abs=1e-9)
 
 
 def test_numbers_that_are_about_few_samples_have_no_interval() -> None:

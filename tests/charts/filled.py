@@ -32,14 +32,11 @@ CONFUSION = [("bus", "coach", 57), ("car", "Car ", 21), ("car", "person <far>", 
 
 
 def interval(low: float, high: float, n: int = 200) -> dict[str, Any]:
-    """An interval whose percentile ends are given; the other numbers lie around them."""
+    """An interval whose ends are given."""
     return {
         "low": low,
         "high": high,
-        "bca_low": round(low - 0.002, 6),
-        "bca_high": round(high - 0.001, 6),
         "error": round((high - low) / 3.92, 6),
-        "jackknife_error": round((high - low) / 3.9, 6),
         "n": n,
     }
 

@@ -103,7 +103,7 @@ def test_a_run_does_not_differ_from_itself(make, make_dataset):
             if change.a is not None:
                 assert change.difference == 0.0
             if change.interval is not None:
-                assert (change.interval.low, change.interval.high, change.interval.jackknife_error) == (0.0, 0.0, 0.0)
+                assert (change.interval.low, change.interval.high, change.interval.error) == (0.0, 0.0, 0.0)
         assert (comparison.samples.n_better, comparison.samples.n_worse) == (0, 0)
         assert comparison.numbers["alpha.pooled"].interval is not None
 
