@@ -85,13 +85,11 @@ def _worst(report: AgreementReport) -> list[Section]:
 
 
 def _intervals(report: AgreementReport) -> list[Section]:
-    """The intervals of the main numbers, each made in two ways."""
+    """The intervals of the main numbers."""
     columns = [
         Column("number", lambda item: item[0]),
-        Column("percentile", lambda item: _range(item[1].low, item[1].high)),
-        Column("BCa", lambda item: _range(item[1].bca_low, item[1].bca_high)),
+        Column("95 % interval", lambda item: _range(item[1].low, item[1].high)),
         Column("standard error", lambda item: _error(item[1].error)),
-        Column("by jackknife", lambda item: _error(item[1].jackknife_error)),
         Column("resampled", lambda item: item[1].n),
     ]
     shown = table(columns, report.intervals.items())
