@@ -9,11 +9,14 @@ from typing import Any
 
 import pytest
 
-from tests.charts.filled import ANNOTATORS, CLASSES, filled_report, filled_values, unfilled_report
+from tests.charts.filled import ANNOTATORS, CLASSES, filled_report, filled_values, interval, unfilled_report
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.family import report_from_dict
-from annotator_agreement.charts.document import report_markdown, report_text
+from annotator_agreement.agreement.main_numbers import MainNumber
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.charts.document import panel_markdown, report_markdown, report_text
+from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.sections import Section, as_markdown, as_text
 from annotator_agreement.charts.tables import Cell, Table
 from annotator_agreement.charts.words import shown_interval, shown_number, signed
@@ -171,6 +174,32 @@ def test_differences_have_a_sign() -> None:
         "0.000",
         "-",
     ]
+
+
+def test_a_number_that_is_declared_is_shown_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A declaration is enough: no renderer, table or figure names the main numbers one by one."""
+    new = [
+        MainNumber(
+            "existence.share_present", "Share of images with objects", "of {report.n_rated} {documents}", "share"
+        ),
+        MainNumber("sizes_alike", "sizes alike", "of shared objects", group="localisation", is_optional=True),
+    ]
+    monkeypatch.setattr(ObjectReport, "main_numbers", (*ObjectReport.main_numbers, new[0]))
+    report = filled_report(intervals={"existence.share_present": interval(0.9, 0.95)})
+    shown = "93.0 % [90.0 %, 95.0 %]"
+    for text in (report_text(report), report_markdown(report), panel_markdown(report)):
+        assert f"Share of images with objects {shown}" in " ".join(text.split())
+        assert "of 200 samples" in text
+    page = report_page(report)
+    assert '<div class="name">Share of images with objects</div><div class="number">93.0 %</div>' in page
+    assert "[90.0 %, 95.0 %]" in page
+    frame = report.to_dataframe("summary").set_index("number")
+    assert tuple(frame.loc["existence.share_present"]) == (0.93, 0.9, 0.95)
+    monkeypatch.setattr(ObjectReport, "main_numbers", (*ObjectReport.main_numbers, new[1]))
+    monkeypatch.setattr(MainNumber, "value", lambda number, report: None if number is new[1] else 0.5)
+    assert "sizes alike" not in report_text(report)
+    monkeypatch.setattr(MainNumber, "value", lambda number, report: 0.5)
+    assert "sizes alike 0.500" in report_text(report)
 
 
 def _shown(header: list[str], rows: list[list[Any]]) -> Section:
