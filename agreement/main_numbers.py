@@ -1,7 +1,7 @@
 """The main numbers of every report: where each stands, what it is called and what it means.
 
-Text, Markdown, HTML page, panel, table of main numbers and comparison of runs all follow from these declarations. A new
-number needs an entry in ``main_numbers`` of its report, and its value (with its interval) under the same key.
+Text, Markdown, HTML page, panel, the table ``summary`` and the comparison of runs all follow from these declarations. A
+new number needs an entry here, and its value (and interval) under the same key in the report.
 """
 
 from __future__ import annotations

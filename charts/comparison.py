@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 #: rows of a table of classes, pairs or annotators
 _AT_MOST = 10
-#: numbers of pairs, classes and annotators that are shown, by what has the most of these, and what they are called
+#: numbers of pairs, classes and annotators and their titles, the most important first; two are shown
 _COLUMNS = {
     "alpha": "alpha",
     "score": "score",
@@ -61,7 +61,7 @@ def _sections(comparison: AgreementComparison) -> Iterator[Section]:
 
 
 def _basis(comparison: AgreementComparison) -> str:
-    """What was compared, and what was not."""
+    """Which samples were compared, and which were left out."""
     what = "frame" if comparison.on_frames else "sample"
     left_out = [
         (comparison.n_only_a, f"only in '{comparison.a}'"),
@@ -75,7 +75,7 @@ def _basis(comparison: AgreementComparison) -> str:
 
 
 def _verdict(comparison: AgreementComparison) -> list[Part]:
-    """What became of the main numbers, in a sentence."""
+    """How score and alpha changed, in a sentence."""
     changes = {"the score": comparison.numbers.get("score.mean"), "alpha": comparison.numbers.get("alpha.pooled")}
     said = [
         f"{name} {_direction(change)}"
@@ -103,7 +103,7 @@ def _direction(change: Change) -> str:
 
 
 def _change_columns(comparison: AgreementComparison, number: str | None = None) -> list[Column]:
-    """Both values of a number, and the difference with its interval; without a number of the entries themselves."""
+    """Columns with both values of a number and their difference; without ``number`` the entries are changes."""
 
     def change_of(entry: Any) -> Change | None:
         found: Change | None = entry[1] if number is None else entry.numbers.get(number)
@@ -142,7 +142,7 @@ def _numbers(comparison: AgreementComparison) -> Section:
 
 
 def _differences(comparison: AgreementComparison) -> Section:
-    """What the runs were not alike in."""
+    """Options and annotators that differ between the runs."""
     facts = [
         (_title(entry["option"]), f"{_option(entry['a'])} → {_option(entry['b'])}") for entry in comparison.options
     ]

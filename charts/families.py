@@ -22,7 +22,7 @@ from .words import VERDICTS
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
 
-#: some sections of a report, none where it has nothing to say
+#: makes sections of a report; none if the report has no numbers for them
 Sections = Callable[[Any], list[Section]]
 
 
@@ -73,7 +73,7 @@ class Family:
         sections: what everybody should read; the rules stand behind the first one
         details: everything else
         summary: sections that only the Markdown shows, which has no details
-        overview: sections of the panel, beside the headline
+        overview: sections of the panel, below the headline
         pair_values: numbers of a pair of annotators that its matrix can show, and what they are called
         classes: agreement on every class, if there is
         verdicts: shares of verdicts, if labels have these
@@ -93,7 +93,7 @@ class Family:
     shares_of_classes: bool = False
 
 
-#: verdicts on objects; whether an object was missed is told of those who did not draw it
+#: verdicts that are drawn; missed objects are drawn for the annotators who missed them
 _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
 
 _FAMILIES = {
@@ -133,7 +133,7 @@ _FAMILIES = {
             {"class_conflict": "disputed"},
             "share of their ratings",
             "class_conflict",
-            "has most disputed ratings: {} of theirs",
+            "has most disputed ratings: {}",
         ),
     ),
     "tags": Family(

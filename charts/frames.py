@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Rows = Callable[[Any], list[Row]]
 
-#: ends of an interval that stand beside its number
+#: ends of an interval, in columns behind its number
 _ENDS = ("low", "high")
 #: parts of a report that are no summaries of agreement
 _NOT_NUMBERS = ("run", "data_threshold", "sessions")
@@ -31,7 +31,7 @@ def table_names(report: AgreementReport) -> list[str]:
 
 
 def _has(owner: Any, name: str, *more: str) -> bool:
-    """Whether a report, or what its part holds, has something of this name."""
+    """Whether a class has a field of this name, and the class of that field the next name."""
     if name not in {field.name for field in dataclasses.fields(owner)}:
         return False
     return not more or _has(owner.parts[name], *more)
@@ -58,13 +58,13 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
     rows = _TABLES[table][1](report)
     frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
     for name in frame.columns:
-        if frame[name].isna().all():  # else a column of None alone has no type
+        if frame[name].isna().all():  # a column with None only has no type
             frame[name] = np.full(len(frame), np.nan)
     return frame
 
 
 def _plain_columns(report: AgreementReport, table: str) -> list[str]:
-    """The columns of a table without rows: entries that are neither dictionaries nor lists."""
+    """The columns of a table without rows: its plain fields, neither dictionaries nor lists."""
     part = report.parts.get(table)
     fields = dataclasses.fields(part) if dataclasses.is_dataclass(part) else ()
     return [field.name for field in fields if set(str(field.type).split(" | ")) <= _PLAIN]
@@ -97,7 +97,7 @@ def _add(row: Row, name: str, value: Any, interval: Interval | None) -> None:
 
 
 def _bias_intervals(entry: Any) -> Row:
-    """The ends of the intervals of an annotator's bias, whose numbers stand in a dictionary."""
+    """The ends of the intervals of an annotator's bias."""
     bias = getattr(entry, "bias", None)
     intervals = bias.intervals if bias is not None else {}
     return {f"bias.mean.{side}_{end}": getattr(found, end) for side, found in intervals.items() for end in _ENDS}
@@ -121,7 +121,7 @@ def _dictionaries(*path: str) -> Rows:
 
 
 def _summary(report: AgreementReport) -> list[Row]:
-    """The main numbers, one each row: counts, those of all parts that are no lists, and what the report declares."""
+    """The main numbers, one per row: counts, the numbers of all parts, and those that the report declares."""
     shown: Row = {name: getattr(report, name) for name in ("n_samples", "n_rated", "n_units", "n_objects")}
     for field in dataclasses.fields(report):
         part = getattr(report, field.name)
@@ -137,7 +137,7 @@ def _summary(report: AgreementReport) -> list[Row]:
 
 
 def _intervals(report: AgreementReport) -> list[Row]:
-    """Every interval of the report, with all that is known of it."""
+    """Every interval of the report, with all its fields."""
     rows = [_interval_row("", number, entry) for number, entry in report.intervals.items()]
     for kind in ("pairs", "annotators", "classes"):
         for entry in getattr(report, kind, []):
@@ -158,13 +158,13 @@ def _annotators(report: Any) -> list[Row]:
     rows = []
     for entry in report.annotators:
         row = {**flat(entry), **_bias_intervals(entry)}
-        # classes may be a thousand: they are rows of a table of their own
+        # there may be 1,000 classes: they have a table of their own
         rows.append({name: value for name, value in row.items() if not name.startswith("classes.")})
     return rows
 
 
 def _annotator_classes(report: Any) -> list[Row]:
-    """How often everybody gave every class; of masks, the share of their pixels."""
+    """How often each annotator gave each class; for masks the share of pixels."""
     value = "share" if family_of(report).shares_of_classes else "n"
     return [
         {"annotator": entry.name, "class": name, value: count}
@@ -210,7 +210,7 @@ def _histograms(report: Any) -> list[Row]:
 
 
 def _best_matches(report: Any) -> list[Row]:
-    """Best similarities of objects on the same image, and on another one, by which the data suggest a threshold."""
+    """Best similarities of objects on the same image and on another one, for the suggested threshold."""
     found = report.data_threshold
     return _bins({"n_observed": found.observed, "n_expected": found.expected}) if found is not None else []
 
@@ -236,7 +236,7 @@ def _coefficients(report: Any) -> list[Row]:
     ]
 
 
-#: every table, with the part of a report that it is about: reports without that have no such table
+#: every table by name: the field that a report needs for it, and its rows
 _TABLES: dict[str, tuple[str, Rows]] = {
     "summary": ("score", _summary),
     "pairs": ("pairs", _entries("pairs")),

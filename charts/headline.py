@@ -64,19 +64,19 @@ def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNu
 
 
 def groups_of(report: AgreementReport) -> list[str]:
-    """The groups of main numbers that are shown of a report: the headline, and the questions that it answers."""
+    """The groups of main numbers of a report: the headline and the questions that it answers."""
     groups = dict.fromkeys(number.group for number in report.main_numbers if number.group != COMPARED)
     return [group for group in (HEADLINE, *QUESTIONS) if group in groups]
 
 
 def _extent(report: AgreementReport) -> Iterator[str]:
-    """What the report is on."""
+    """What the report covers, in short phrases."""
     what = documents(report)
     yield ", ".join(report.label_types)
     if report.run.n_of is not None:
         yield f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"
     if report.run.n_videos is not None:
-        yield f"videos: {report.run.n_videos:,}, of which {report.n_samples:,} frames are compared one by one"
+        yield f"{counted(report.run.n_videos, 'video')} with {report.n_samples:,} frames, which are compared one by one"
     yield f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more"
     yield counted(len(getattr(report, "annotators", [])), "annotator")
     yield counted(report.n_objects, "label")
@@ -93,7 +93,7 @@ def interval_notes(report: AgreementReport) -> list[Note]:
     if not shown:
         return []
     n = max(entry.n for entry in shown)
-    # of videos whole videos are resampled
+    # for videos, whole videos are resampled
     what = "sample" if report.run.n_videos is None else "video"
     notes = [Note(f"[…] are 95 % intervals: what other {what}s of this kind might give ({n:,} resampled).")]
     if n < FEW_SAMPLES:

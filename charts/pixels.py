@@ -39,7 +39,7 @@ def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
 
 
 def shown_background(report: PixelReport) -> str:
-    """The background for people."""
+    """The background value, with its name."""
     if report.background is None:
         return "none: every value is a class"
     named = next((entry.name for entry in report.classes if entry.is_background), None)
@@ -97,7 +97,7 @@ def pixel_classes(report: PixelReport) -> list[Section]:
 
 
 def pixel_annotators(report: PixelReport) -> list[Section]:
-    """How far everybody agrees with the others, and what they painted."""
+    """Agreement of each annotator with the others, and the classes that they painted most."""
     columns = [
         *(Column("annotator", "name"), Column("masks", "n_assigned"), Column("without", "n_not_assigned")),
         Column("score with the others", "score", shown_number),
@@ -114,7 +114,7 @@ def pixel_annotators(report: PixelReport) -> list[Section]:
 
 
 def pixel_pairs(report: PixelReport) -> list[Section]:
-    """How far every two annotators agree."""
+    """Agreement of each pair of annotators."""
     shown_pairs, title = best_and_worst(report.pairs)
     numbers = {"score": "score", "mean.iou": "IoU", "mean.iou_with_background": "IoU+bg", "mean.dice": "Dice"}
     numbers |= {"alpha": "alpha", "accuracy": "accuracy", "kappa": "kappa"}

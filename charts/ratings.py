@@ -30,7 +30,7 @@ COEFFICIENTS = {
     "gwet_ac2": ("Gwet's AC2", "AC1, with near misses counted in part"),
 }
 _WEIGHTS = {"identity": "unweighted", "linear": "linear", "quadratic": "quadratic", "ordinal": "ordinal"}
-#: levels whose alpha is that of no weights (at the level interval it is that of quadratic ones)
+#: levels whose alpha is not one of the weighted ones (interval is the quadratic one)
 _OWN_DISTANCES = ("ordinal", "ratio")
 _MANY = 20
 
@@ -101,7 +101,7 @@ def _weighted_column(kind: str) -> Column:
 
 
 def rating_annotators(report: RatingReport) -> list[Section]:
-    """How far everybody agrees with the others."""
+    """Agreement of each annotator with the others."""
     columns = [
         *(Column("annotator", "name"), Column("rated", "n_assigned"), Column("not rated", "n_not_assigned")),
         Column("agreement", "score", shown_number),
@@ -114,7 +114,7 @@ def rating_annotators(report: RatingReport) -> list[Section]:
 
 
 def rating_classes(report: RatingReport) -> list[Section]:
-    """How often everybody gave every class."""
+    """How often each annotator gave each class."""
     total: Counter[str] = Counter()
     for entry in report.annotators:
         total.update(entry.classes)
@@ -137,7 +137,7 @@ def _class_column(rater: RaterSummary) -> Column:
 
 
 def rating_pairs(report: RatingReport) -> list[Section]:
-    """How far every two annotators agree."""
+    """Agreement of each pair of annotators."""
     shown_pairs, title = best_and_worst(report.pairs)
     weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in shown_pairs)]
     columns = [
@@ -159,7 +159,7 @@ def _kappa_column(kind: str) -> Column:
 
 
 def rating_confusions(report: RatingReport) -> list[Section]:
-    """The classes that two annotators most often gave to one sample."""
+    """The most frequent confusions."""
     confused = most_confused(report)
     columns = [
         Column("class", lambda entry: entry[0]),
@@ -171,7 +171,7 @@ def rating_confusions(report: RatingReport) -> list[Section]:
 
 
 def most_confused(report: RatingReport, at_most: int = 10) -> list[tuple[str, str, int]]:
-    """The classes that two annotators most often gave to one sample, whoever gave which, over all pairs."""
+    """The pairs of classes that were most often given to one sample, over all pairs of annotators."""
     place = {name: position for position, name in enumerate(report.categories)}
     total: Counter[tuple[str, str]] = Counter()
     for pair in report.pairs:

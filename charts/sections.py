@@ -69,7 +69,7 @@ class Answer:
         return ", ".join(f"{entry.title} {entry.text}" for entry in self.numbers)
 
 
-#: a plain text is a sentence, or some
+#: a string is one or more sentences
 Part = str | Note | Facts | Numbers | Answer | Table
 
 
@@ -106,7 +106,7 @@ def _section_lines(section: Section) -> list[str]:
     if section.is_first:
         lines.append("=" * len(section.title))
     for place, part in enumerate(section.parts):
-        # a title or a text right below a table would look like one of its rows
+        # an empty line, or the text would look like a row of the table
         if place and (isinstance(section.parts[place - 1], Table) or (isinstance(part, Table) and part.title)):
             lines.append("")
         lines += _part_lines(part, "" if section.is_first else INDENT)
@@ -149,7 +149,7 @@ def _table_lines(table: Table, indent: str) -> list[str]:
 
 
 def _tabulated(table: Table, style: str, show: Callable[[str], str]) -> str:
-    # as a row the header makes no column wider than its text
+    # tabulate widens columns by their headers, so the header is passed as a row
     cells = [[show(title) for title in table.header], *([show(cell.text) for cell in row] for row in table.rows)]
     lines: str = tabulate(
         cells if style == "plain" else cells[1:],
@@ -195,5 +195,5 @@ def _block(part: Part) -> str:
 
 def plain_markdown(text: object) -> str:
     """Text in one line that Markdown shows as it is, names with markup in them included."""
-    # brackets alone are text, before round ones they make a link
+    # a closing bracket before a round one would make a link
     return re.sub(r"[\\`*_<|~]|\](?=[(\[:])|&(?=#?\w+;)", r"\\\g<0>", one_line(text))

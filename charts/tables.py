@@ -19,7 +19,7 @@ class Cell:
 
     @property
     def is_number(self) -> bool:
-        """Whether the cell stands to the right: numbers do, those that are undefined included."""
+        """Whether the cell is right-aligned: numbers are, undefined ones included."""
         return self.value is None or self.text == "" or isinstance(self.value, int | float)
 
 
@@ -100,7 +100,7 @@ def table(columns: Sequence[Column], entries: Iterable[Any], title: str = "", ke
 def sample_table(
     columns: Sequence[Column], entries: Sequence[Mapping[str, Any]], title: str = "", frame: str = "frame"
 ) -> Table:
-    """A list of samples, with the frame where they are those of videos; ``frame`` is the title of that column."""
+    """A table of samples; those of videos get a column with their frame, titled ``frame``."""
     of_sample = [Column("sample id", "id"), Column("file", lambda entry: end_of_path(entry.get("filepath")))]
     if any("frame_number" in entry for entry in entries):
         of_sample.append(Column(frame, "frame_number"))
@@ -127,7 +127,7 @@ Pair = TypeVar("Pair", bound=ScoredPair)
 
 
 def best_and_worst(pairs: Sequence[Pair], at_most: int = 30) -> tuple[list[Pair], str]:
-    """The pairs by descending score and a title; where there are many, only those at both ends."""
+    """The pairs by descending score, and a title; of many pairs only the best and the worst."""
     ordered = sorted(pairs, key=lambda pair: (pair.score is None, -(pair.score or 0.0), pair.a, pair.b))
     if len(ordered) <= at_most:
         return ordered, "Pairs of annotators, best first"

@@ -52,7 +52,7 @@ def tag_agreement(report: TagReport) -> list[Section]:
 
 
 def most_disputed_tags(report: TagReport) -> list[Section]:
-    """The tags that most often somebody gave and somebody else did not, the most frequent ones first where equal."""
+    """The tags with the most disagreement first; ties by frequency."""
     order = sorted(report.tags, key=lambda entry: (entry.n_agreed - entry.n_samples, -entry.n_samples, entry.tag))
     note = "alpha is that of given or not given; 0: as by chance"
     if len(report.tags) > MOST_TAGS:
@@ -68,7 +68,7 @@ def most_disputed_tags(report: TagReport) -> list[Section]:
 
 
 def tag_annotators(report: TagReport) -> list[Section]:
-    """What everybody gave, and what became of it."""
+    """How many tags each annotator gave, and their verdicts."""
     columns = [
         *(Column("annotator", "name"), Column("assigned", "n_assigned"), Column("gave none", "n_gave_nothing")),
         *(Column("tags", "n_objects"), Column("agreement", "score", shown_number)),
@@ -80,7 +80,7 @@ def tag_annotators(report: TagReport) -> list[Section]:
 
 
 def tag_pairs(report: TagReport) -> list[Section]:
-    """How far every two annotators agree."""
+    """Agreement of each pair of annotators."""
     shown_pairs, title = best_and_worst(report.pairs)
     columns = [
         *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),

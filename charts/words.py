@@ -27,7 +27,7 @@ def shown_number(value: float | None, digits: int = 3) -> str:
     if value is None:
         return UNDEFINED
     shown = f"{value:.{digits}f}"
-    # what rounds to zero is neither above nor below it
+    # no -0.000
     return shown.removeprefix("-") if float(shown) == 0.0 else shown
 
 

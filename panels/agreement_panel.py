@@ -46,7 +46,7 @@ class AgreementPanel(foo.Panel):
     # ---- events ----
 
     def execute(self, ctx: foo.ExecutionContext) -> Any:
-        """Handle an event, then show what changed; nothing that goes wrong reaches the App as a traceback."""
+        """Handle an event, then show what changed; errors become notifications, never tracebacks."""
         method = ctx.params.get("__method__")
         if method in (None, "on_startup"):
             return self.on_startup(ctx)
@@ -65,12 +65,12 @@ class AgreementPanel(foo.Panel):
         ctx.panel.set_data(DRILL_DOWN_TITLE, drill_down_title(_state(ctx, "drill_down")))
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
-        """Forget what concerned another dataset."""
+        """Reset the choices that belong to another dataset."""
         ctx.panel.set_state({"run_key": None, "of_view": False})
         _set_drill_down(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
-        """Follow the view, where the numbers are those of the view."""
+        """Nothing to do: if the numbers are those of the view, they are shown anew after each event."""
 
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
@@ -85,7 +85,7 @@ class AgreementPanel(foo.Panel):
             ctx.panel.set_state("of_view", value)
 
     def refresh(self, ctx: foo.ExecutionContext) -> None:
-        """Look again."""
+        """Read everything again."""
         ctx.panel.set_state("refreshed", (_state(ctx, "refreshed") or 0) + 1)
 
     def compute(self, ctx: foo.ExecutionContext) -> None:
@@ -164,7 +164,7 @@ class AgreementPanel(foo.Panel):
         return panel_state_of(dataset, _state(ctx, "run_key"))
 
     def _require_run(self, ctx: foo.ExecutionContext) -> PanelState:
-        """The panel state, if there is a run to show samples of, and it is still the one that the user sees."""
+        """The panel state, if it has a completed run that is still the one the user sees."""
         state = self._panel_state(ctx)
         if state.problem is not None:
             raise AgreementInputError(state.problem)

@@ -19,9 +19,9 @@ from ..charts.words import VERDICTS
 from ..dataset_io import view_agreement
 from .view_model import Item, ViewModel
 
-#: on an edge of two bins of scores rounding decides by this much
+#: scores on the edge of two bins may be off by this much, due to rounding
 _ROUNDING = 5e-10
-#: the report counts nothing of samples with fewer annotators
+#: the report leaves out samples with fewer annotators
 _RATED = {"$gte": 2}
 
 Click = dict[str, Any]
@@ -30,7 +30,7 @@ DrillDown = tuple[str, dict[str, Any]]
 
 
 def item_name(path: str) -> str:
-    """The item that a path in the panel stands for: its last part, without the version."""
+    """Name of the item at a path of the panel: the last part without the version."""
     return path.rsplit(".", 1)[-1].rsplit("_", 1)[0]
 
 
@@ -75,7 +75,7 @@ def sample_behind(model: ViewModel, click: Click) -> str:
 
 
 def _key(model: ViewModel, name: str, click: Click) -> Any:
-    """What was clicked, as data."""
+    """The data behind what was clicked."""
     item = next((item for item in model["items"] if item["name"] == name), None)
     key = None
     if item is not None:
@@ -91,7 +91,7 @@ def _key_of_row(item: Item, click: Click) -> Any:
 
 
 def _key_of_point(item: Item, click: Click) -> Any:
-    """The data of a point: found by its coordinates, as the chart may have been drawn from earlier data."""
+    """The data of a point, looked up by coordinates because the App may still show an earlier chart."""
     traces = item["data"]
     if len(traces) > 1:
         traces = [trace for trace in traces if trace.get("name") == click.get("trace")]
@@ -101,7 +101,7 @@ def _key_of_point(item: Item, click: Click) -> Any:
             if row is not None and row == column:
                 raise AgreementInputError("Click a cell of two different names")
             return None if row is None or column is None else trace["customdata"][row][column]
-        # the names of horizontal bars and of points stand at the y axis
+        # horizontal bars and points have their names on the y axis
         axis = "x" if trace["type"] == "bar" and trace.get("orientation") != "h" else "y"
         place = _place(trace[axis], click.get(axis))
         return None if place is None else trace["customdata"][place]
@@ -109,7 +109,7 @@ def _key_of_point(item: Item, click: Click) -> Any:
 
 
 def _place(values: list[Any], value: Any) -> int | None:
-    """Where a coordinate stands among those that are drawn."""
+    """The position of a coordinate among those that are drawn."""
     if isinstance(value, float):
         return next((k for k, drawn in enumerate(values) if math.isclose(drawn, value, abs_tol=1e-6)), None)
     return values.index(value) if value in values else None

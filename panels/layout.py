@@ -15,11 +15,11 @@ from .view_model import Item, ViewModel
 #: the handlers of the panel by name
 Handlers = Callable[[str], str]
 
-#: charts stand side by side where each gets so many pixels
+#: least width of a column of charts, in pixels
 _COLUMN = 460
-# columns that are filled one after the other leave no holes beside tall charts
+# CSS columns leave no gaps next to tall charts, a grid would
 _GRID = {"grid": {"sx": {"display": "block", "columnWidth": f"{_COLUMN}px", "columnGap": "16px", "width": "100%"}}}
-#: figures are made before anybody knows the theme: here their text gets the colours of the App
+#: figures do not know the theme: here their text gets the colours of the App
 _TEXTS = {
     "& .gtitle": {"fill": "var(--fo-palette-text-primary) !important"},
     ", ".join(
@@ -32,7 +32,7 @@ _TEXTS = {
 # then a chart must not lie over its neighbour
 _SX = {"width": "100%", "overflow": "hidden", "breakInside": "avoid", "paddingBottom": "16px", **_TEXTS}
 _ITEM = {"item": {"sx": _SX}}
-#: matrices of more names a side have a row of their own
+#: matrices with more names take the full width
 _MOST_NAMES = 6
 _WIDE_ITEM = {"item": {"sx": {**_SX, "columnSpan": "all"}}}
 #: the title of a drill-down comes with the panel's data, not with its schema: every new schema draws all charts anew
@@ -63,7 +63,7 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
     if model is not None:
         root.md(model["headline"], name=f"headline_{version}")
         charts = root.grid("charts", gap=2, componentsProps=_GRID)
-        # the sort is stable; between other charts a row of its own would leave holes
+        # large matrices come first: between other charts they would leave gaps; the sort is stable
         for item in sorted(model["items"], key=lambda item: not _is_large_matrix(item)):
             if item["kind"] == "chart":
                 _chart(charts, item, version, handlers)
@@ -85,7 +85,7 @@ def _controls(root: types.Object, state: PanelState, handlers: Handlers, *, of_v
     choices = types.DropdownView()
     for key in state.keys:
         choices.add_choice(key, label=key)
-    # the App keeps the value of a path: another choice of runs, or another run shown, is another path
+    # the App keeps the value of a path, so that every choice of runs needs another path
     row.enum(
         f"run_{hash_of(state.keys, state.run_key)}",
         state.keys,
@@ -109,12 +109,12 @@ def _refresh(parent: types.Object, handlers: Handlers) -> None:
 
 
 def drill_down_title(title: str | None) -> str:
-    """What the panel says of a drill-down, as Markdown; empty without one, which hides the way back."""
+    """The title of a drill-down as Markdown; empty without one, which hides the Back button."""
     return "" if title is None else f"**{plain_markdown(title)}**"
 
 
 def _drill_down(root: types.Object, handlers: Handlers) -> None:
-    """What the grid shows since the user clicked something, and the way back."""
+    """The title of what the grid shows after a click, and the Back button."""
     group, name = DRILL_DOWN_TITLE.split(".")
     row = root.h_stack(group, gap=2, align_y="center", componentsProps=_DRILL_DOWN)
     row.btn("back", label="Back", icon="arrow_back", variant="contained", on_click=handlers("back"))
@@ -159,5 +159,5 @@ def _table(root: types.Object, item: Item, version: str, handlers: Handlers) -> 
         handler = handlers("open_sample" if item["name"] == "worst" else "drill_down")
         table.add_row_action("open", on_click=handler, label=item["action"], icon="open_in_new")
     root.md(f"**{item['title']}**", name=f"title_{item['name']}_{version}")
-    # the version is in the path, as the App keeps what a path once had
+    # the path has the version, because the App keeps old rows of a path
     root.list(f"{item['name']}_{version}", types.Object(), default=item["rows"], view=table)

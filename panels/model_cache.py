@@ -1,4 +1,4 @@
-"""View models and records of runs, read once for every run and view."""
+"""Cached view models and records, one per run and view."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ..dataset_io.record.stored_scores import load_scores, stored_bytes
 from ..dataset_io.results.view_report import records_on
 from .view_model import ViewModel, view_model
 
-#: of more samples the numbers of a view have no intervals, which take a second and more
+#: larger views get no intervals, which would take more than a second
 MOST_RESAMPLED = 2_000
 #: records of a run are kept for the next view if its results take no more than this
 _MOST_KEPT = 150_000_000

@@ -1,4 +1,4 @@
-"""What there is to show of a dataset's runs, and what to tell the user where there is nothing."""
+"""The state of the panel: which run it shows, or why there is none and what to do."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class PanelState:
 
     @property
     def results_id(self) -> str:
-        """What tells the run from earlier and later ones of its key."""
+        """Id of the results, different for every run of the same key."""
         return str(self.config.get("results_id"))
 
     @property
     def field_key(self) -> str | None:
-        """What the fields of the run begin with; not its key if FiftyOne's own ``rename_run()`` changed that."""
+        """Prefix of the run's fields; differs from the key if the run was renamed with FiftyOne's ``rename_run()``."""
         key: str | None = self.config.get("options", {}).get("run_key", self.run_key)
         return key
 

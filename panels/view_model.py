@@ -1,4 +1,4 @@
-"""The view model: all that the panel shows of a report, as plain values that the App draws."""
+"""The view model: everything that the panel shows of a report, as JSON values."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..charts.figures import FIGURES, plot_scores
 from ..charts.tables import Cell, Column
 from ..charts.words import end_of_path, shown_number, shown_share
 
-#: a chart or a table, and everything that is shown, as JSON values
+#: a chart or a table; all that is shown. Both are JSON values
 Item = dict[str, Any]
 ViewModel = dict[str, Any]
 
@@ -48,9 +48,9 @@ def view_model(report: AgreementReport, scores: Any, version: str, notes: Sequen
 
 def _items(report: AgreementReport, scores: Any) -> Iterator[Item]:
     classes = family_of(report).classes
-    # labels of masks are the masks themselves: there are none of a class
+    # a semantic mask holds all classes: no label is of one class
     leads_to_classes = classes is not None and classes.has_labels
-    # a sample of a video has the mean of its frames, which are what is drawn here
+    # the chart is about frames, but only samples can be opened
     without = {"classes": not leads_to_classes, "scores": report.run.n_videos is not None}
     first, *others = FIGURES
     for name in (first, "scores", *others):
@@ -63,7 +63,7 @@ def _items(report: AgreementReport, scores: Any) -> Iterator[Item]:
 
 
 def _chart(name: str, draw: Callable[[], Any], hint: str) -> Iterator[Item]:
-    """A chart; nothing where the report has nothing to draw."""
+    """A chart; nothing if the report has no numbers for it."""
     figure = None
     with contextlib.suppress(AgreementInputError):
         figure = draw()
@@ -71,7 +71,7 @@ def _chart(name: str, draw: Callable[[], Any], hint: str) -> Iterator[Item]:
         return
     drawn = json.loads(figure.to_json())
     layout = drawn["layout"]
-    # the App's own defaults are without margins and legend, and opaque
+    # the App's defaults have no margins and no legend, and are opaque
     layout["margin"] = {"l": 20, "r": 20, "b": 55, **layout.get("margin", {})}
     layout["showlegend"] = len(drawn["data"]) > 1
     layout |= {"paper_bgcolor": "rgba(0, 0, 0, 0)", "plot_bgcolor": "rgba(0, 0, 0, 0)", "dragmode": False}

@@ -12,7 +12,7 @@ from .matrices import plot_confusion, plot_pairs
 from .people import plot_annotators, plot_bias, plot_verdicts
 from .thresholds import plot_thresholds
 
-#: figures that need nothing but the report, by the name that sections know them by
+#: figures that need only the report, by the name that sections use
 FIGURES: dict[str, Callable[..., Figure]] = {
     "pairs": plot_pairs,
     "annotators": plot_annotators,

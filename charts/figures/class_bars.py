@@ -18,7 +18,7 @@ _ROW = 26
 
 
 def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
-    """Agreement on every class with 95 % intervals, the worst first; of many the ``top`` most frequent ones."""
+    """Agreement on each class with 95 % intervals, the worst first; at most the ``top`` most frequent classes."""
     drawn_of = family_of(report).classes
     if drawn_of is None:
         raise AgreementInputError(f"A report on {report.family} has no agreement on every class to draw")

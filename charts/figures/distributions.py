@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from ...agreement.report import AgreementReport
 
-#: samples are counted in so many bins from 0 to 1
+#: number of bins of the histogram of scores
 _SCORE_BINS = 20
-#: on more bars there is no room for shares
+#: with more bars there is no room for shares
 _ROOMY = 10
 
 
 def plot_votes(report: AgreementReport) -> go.Figure:
-    """By how many of the assigned annotators objects were drawn."""
+    """How many objects were drawn by how many of the assigned annotators."""
     objects = require_objects(report, "Votes on objects")
     votes = sorted(
         (entry for entry in objects.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1),
@@ -86,12 +86,12 @@ def _mark(drawn: go.Figure, value: float | None, name: str) -> None:
 
 
 def plot_scores(report: AgreementReport, scores: NDArray[np.float64]) -> go.Figure:
-    """How the samples score; those without a score are left out."""
+    """Histogram of the scores of samples; samples without a score are left out."""
     values = np.asarray(scores, np.float64)
     values = values[~np.isnan(values)]
     what = documents(report)
     require(len(values), f"no {what[:-1]} has a score")
-    # scores on an edge of two bins may be a bit less for rounding alone
+    # round first: a score on the edge of two bins may be slightly below it
     counts, edges = np.histogram(np.round(values, 9), bins=np.round(np.linspace(0.0, 1.0, _SCORE_BINS + 1), 9))
     bins = [(round(low, 9), round(high, 9)) for low, high in itertools.pairwise(edges.tolist())]
     bars = go.Bar(

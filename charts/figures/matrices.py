@@ -17,15 +17,15 @@ from .theme import SCALE, figure, names_axis, require, safe
 if TYPE_CHECKING:
     from ...agreement.report import AgreementReport
 
-#: matrices with more cells a side show no numbers in them
+#: larger matrices show no numbers in their cells
 _READABLE = 15
-#: matrices with more cells a side have narrow ones, for one small number
+#: larger matrices have small cells, for one short number
 _ROOMY = 6
 _CELL = 44
 
 
 def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
-    """How far every two annotators agree."""
+    """Agreement of each pair of annotators."""
     values = family_of(report).pair_values
     value = value or next(iter(values))
     if value not in values:
@@ -71,7 +71,7 @@ def _both(names: Sequence[str]) -> list[list[list[str] | None]]:
 
 
 def _number(pair: Any, value: str) -> float | None:
-    """A number of a pair; the unweighted one of kappas by weights."""
+    """A number of a pair; of several kappas the unweighted one."""
     number = getattr(pair, value)
     if isinstance(number, Mapping):
         return number.get("identity")
@@ -137,7 +137,7 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
 
 
 def _confusions(report: AgreementReport, pair: tuple[str, str] | None) -> Counter[tuple[str, str]]:
-    """How often a class was given where somebody else gave another, in the order of the two annotators."""
+    """Counts of ordered pairs of different classes that two annotators gave to the same thing."""
     given = getattr(report, "class_given_match", None)
     pairs: Sequence[Any] = getattr(report, "pairs", [])
     if not hasattr(report.parts["pairs"], "confusion"):
@@ -162,7 +162,7 @@ def _confusions(report: AgreementReport, pair: tuple[str, str] | None) -> Counte
 
 
 def _most_confused(counts: Mapping[tuple[str, str], int], top: int) -> list[str]:
-    """The classes of the largest confusions, in the order of these."""
+    """The classes of the largest confusions, largest first."""
     together: Counter[tuple[str, str]] = Counter()
     for (a, b), n in counts.items():
         together[min(a, b), max(a, b)] += n
@@ -191,7 +191,7 @@ def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figur
 
 
 def annotator_order(report: AgreementReport) -> list[str]:
-    """The annotators, those who join first in the clustering next to each other; without a clustering by name."""
+    """The annotators in the order of the clustering: those who agree are neighbours; else by name."""
     names = sorted({name for pair in getattr(report, "pairs", []) for name in (pair.a, pair.b)})
     groups = [[name] for name in names]
     for join in getattr(report, "clusters", []):

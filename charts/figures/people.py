@@ -42,14 +42,14 @@ _COLOURS = {
     "split": GREEN,
     "duplicate": RED,
 }
-#: a bar of what annotators missed, which are labels of others
+#: marks bars of missed objects, whose labels are those of the others
 MISSED = "missed_by"
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26
 
 
 def plot_annotators(report: AgreementReport) -> go.Figure:
-    """What everybody missed, and what of their labels others contradict, as shares."""
+    """Shares of objects that each annotator missed, and of labels with each verdict."""
     shown = family_of(report).verdicts
     if shown is None:
         raise AgreementInputError(f"A report on {report.family} has no verdicts of annotators to draw")
@@ -80,7 +80,7 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
 def _share_bars(
     names: list[str], counts: list[tuple[int, int]], title: str, what: str, colour: str, verdict: str
 ) -> go.Bar:
-    """Bars of counts of wholes; every bar knows its annotator and verdict."""
+    """Bars of shares; ``customdata`` has annotator, verdict, count and whole."""
     return go.Bar(
         x=[n / whole if whole else None for n, whole in counts],
         y=[safe(name) for name in names],
@@ -106,7 +106,7 @@ def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: lis
 
 
 def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:
-    """Who has the largest share, as it is shown; nobody where several have it, or nobody has any."""
+    """Who has the largest share, and that share; None for ties and where all shares are 0."""
     largest = max(shares.values())
     shown = shown_share(largest)
     leaders = [name for name, share in shares.items() if shown_share(share) == shown]
@@ -114,7 +114,7 @@ def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:
-    """How everybody's boxes differ from the median of their objects, with 95 % intervals."""
+    """How each annotator's boxes differ from the median box of the object, with 95 % intervals."""
     objects = require_objects(report, "The bias of boxes")
     biased: list[tuple[str, Bias]] = [
         (entry.name, entry.bias) for entry in objects.annotators if entry.bias is not None and entry.bias.n
@@ -126,7 +126,7 @@ def plot_bias(report: AgreementReport) -> go.Figure:
     for place, ((side, title), colour, symbol) in enumerate(zip(_SIDES.items(), colours, symbols, strict=True)):
         means = [bias.mean.get(side) for _, bias in biased]
         ends = [_distances(bias, side) for _, bias in biased]
-        # the five numbers of an annotator stand one below the other
+        # one row for each of the five numbers of an annotator
         rows = [k + (place - 2) * 0.14 for k in range(len(biased))]
         traces.append(
             go.Scatter(
@@ -172,7 +172,7 @@ def _bias_finding(biased: list[tuple[str, Bias]]) -> str:
 
 
 def _largest(bias: Bias, *sides: str) -> float:
-    """The largest of some mean differences, whatever their signs; those that round to zero are alike."""
+    """The largest absolute mean difference of some sides, rounded so that tiny ones are ties."""
     return max(round(abs(bias.mean.get(side) or 0.0), 1) for side in sides)
 
 

@@ -1,4 +1,4 @@
-"""How figures look: readable on white and on black, and by people who do not tell red from green."""
+"""Style of all figures: readable on white and on black, with colours for the colour-blind."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
     from ...agreement.report import AgreementReport
 
-#: about as far from white as from black
+#: readable on white and on black
 TEXT = "#7d7d7d"
 GRID = "rgba(128, 128, 128, 0.25)"
 LINE = "rgba(128, 128, 128, 0.7)"
@@ -26,9 +26,9 @@ SCALE = [[0.0, "#e8f0f7"], [0.65, "#93bfdd"], [0.7, "#2f79ad"], [1.0, "#0b3d66"]
 FONT = "Palanquin, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
 _NAME_LENGTH = 24
-#: characters of a line of a title, which fits where a figure is 440 pixels wide
+#: characters per line of a title; fits a figure of 440 pixels
 _TITLE_WIDTH = 54
-#: of a line of a title, in pixels
+#: height of a line of a title, in pixels
 LINE_HEIGHT = 22
 _AXIS = {
     "gridcolor": GRID,
@@ -72,7 +72,7 @@ def figure(
     lines = [safe(line) for line in textwrap.wrap(finding, _TITLE_WIDTH, break_long_words=False)]
     title_height = LINE_HEIGHT * len(lines)
     top = 30 + title_height + above
-    # with a layout of its own a figure does not begin with Plotly's template
+    # a figure with a layout does not load Plotly's default template
     common = {
         "template": TEMPLATE,
         "title": {"text": "<br>".join(lines), "pad": {"t": 18, "l": 8}, "yanchor": "top"},
@@ -86,7 +86,7 @@ def figure(
 
 
 def take_title(drawn: go.Figure) -> str:
-    """Leave a figure without its title, which is returned, and without the space for it."""
+    """Remove the title of a figure and the space for it; returns the title as plain text."""
     finding, title_height = drawn.layout.meta["finding"], drawn.layout.meta["title_height"]
     top = drawn.layout.margin.t - title_height
     drawn.update_layout(title=None, height=drawn.layout.height - title_height, margin={"t": top})
@@ -94,12 +94,12 @@ def take_title(drawn: go.Figure) -> str:
 
 
 def safe(text: object) -> str:
-    """A name that Plotly shows as it is, instead of taking it for markup."""
+    """A name with its markup escaped, so that Plotly shows it unchanged."""
     return html.escape(" ".join(str(text).splitlines()), quote=False)
 
 
 def names_axis(names: Sequence[str], **layout: object) -> dict[str, object]:
-    """An axis of names; long ones are cut in its labels, and whole where the pointer is."""
+    """An axis of names; long names are shortened on the axis and complete in hover texts."""
     return {
         "type": "category",
         "tickmode": "array",
@@ -111,7 +111,7 @@ def names_axis(names: Sequence[str], **layout: object) -> dict[str, object]:
 
 
 def shortened(name: str, length: int = _NAME_LENGTH) -> str:
-    """A name that fits beside an axis: both ends of it, as classes often begin alike, and often end alike."""
+    """A name that fits next to an axis: its start and its end, because classes often differ only in one of the two."""
     if len(name) <= length:
         return name
     n_last = (length - 1) // 2

@@ -66,13 +66,13 @@ def plot_thresholds(report: AgreementReport) -> go.Figure:
 
 
 def _mark_thresholds(drawn: go.Figure, report: ObjectReport) -> None:
-    """Lines at the threshold of the run and at the one that the data suggest."""
+    """Vertical lines at the threshold of the run and at the suggested one."""
     found = report.data_threshold
     marks = [(float(report.config["iou"]), "this run", "solid")]
     if found is not None and found.threshold is not None:
         marks.append((found.threshold, "from the data", "dot"))
     marks.sort()
-    # side by side their names would overlap
+    # close marks: their names must not overlap
     is_close = marks[-1][0] - marks[0][0] < _SIDE_BY_SIDE and len(marks) > 1
     for (value, name, dash), anchor in zip(
         marks, ("right", "left") if is_close else ("center", "center"), strict=False

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 #: verdicts that are shown only where there are any
 _RARE = ("attribute_conflict", "split", "duplicate")
-#: a share of missed small objects, and of objects drawn twice, that deserves a sentence
+#: larger shares of missed small objects, and of objects drawn twice, get a sentence
 _NOTABLE, _NOTABLE_TWICE = 0.05, 0.01
 _SIDES = ("size", "left", "top", "right", "bottom")
 _NAME = Column("annotator", "name")
@@ -34,10 +34,10 @@ _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
 
 
 def annotators_section(report: ObjectReport) -> list[Section]:
-    """The main habits of everybody."""
+    """The main habits of each annotator."""
     has_bias = any(entry.bias is not None for entry in report.annotators)
     has_vitality = any(entry.vitality is not None for entry in report.annotators)
-    # of two annotators nobody can miss what two others drew
+    # with two annotators nobody can miss what two others drew
     has_missed = len(report.annotators) > 2
     columns = [
         *(_NAME, Column("labels", "n_objects")),
@@ -89,7 +89,7 @@ def _sides(report: ObjectReport) -> list[str]:
         return []
     first, last = joins[0], joins[-1]
     closest, furthest = shown_number(first.similarity), shown_number(last.similarity)
-    # where several agree as much, nobody sides with anybody
+    # a tie: other pairs agree as much
     if any(shown_number(pair.score) == closest and not {pair.a, pair.b} <= set(first.members) for pair in report.pairs):
         return []
     text = f"{listed(first.members)} agree most with each other (score {closest})"
@@ -115,7 +115,7 @@ def annotator_details(report: ObjectReport) -> list[Section]:
 
 
 def verdicts_section(report: ObjectReport) -> list[Section]:
-    """What became of everybody's labels."""
+    """The verdicts on each annotator's labels."""
     return [Section("What became of their labels", [_verdicts(report)])]
 
 

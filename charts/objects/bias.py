@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ...agreement.objects.summaries import Bias
 
-#: differences of less, in per cent, are not worth a word
+#: smaller differences, in per cent, are not mentioned
 _SLIGHT = 1.0
 #: what an edge is called, what positive and negative offsets mean, and the offset for each per cent of size
 _EDGES = {
@@ -37,7 +37,7 @@ def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
 
 
 def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
-    """The edges that are elsewhere than the size alone would put them, those that are furthest from there first."""
+    """Edges whose offset the size does not explain, the largest unexplained offset first."""
     size = bias.mean.get("size") or 0.0
     odd = []
     for name, (*_, share) in _EDGES.items():
@@ -48,7 +48,7 @@ def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
 
 
 def _told(bias: Bias, name: str) -> float | None:
-    """A mean, None where it may as well be zero."""
+    """A mean; None if its interval contains zero."""
     value, interval = bias.mean.get(name), bias.intervals.get(name)
     if value is None or interval is None or interval.low is None or interval.high is None:
         return value

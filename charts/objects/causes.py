@@ -1,4 +1,4 @@
-"""Why objects do not agree: what missed objects, other classes and loose outlines each cost."""
+"""Causes of disagreement on objects: missed objects, different classes and loose outlines."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..words import listed, shown_number
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
-#: below this nothing is lost but digits
+#: a smaller loss is rounding
 _NOTHING = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What the panoptic quality of all pairs together lacks to 1, by cause.
+    """How much each cause lowers the panoptic quality of all pairs together, from 1.
 
     F1 counts objects that both drew, RQ those of one class, PQ adds up their IoU: what is lost from 1 to F1, to RQ and
     to PQ adds up to all that is lost.
@@ -33,7 +33,7 @@ class Losses:
 
 
 def losses(report: ObjectReport) -> Losses | None:
-    """What every cause costs, None where no pair has a label."""
+    """The loss by cause; None where no pair has a label."""
     n = sum(pair.n_a + pair.n_b for pair in report.pairs)
     if not n:
         return None
@@ -45,7 +45,7 @@ def losses(report: ObjectReport) -> Losses | None:
 
 
 def cause_sentence(report: ObjectReport) -> str:
-    """What most of the disagreement is about."""
+    """Which cause explains most of the disagreement."""
     lost = losses(report)
     if lost is None:
         return "There is no label of two annotators to compare, so there is no disagreement either."

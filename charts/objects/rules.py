@@ -52,7 +52,7 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
 
 
 def _source_of_threshold(report: ObjectReport) -> str:
-    """Where the threshold is from, if it was not given."""
+    """Whether the threshold was taken from the data."""
     if not report.config.get("iou_from_data"):
         return ""
     found = report.data_threshold
@@ -62,7 +62,7 @@ def _source_of_threshold(report: ObjectReport) -> str:
 
 
 def _similarity(report: ObjectReport) -> str:
-    """What was compared with the threshold."""
+    """Name of the similarity that is compared with the threshold."""
     measure, similarity = report.localisation.measure, str(report.config["similarity"])
     if measure == "IoU":
         return similarity

@@ -11,15 +11,15 @@ if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
     from ...agreement.objects.summaries import SizeSummary
 
-#: more than this share of missed objects, conflicting classes or loose outlines calls for a rule
+#: larger shares of missed objects, class conflicts or loose outlines call for a rule in the guideline
 _MANY_MISSED = 0.1
 _MANY_CONFLICTS = 0.05
 _MANY_LOOSE = 0.2
-#: outlines that overlap less are loose
+#: labels of one object that overlap less are loose
 _LOOSE = 0.7
 #: what a guideline should say, by what the similarity is called
 _WHERE = {"OKS": "where exactly its points lie", "temporal IoU": "when it begins and ends"}
-#: small objects are another case if they do worse than large ones by this factor, or this much IoU
+#: small objects are mentioned if they are worse than large ones by this factor, or by this much IoU
 _WORSE_FACTOR = 2.0
 _WORSE_IOU = 0.05
 
@@ -105,7 +105,7 @@ def localisation_sentence(report: ObjectReport) -> str:
 
 
 def share_below(histogram: list[int], limit: float) -> float | None:
-    """The share of values below a limit that is an edge of the histogram's bins; None without any value."""
+    """The share of values below a limit, which must be an edge of a bin; None without any value."""
     n = sum(histogram)
     return sum(histogram[: round(limit * len(histogram))]) / n if n else None
 

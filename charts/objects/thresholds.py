@@ -13,15 +13,15 @@ if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
     from ...agreement.objects.summaries import ThresholdPoint
 
-#: how far around the threshold of the run the hint looks
+#: the hint compares thresholds up to this distance from the run's
 _AROUND = 0.1
-#: alpha that moves by less does not depend on the threshold
+#: smaller changes of alpha do not count as dependence on the threshold
 _STILL = 0.02
-#: alpha that is lower by more is another answer
+#: a larger fall of alpha is mentioned
 _FALL = 0.1
-#: thresholds that are closer together are as good as equal
+#: closer thresholds count as equal
 _CLOSE = 0.05
-#: similarities of same and different objects that are less apart are hardly told from each other
+#: a smaller separation hardly tells same from different objects
 _TOLD_APART = 0.2
 #: why the data suggest no threshold
 _REASONS = {
@@ -32,7 +32,7 @@ _REASONS = {
 
 
 def threshold_sentences(report: ObjectReport) -> list[str]:
-    """How far the chosen threshold drives the answer, and what the data suggest."""
+    """How much alpha depends on the chosen threshold, and which threshold the data suggest."""
     return [*_sensitivity(report), *_suggestion(report)]
 
 
@@ -54,7 +54,7 @@ def _sensitivity(report: ObjectReport) -> list[str]:
 
 
 def _where_it_falls(report: ObjectReport, last: ThresholdPoint) -> str:
-    """The first threshold beyond those that were named at which alpha is quite another."""
+    """The first higher threshold at which alpha is clearly lower."""
     if last.alpha is None:
         return ""
     for entry in report.thresholds:
@@ -80,7 +80,7 @@ def _suggestion(report: ObjectReport) -> list[str]:
 
 
 def _beside_own(report: ObjectReport, suggested: float) -> str:
-    """A suggested threshold beside that of the run, where that has one."""
+    """The suggested threshold compared with the one of the run, if the run has one."""
     own = float(report.config["iou"])
     if report.config["method"] == "mutual_best":
         return "; this run matches without one"
@@ -97,7 +97,7 @@ def threshold_section(report: ObjectReport) -> list[Section]:
 
 
 def threshold_details(report: ObjectReport) -> list[Section]:
-    """All thresholds, and where the data's own comes from."""
+    """All thresholds, and the histogram behind the suggested one."""
     sections = []
     if report.thresholds:
         own = float(report.config["iou"])

@@ -1,4 +1,4 @@
-"""A report as one HTML page that needs nothing else: no network, no other file."""
+"""A report as one self-contained HTML page: no network, no other file."""
 
 from __future__ import annotations
 

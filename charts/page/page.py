@@ -1,4 +1,4 @@
-"""The page: a report, its figures and the template that shows them."""
+"""A report as an HTML page: sections and figures are filled into the template."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def report_page(
     """
     short, details = report_sections(report), report_details(report)
     plots: dict[str, Callable[[Any], go.Figure]] = dict(FIGURES)
-    # by score, as the table beside it and who sides with whom: by alpha another pair may be the best
+    # by score, like the table of pairs: by alpha another pair may be the best
     plots["pairs"] = functools.partial(FIGURES["pairs"], value="score")
     if scores is not None:
         plots["scores"] = functools.partial(plot_scores, scores=scores)
@@ -81,7 +81,7 @@ def _template() -> Any:
 
 
 def anchor(section: Section) -> str:
-    """What links to a section name it by."""
+    """The id of a section, for links."""
     return re.sub(r"[^a-z0-9]+", "-", section.title.lower()).strip("-") or "section"
 
 
@@ -96,6 +96,6 @@ def _drawn(report: AgreementReport, plots: dict[str, Callable[[Any], go.Figure]]
 
 
 def _json(drawn: dict[str, go.Figure]) -> str:
-    """Figures as JSON within a script element, which no name in them can end."""
+    """Figures as JSON for a script element; names cannot close that element."""
     text = json.dumps({name: json.loads(figure.to_json()) for name, figure in drawn.items()}, allow_nan=False)
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

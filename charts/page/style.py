@@ -1,4 +1,4 @@
-"""How the page looks, the little that it does, and the template that puts it together."""
+"""Style sheet, script and template of the HTML page."""
 
 from __future__ import annotations
 

@@ -221,7 +221,7 @@ def test_the_figures_of_ratings() -> None:
     assert _cell(confusion, "dog", "owl") == 2
     (disputed,) = report.plot_annotators().data
     assert list(disputed.x) == [10 / 50, 5 / 45, 20 / 60]
-    assert report.plot_annotators().layout.title.text == "carol has most disputed ratings: 33.3 % of theirs"
+    assert report.plot_annotators().layout.title.text == "carol has most disputed ratings: 33.3 %"
 
 
 def test_the_figures_of_tags_and_masks() -> None:

@@ -179,19 +179,17 @@ def test_differences_have_a_sign() -> None:
 def test_a_number_that_is_declared_is_shown_everywhere(monkeypatch: pytest.MonkeyPatch) -> None:
     """A declaration is enough: no renderer, table or figure names the main numbers one by one."""
     new = [
-        MainNumber(
-            "existence.share_present", "Share of images with objects", "of {report.n_rated} {documents}", "share"
-        ),
+        MainNumber("existence.share_present", "Images with objects", "of {report.n_rated} {documents}", "share"),
         MainNumber("sizes_alike", "sizes alike", "of shared objects", group="localisation", is_optional=True),
     ]
     monkeypatch.setattr(ObjectReport, "main_numbers", (*ObjectReport.main_numbers, new[0]))
     report = filled_report(intervals={"existence.share_present": interval(0.9, 0.95)})
     shown = "93.0 % [90.0 %, 95.0 %]"
     for text in (report_text(report), report_markdown(report), panel_markdown(report)):
-        assert f"Share of images with objects {shown}" in " ".join(text.split())
+        assert f"Images with objects {shown}" in " ".join(text.split())
         assert "of 200 samples" in text
     page = report_page(report)
-    assert '<div class="name">Share of images with objects</div><div class="number">93.0 %</div>' in page
+    assert '<div class="name">Images with objects</div><div class="number">93.0 %</div>' in page
     assert "[90.0 %, 95.0 %]" in page
     frame = report.to_dataframe("summary").set_index("number")
     assert tuple(frame.loc["existence.share_present"]) == (0.93, 0.9, 0.95)
