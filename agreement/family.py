@@ -8,10 +8,9 @@ from typing import Any
 
 from .. import names
 from .numbers import Numbers
-from .objects.build import build_object_report
+from .objects.build import build_object_report, object_numbers
 from .objects.records import ObjectRecords
 from .objects.report import ObjectReport
-from .objects.sample_sums import object_sums
 from .objects.verdicts import CROWD
 from .objects.verdicts import VERDICTS as OBJECT_VERDICTS
 from .pixels.numbers import pixel_numbers
@@ -64,7 +63,7 @@ OBJECTS = Family(
     report=ObjectReport,
     records=ObjectRecords,
     build=build_object_report,
-    numbers=object_sums,
+    numbers=object_numbers,
     fields=names.OBJECT_FIELDS,
     verdicts=(*OBJECT_VERDICTS, CROWD),
     has_objects=True,

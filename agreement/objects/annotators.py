@@ -1,121 +1,511 @@
-"""What a report says on every annotator."""
+"""Annotators: what each missed, contradicts and draws otherwise, and how far the others agree without them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ...metrics.alpha.nominal import nominal_alpha_of_sums
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
+from ...metrics.geometry.objects import Objects
+from ..config import AgreementConfig
+from ..numbers import Fields, GroupRows, Numbers, Rows
+from ..numbers import ratio as ratio_of_sums
+from ..pairs import pair_names
 from ..report import ReportContext, number
-from .additive import Moments, SparseCounts
-from .annotator_sums import AnnotatorSums
-from .bias import bias_of
-from .confusions import Listed, listed_by_row
-from .consensus import ConsensusSums, consensus_of
-from .findings import pair_names
-from .pair_sums import PairSums
-from .persons import persons_of
-from .size_rule import SIZES
-from .summaries import AnnotatorSummary
-from .verdicts import VERDICTS
+from .classes import Listed, listed_by_row
+from .compute import Ratings, Units, ratings_of
+from .pairs import PairSums, persons_of
+from .report import AnnotatorSummary, Bias, ConsensusAgreement
+from .sizes import SIZES
+from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts, alpha_columns
+from .totals import RunTotals
+from .verdicts import AGREED, NO_VERDICT, VERDICTS
 
 #: pairs of classes that a report lists for an annotator
 MAX_LISTED = 20
+#: others who must be assigned to a sample, for their consensus
+MIN_OTHERS = 2
+#: annotators without whom there still are two
+MIN_ANNOTATORS = 3
+#: vitality has intervals for at most so many columns, one for every class and annotator
+MAX_COLUMNS = 5_000
+#: objects of samples without somebody that are counted at once
+MAX_OBJECTS = 1_000_000
+#: columns of all (sample, assigned annotator) of a chunk, by name
+_Columns = dict[str, FloatArray | IntArray]
+
+
+class AnnotatorNumbers:
+    """Numbers of all annotators that are quotients of two sums over the samples that they were assigned to.
+
+    Attributes:
+        total: sums of every column, shape ``(R,)``, by name
+
+    Args:
+        annotators: their names
+        part: the part of the summary of an annotator in which the numbers stand
+        ratios: the two columns of every number, by the number's name
+        columns_of: reads the columns from a chunk
+        by_sample: whether the numbers have intervals
+    """
+
+    def __init__(
+        self,
+        annotators: Sequence[str],
+        part: tuple[str, ...],
+        ratios: Mapping[str, tuple[str, str]],
+        columns_of: Callable[[_Assigned], _Columns],
+        *,
+        by_sample: bool,
+    ) -> None:
+        n = len(annotators)
+        self._keys = {k: ("annotators", name, *part) for k, name in enumerate(annotators)}
+        self._ratios = ratios
+        self._columns_of = columns_of
+        self._names = tuple(dict.fromkeys(column for names in ratios.values() for column in names))
+        self._rows = GroupRows(n, np.arange(n if by_sample else 0))
+        self.total = {name: np.zeros(n) for name in self._names}
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        assigned = _Assigned.of(chunk)
+        columns = self._columns_of(assigned)
+        for name in self._names:
+            self.total[name] += np.bincount(assigned.annotator, columns[name], minlength=len(self._keys))
+        rows = hstack([np.column_stack([columns[name] for name in self._names]).astype(np.float64)])
+        self._rows.add(assigned.annotator, assigned.sample, rows, chunk.agreement.n_samples)
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The numbers of every annotator."""
+        place = {name: k for k, name in enumerate(self._names)}
+
+        def formula(sums: FloatArray) -> FloatArray:
+            quotients = [ratio_of_sums(sums[..., place[a]], sums[..., place[b]]) for a, b in self._ratios.values()]
+            return np.stack(quotients, axis=-1)
+
+        basis = np.array([place[below] for _, below in self._ratios.values()])
+        rows = self._rows
+        del self._rows  # which frees its memory, once all numbers were asked for
+        yield from rows.numbers(self._keys, tuple(self._ratios), formula, basis, len(self._names))
 
 
 @dataclass(frozen=True, slots=True)
-class WithoutEach:
-    """Alpha with all annotators, and without each of them; nan where undefined.
+class _Assigned:
+    """The ``V`` (sample, assigned annotator) of a chunk.
 
     Attributes:
-        alpha: of all
-        units_as_they_are: shape ``(R,)``
-        rematched: shape ``(R,)``; None if nothing was matched again
+        chunk: the samples
+        sample: shape ``(V,)``
+        annotator: shape ``(V,)``
+        row: shape ``(S, R)``, place of every (sample, annotator) among these
+        own: shape ``(N,)``, that of every object
     """
 
-    alpha: float
-    units_as_they_are: Sequence[float]
-    rematched: Sequence[float] | None = None
+    chunk: Chunk
+    sample: IntArray
+    annotator: IntArray
+    row: IntArray
+    own: IntArray
 
-    def vitality(self, annotator: int) -> float | None:
-        """How much alpha falls without the annotator, None where that is undefined or not one of three."""
-        return self._fall(self.units_as_they_are, annotator)
+    @classmethod
+    def of(cls, chunk: Chunk) -> _Assigned:
+        assigned, objects = chunk.agreement.assigned, chunk.agreement.objects
+        row = (np.cumsum(assigned) - 1).reshape(assigned.shape)
+        sample, annotator = np.nonzero(assigned)
+        return cls(chunk, sample, annotator, row, row[objects.sample, objects.annotator])
 
-    def vitality_rematched(self, annotator: int) -> float | None:
-        """The same, where the others were matched again."""
-        return None if self.rematched is None else self._fall(self.rematched, annotator)
+    def count(self, rows: BoolArray) -> IntArray:
+        """Some of the objects ``(N,)`` of everybody, shape ``(V,)``."""
+        return np.bincount(self.own[rows], minlength=len(self.sample))
 
-    def _fall(self, alphas: Sequence[float], annotator: int) -> float | None:
-        return number(self.alpha - alphas[annotator]) if len(alphas) >= 3 else None
+    def cells(self, rows: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
+        """Some of the objects ``(N,)`` of everybody, by kind, shape ``(n_kinds, V)``."""
+        cells = kind[rows] * len(self.sample) + self.own[rows]
+        return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
+
+    def sums(self, row: IntArray, values: FloatArray) -> FloatArray:
+        """Sums of values of everybody, shape ``(V,)``."""
+        return sums_by(row, values, len(self.sample))
+
+
+def annotator_numbers(annotators: Sequence[str], *, by_sample: bool) -> list[AnnotatorNumbers]:
+    """The collectors of all numbers of annotators but vitality."""
+    readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[_Assigned], _Columns]]] = [
+        ((), _RATIOS, lambda assigned: _missed(assigned) | _verdicts(assigned) | _pairs(assigned)),
+        (("consensus",), _OF_CONSENSUS, _consensus),
+        (("bias",), {name: (name, "n_boxes") for name in MEASURES}, _bias),
+    ]
+    return [AnnotatorNumbers(annotators, *reader, by_sample=by_sample) for reader in readers]
+
+
+#: quotients of two columns of an annotator, by the number's name
+_RATIOS = {
+    "miss_rate": ("n_missed", "n_could_miss"),
+    **{f"miss_rate_by_size.{size}": (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
+    **{f"verdict_shares.{verdict}": (verdict, "n_judged") for verdict in VERDICTS},
+    "score": ("score", "n_scored"),
+    "mean_iou": ("iou", "n_matched"),
+}
+_OF_CONSENSUS = {
+    "precision": ("n_both", "n_objects"),
+    "recall": ("n_both", "n_units"),
+    "f1": ("twice_both", "n_objects_and_units"),
+    "mean_iou": ("iou", "n_pairs"),
+}
+
+
+def _missed(assigned: _Assigned) -> _Columns:
+    """What everybody missed of units of two or more others, and could have missed, drawn or not; also by size."""
+    chunk, units = assigned.chunk, assigned.chunk.agreement.units
+    unit, n_sizes = chunk.agreement.unit, len(SIZES) + 1  # those of unknown size come last
+    size = chunk.size % n_sizes
+    several = chunk.rated_unit & (units.votes >= 2)
+    n_samples = chunk.agreement.n_samples
+    cells = size[several] * n_samples + units.sample[several]
+    of_sample = np.bincount(cells, minlength=n_sizes * n_samples).reshape(n_sizes, n_samples)
+    drawn = [assigned.cells(rows[unit], size[unit], n_sizes) for rows in (several, several & (units.votes >= 3))]
+    missed = of_sample[:, assigned.sample] - drawn[0]
+    could_miss = missed + drawn[1]
+    columns: _Columns = {"n_missed": missed.sum(axis=0), "n_could_miss": could_miss.sum(axis=0)}
+    for k, name in enumerate(SIZES):
+        columns |= {f"n_missed_{name}": missed[k], f"n_could_miss_{name}": could_miss[k]}
+    return columns
+
+
+def _verdicts(assigned: _Assigned) -> _Columns:
+    """Labels with every verdict."""
+    verdict = assigned.chunk.agreement.object_verdict
+    counts = assigned.cells(verdict != NO_VERDICT, verdict, len(VERDICTS))
+    return {**dict(zip(VERDICTS, counts, strict=True)), "n_judged": counts.sum(axis=0)}
+
+
+def _pairs(assigned: _Assigned) -> _Columns:
+    """Scores of pairs with others, and matched labels."""
+    agreement = assigned.chunk.agreement
+    shared, pairs, n = agreement.sample_pairs, agreement.pairs, len(assigned.sample)
+    scored = ~np.isnan(agreement.pair_score)
+    rows = np.concatenate([assigned.row[shared.sample, side][scored] for side in (shared.a, shared.b)])
+    ends = assigned.own[np.concatenate([pairs.i, pairs.j])]
+    return {
+        "score": assigned.sums(rows, np.tile(agreement.pair_score[scored], 2)),
+        "n_scored": np.bincount(rows, minlength=n),
+        "iou": assigned.sums(ends, np.tile(pairs.iou, 2)),
+        "n_matched": np.bincount(ends, minlength=n),
+    }
+
+
+def _in_consensus(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
+    """Objects of samples with enough others, and those of them in units that at least half of the others drew."""
+    units, unit = chunk.agreement.units, chunk.agreement.unit
+    own = units.assigned > MIN_OTHERS
+    both = own & (2 * (units.votes - 1) >= units.assigned - 1)
+    return own[unit], both[unit]
+
+
+def _consensus(assigned: _Assigned) -> _Columns:
+    """Objects against the units that at least half of the others drew."""
+    agreement = assigned.chunk.agreement
+    units, pairs = agreement.units, agreement.pairs
+    own, both = _in_consensus(assigned.chunk)
+    without = (units.assigned > MIN_OTHERS) & (2 * units.votes >= units.assigned - 1)
+    of_sample = np.bincount(units.sample[without], minlength=agreement.n_samples)
+    n_both, n_objects = assigned.count(both), assigned.count(own)
+    # a unit that an annotator did not draw is seen by all of its members, else by one less
+    n_units = of_sample[assigned.sample] - assigned.count(without[agreement.unit]) + n_both
+    ends = np.concatenate([pairs.i, pairs.j])
+    kept = both[ends]
+    of_pair = assigned.own[ends[kept]]
+    return {
+        "n_both": n_both,
+        "twice_both": 2 * n_both,
+        "n_objects": n_objects,
+        "n_units": n_units,
+        "n_objects_and_units": n_objects + n_units,
+        "n_pairs": np.bincount(of_pair, minlength=len(assigned.sample)),
+        "iou": assigned.sums(of_pair, np.tile(pairs.iou, 2)[kept]),
+    }
+
+
+def _bias(assigned: _Assigned) -> _Columns:
+    """Sums of the offsets of boxes from the median box of their unit."""
+    row, offsets = assigned.chunk.offsets
+    rows = assigned.own[row]
+    columns: _Columns = {name: assigned.sums(rows, offsets[:, k]) for k, name in enumerate(MEASURES)}
+    return {**columns, "n_boxes": np.bincount(rows, minlength=len(assigned.sample))}
+
+
+class VitalityNumbers:
+    """Vitality: alpha with all annotators minus alpha without one of three or more, the units left as they are.
+
+    Of very many annotators, those who were assigned to the most samples have intervals, see ``MAX_COLUMNS``.
+
+    Args:
+        annotators: their names
+        assigned: shape ``(S, R)``
+        n_categories: number ``K`` of category codes
+        config: the options of the run
+        by_sample: whether the numbers have intervals
+    """
+
+    def __init__(
+        self, annotators: Sequence[str], assigned: BoolArray, n_categories: int, config: AgreementConfig, *,
+        by_sample: bool,
+    ) -> None:  # fmt: skip
+        n = len(annotators) if len(annotators) >= MIN_ANNOTATORS else 0
+        by_name = np.argsort(np.array(annotators, dtype=object), kind="stable")
+        order = by_name[np.argsort(-assigned.sum(axis=0)[by_name], kind="stable")]
+        chosen = order[: min(n, MAX_COLUMNS // (n_categories + 1) if by_sample else 0)]
+        self._names = annotators
+        self._n = n
+        self._width = n_categories + 1
+        self._undefined = config.undefined
+        self._place = np.full(len(annotators), -1)
+        self._place[np.sort(chosen)] = np.arange(len(chosen))
+        self._rows = Rows(by_sample=by_sample)
+        self._sums = np.zeros((len(annotators), self._width))
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        if not self._n:
+            return
+        agreement, width = chunk.agreement, self._width
+        n_samples, sample, annotator = agreement.n_samples, *np.nonzero(agreement.assigned)
+        full = alpha_columns(agreement.ratings, n_samples, width - 1)
+        rows, columns, values = [], [], []
+        block = np.cumsum(agreement.n_objects[sample]) // MAX_OBJECTS
+        for number_of_block in np.unique(block):
+            of_block = block == number_of_block
+            some, who = sample[of_block], annotator[of_block]
+            without = alpha_columns(_ratings_without(chunk, some, who), len(some), width - 1)
+            changes = without - full[some]
+            self._sums += scatter_rows(changes, who, len(self._names)).toarray()
+            changes = changes.tocoo()
+            place = self._place[who]
+            kept = place[changes.row] >= 0
+            rows += [some[changes.row[kept]], some[place >= 0]]
+            first = place * (width + 1)
+            columns += [first[changes.row[kept]] + changes.col[kept], first[place >= 0] + width]
+            values += [changes.data[kept], np.ones(int((place >= 0).sum()))]
+        n_columns = (width + 1) * int((self._place >= 0).sum())
+        nothing = np.empty(0, np.int64)  # of chunks without an assigned annotator
+        row, column, value = (np.concatenate([nothing, *entries]) for entries in (rows, columns, values))
+        self._rows.add(hstack([full, sparse(row, column, value, (n_samples, n_columns))]))
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The vitality of every annotator."""
+        if not self._n:
+            return
+        columns = self._rows.columns()
+        chosen = np.flatnonzero(self._place >= 0)
+        if len(chosen):
+            yield self._numbers(chosen, columns, by_sample=True)
+        rest = np.flatnonzero(self._place < 0)
+        if len(rest):
+            full = np.asarray(columns[:, : self._width].sum(axis=0))
+            changes = np.pad(self._sums[rest], ((0, 0), (0, 1)))
+            yield self._numbers(rest, hstack([np.concatenate([full, changes.ravel()])[None, :]]), by_sample=False)
+
+    def _numbers(self, annotators: IntArray, columns: SparseColumns, *, by_sample: bool) -> Numbers:
+        """The vitality of some annotators, from what alpha counts, then their changes and who was asked."""
+        n, width = len(annotators), self._width
+
+        def alpha(sums: FloatArray) -> FloatArray:
+            return nominal_alpha_of_sums(sums[..., 0], sums[..., 1:], self._undefined)
+
+        def formula(sums: FloatArray) -> FloatArray:
+            full = sums[..., :width]
+            changes = sums[..., width:].reshape(*sums.shape[:-1], n, width + 1)[..., :width]
+            # one after the other: all together would take n times the memory
+            without = [alpha(full + changes[..., k, :]) for k in range(n)]
+            vitality: FloatArray = alpha(full)[..., None] - np.stack(without, axis=-1)
+            return vitality
+
+        keys = tuple(("annotators", self._names[k], "vitality") for k in annotators.tolist())
+        basis = 2 * width + np.arange(n) * (width + 1)
+        return Numbers(keys, columns, formula, basis=basis, by_sample=by_sample)
+
+
+def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Ratings:
+    """What alpha counts on samples, ``(V,)``, each without an annotator who was assigned to it."""
+    agreement, objects = chunk.agreement, chunk.agreement.objects
+    n_objects, n_units = agreement.n_objects, agreement.n_units
+    rows = ranges((np.cumsum(n_objects) - n_objects)[sample], n_objects[sample])
+    case = np.repeat(np.arange(len(sample)), n_objects[sample])
+    others = objects.annotator[rows] != annotator[case]
+    rows, case = rows[others], case[others]
+    n_of_case = n_units[sample]
+    # the units of every case are numbered anew
+    moved_by = np.cumsum(n_of_case) - n_of_case - (np.cumsum(n_units) - n_units)[sample]
+    unit = agreement.unit[rows] + moved_by[case]
+    case_of_unit = np.repeat(np.arange(len(sample)), n_of_case)
+    votes = np.bincount(unit, minlength=len(case_of_unit))
+    n_assigned = agreement.n_assigned[sample] - 1
+    assigned = n_assigned[case_of_unit]
+    verdict = np.where((assigned >= 2) & (votes > 0), AGREED, NO_VERDICT)
+    return ratings_of(
+        Objects(case, objects.annotator[rows], objects.category[rows]),
+        unit,
+        Units(case_of_unit, votes, assigned, verdict),
+        n_assigned,
+        np.bincount(case, minlength=len(sample)),
+        missing=agreement.config.missing,
+        empty=agreement.config.empty,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorSums(Additive):
+    """What a report has of annotators hstack their numbers.
+
+    Attributes:
+        n_assigned: shape ``(R,)``, samples each annotator was assigned to
+        n_drew_nothing: shape ``(R,)``, those in which they drew nothing
+        n_crowd: shape ``(R,)``, labels that are crowd, or explained by one of somebody else
+        classes: counts of (annotator, class) of all objects
+        bias: moments of the offsets of boxes; rows are (annotator, measure)
+        n_judged: shape ``(R,)``, objects in the consensus of the others to which this gives a class
+        n_same_class: shape ``(R,)``, those with that class
+    """
+
+    n_assigned: IntArray
+    n_drew_nothing: IntArray
+    n_crowd: IntArray
+    classes: SparseCounts
+    bias: Moments
+    n_judged: IntArray
+    n_same_class: IntArray
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> AnnotatorSums:
+        """The sums of some samples."""
+        agreement, objects, n = chunk.agreement, chunk.agreement.objects, chunk.agreement.n_annotators
+        row, offsets = chunk.offsets
+        cells = objects.annotator[row][:, None] * len(MEASURES) + np.arange(len(MEASURES))
+        judged, same = _class_by_others(chunk)
+        return cls(
+            n_assigned=agreement.assigned.sum(axis=0),
+            n_drew_nothing=(agreement.assigned & ~chunk.drew).sum(axis=0),
+            n_crowd=agreement.n_crowd.sum(axis=0),
+            classes=SparseCounts.of(objects.annotator, objects.category),
+            bias=Moments.of(cells.ravel(), offsets.ravel(), n * len(MEASURES)),
+            n_judged=np.bincount(objects.annotator[judged], minlength=n),
+            n_same_class=np.bincount(objects.annotator[same], minlength=n),
+        )
+
+
+def _class_by_others(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
+    """Of objects in the consensus of the others, those those to which one class leads there, and those with it."""
+    agreement, category = chunk.agreement, chunk.agreement.objects.category
+    _, both = _in_consensus(chunk)
+    # the three largest numbers of members of one class, for every unit; one object of every (unit, class)
+    _, first = np.unique(agreement.unit * chunk.n_categories + category, return_index=True)
+    order = first[np.lexsort((-chunk.alike[first], agreement.unit[first]))]
+    unit, alike = agreement.unit[order], chunk.alike[order]
+    start = np.searchsorted(unit, np.arange(len(agreement.units.votes) + 1))
+    place = np.arange(len(unit)) - start[unit]
+    largest = np.zeros((3, len(agreement.units.votes)), np.int64)
+    largest[place[place < 3], unit[place < 3]] = alike[place < 3]
+    top = largest[:, agreement.unit]
+    own = chunk.alike
+    # without the object's own class: the most frequent of the others, and the next
+    most = np.where(own == top[0], top[1], top[0])
+    next_most = np.where(own >= top[1], top[2], top[1])
+    same = both & (own - 1 > most)
+    judged = same | (both & (own - 1 < most) & (next_most < most))
+    return judged, same
 
 
 def annotator_summaries(
+    fields: Fields,
+    total: Mapping[str, Mapping[str, FloatArray]],
     sums: AnnotatorSums,
     pairs: PairSums,
-    bias: Moments,
-    consensus: ConsensusSums,
-    without: WithoutEach,
+    totals: RunTotals,
+    alpha: float,
     n_samples: int,
     context: ReportContext,
 ) -> list[AnnotatorSummary]:
-    """Every annotator, in their order."""
-    names = context.annotators
-    persons = persons_of(context.config)
+    """Every annotator, in their order.
+
+    Args:
+        fields: the numbers of annotators
+        total: the sums that these are made of, by the part of the summary
+        sums: what there is hstack them
+        pairs: of all pairs of annotators
+        totals: of the run as a whole
+        alpha: of all annotators, nan where undefined
+        n_samples: number of samples
+        context: names and options
+    """
+    names, config = context.annotators, context.config
+    persons = persons_of(config)
     classes = _classes(sums.classes, context)
     conflicts = _conflicts(pairs.confusion, context)
-    score, n_scored = (_of_annotators(column, len(names)) for column in (pairs.score, pairs.n_scored))
-    iou, n_matched = (_of_annotators(column, len(names)) for column in (pairs.iou, pairs.n_matched))
-    missed, could_miss = sums.missed.sum(axis=1), sums.could_miss.sum(axis=1)
-    return [
-        AnnotatorSummary(
-            name=name,
-            n_assigned=int(sums.n_assigned[k]),
-            n_drew_nothing=int(sums.n_drew_nothing[k]),
-            n_not_assigned=n_samples - int(sums.n_assigned[k]),
-            n_objects=sum(classes[k].values()),
-            n_missed=int(missed[k]),
-            n_crowd=int(sums.n_crowd[k]),
-            verdicts=dict(zip(VERDICTS, sums.verdicts[k].tolist(), strict=True)),
-            verdict_shares={
-                verdict: _ratio(n, sums.verdicts[k].sum())
-                for verdict, n in zip(VERDICTS, sums.verdicts[k].tolist(), strict=True)
-            },
-            classes=classes[k],
-            person=persons.get(name),
-            score=_ratio(score[k], n_scored[k]),
-            n_could_miss=int(could_miss[k]),
-            miss_rate=_ratio(missed[k], could_miss[k]),
-            miss_rate_by_size=_by_size(sums, k),
-            mean_iou=_ratio(iou[k], n_matched[k]),
-            class_conflicts=conflicts[k].entries,
-            bias=bias_of(bias, k),
-            vitality=without.vitality(k),
-            vitality_rematched=without.vitality_rematched(k),
-            consensus=consensus_of(consensus, k),
+    rematched = totals.rematched.alphas(config)
+    own = total[""]
+    has_sizes = any(own[f"n_could_miss_{size}"].any() for size in SIZES)
+    summaries = []
+    for k, name in enumerate(names):
+        found = fields.of("annotators", name)
+        if not has_sizes:
+            found["miss_rate_by_size"] = {}
+        summaries.append(
+            AnnotatorSummary(
+                name=name,
+                n_assigned=int(sums.n_assigned[k]),
+                n_drew_nothing=int(sums.n_drew_nothing[k]),
+                n_not_assigned=n_samples - int(sums.n_assigned[k]),
+                n_objects=sum(classes[k].values()),
+                n_missed=int(own["n_missed"][k]),
+                n_crowd=int(sums.n_crowd[k]),
+                verdicts={verdict: int(own[verdict][k]) for verdict in VERDICTS},
+                classes=classes[k],
+                person=persons.get(name),
+                n_could_miss=int(own["n_could_miss"][k]),
+                class_conflicts=conflicts[k].entries,
+                bias=_bias_summary(fields, sums.bias, name, k),
+                vitality_rematched=number(alpha - rematched[k]) if rematched else None,
+                consensus=_consensus_summary(fields, total["consensus"], sums, name, k),
+                **found,
+            )
         )
-        for k, name in enumerate(names)
-    ]
+    return summaries
 
 
-def _ratio(part: float | np.generic, whole: float | np.generic) -> float | None:
-    """A share or a mean, None of nothing."""
-    return float(part) / float(whole) if whole else None
+def _bias_summary(fields: Fields, moments: Moments, name: str, annotator: int) -> Bias | None:
+    """The bias of an annotator, None without a unit."""
+    first = annotator * len(MEASURES)
+    n = int(moments.n[first])
+    if not n:
+        return None
+    found = fields.of("annotators", name, "bias")
+    spread = moments.squares[first : first + len(MEASURES)].tolist()
+    return Bias(
+        n=n,
+        mean={measure: found[measure] for measure in MEASURES},
+        std={measure: math.sqrt(squares / n) for measure, squares in zip(MEASURES, spread, strict=True)},
+        intervals=found["intervals"],
+    )
 
 
-def _by_size(sums: AnnotatorSums, annotator: int) -> dict[str, float | None]:
-    """Share of missed objects of every size, none where objects have no size."""
-    if not sums.could_miss[:, : len(SIZES)].any():
-        return {}
-    rates = zip(sums.missed[annotator].tolist(), sums.could_miss[annotator].tolist(), strict=True)
-    return {size: _ratio(*rate) for size, rate in zip(SIZES, rates, strict=False)}
-
-
-def _of_annotators(of_pairs: FloatArray | IntArray, n_annotators: int) -> FloatArray:
-    """Sum over the pairs of every annotator, shape ``(R,)``."""
-    a, b = pair_names(n_annotators)
-    return sums_by(np.concatenate([a, b]), np.concatenate([of_pairs, of_pairs]), n_annotators)
+def _consensus_summary(
+    fields: Fields, total: Mapping[str, FloatArray], sums: AnnotatorSums, name: str, annotator: int
+) -> ConsensusAgreement | None:
+    """The agreement of an annotator with the others, None without a sample that two others were assigned to."""
+    if not total["n_objects_and_units"][annotator]:
+        return None
+    n_judged = int(sums.n_judged[annotator])
+    return ConsensusAgreement(
+        n_units=int(total["n_units"][annotator]),
+        n_objects=int(total["n_objects"][annotator]),
+        class_agreement=int(sums.n_same_class[annotator]) / n_judged if n_judged else None,
+        **fields.of("annotators", name, "consensus"),
+    )
 
 
 def _classes(counts: SparseCounts, context: ReportContext) -> list[dict[str, int]]:

@@ -1,30 +1,31 @@
-"""Do annotators give a matched object the same attributes?"""
+"""Attributes: do annotators give a matched object the same values?"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...metrics.alpha import alpha_of as alpha_of_disagreement
-from ...metrics.arrays import BoolArray, FloatArray, IntArray
+from ...metrics.alpha.rated import MAX_VALUES, interval_alpha_of_sums
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.bootstrap.draws import hstack
 from ..attribute_values import NOT_GIVEN, is_number
-from ..config import AgreementConfig
+from ..config import Undefined
+from ..numbers import Estimate, Key, Numbers, Rows, ratio
 from ..ratings.compute import agreeing
-from ..report import Describe, number
-from .additive import Additive, SparseCounts, Worst
-from .chunk import Chunk
-from .coefficients import ruled
-from .summaries import AttributeSummary
-from .worst import described
+from ..report import Describe, ReportContext, number
+from .compute import Ratings
+from .records import ObjectRecords
+from .report import AttributeSummary
+from .sums import N_UNITS, Additive, Chunk, SparseCounts, TallySums, Worst, of_used_categories, tally_columns
 
 #: pairs of values that a report lists
 MAX_LISTED = 20
-#: bits for a number of annotators and two codes of values, of which measured ones may have millions
-_WIDTHS = (14, 24, 24)
+#: bits of a code of a value, of which measured ones may have millions
+_BITS = 31
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,121 +70,159 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSums(Additive):
-    """Sums over units in which two or more annotators gave a value.
+    """What a report has of an attribute hstack its numbers.
 
     Attributes:
-        n_units: those units
+        n_units: units in which two or more annotators gave a value
         n_conflicts: those in which two values differ
-        counts: counts of (value)
-        met: counts of (values given in the unit, value, other value) over pairs of labels of one unit
+        met: counts of (value, other value) over pairs of labels of one unit that differ
         worst: the samples with the largest share of pairs of values that differ, with the opposite sign
     """
 
     n_units: int
     n_conflicts: int
-    counts: SparseCounts
     met: SparseCounts
     worst: Worst
 
 
-@dataclass(frozen=True, slots=True)
-class EveryAttribute:
-    """The sums of all compared attributes, in their order."""
+class Attribute:
+    """The numbers of one attribute, over units in which two or more annotators gave a value.
 
-    parts: tuple[AttributeSums, ...]
+    Alpha is for intervals if all these values are numbers, else nominal; of very many different values that are not all
+    numbers it has no interval.
 
-    def __add__(self, other: EveryAttribute) -> EveryAttribute:
-        return EveryAttribute(tuple(a + b for a, b in zip(self.parts, other.parts, strict=True)))
+    Args:
+        values: what the codes stand for
+        used: the codes that were given, each once
+        place: of the attribute among those that are compared
+        undefined: what alpha is without variation
+        by_sample: whether the numbers have intervals
+    """
 
+    def __init__(self, values: Values, used: IntArray, place: int, undefined: Undefined, *, by_sample: bool) -> None:
+        self._values = values
+        self._place = place
+        self._undefined = undefined
+        self._only_numbers = True
+        self._is_given = False
+        few = len(values.values) <= MAX_VALUES["nominal"]
+        self._plain, self._numbers = Rows(by_sample=by_sample), Rows(by_sample=by_sample)
+        self._classes = Rows(by_sample=by_sample and few)
+        self._sums: AttributeSums | None = None
+        numbers = values.numbers[used]
+        known = numbers[~np.isnan(numbers)]
+        self._may_be_names = len(known) < len(used)
+        # neither a large mean nor large numbers cost digits
+        middle, spread = (float(known.mean()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
+        self._scaled = (values.numbers - middle) / (spread or 1.0)
 
-def attribute_sums(chunk: Chunk, attributes: Sequence[Values]) -> EveryAttribute:
-    """The sums of some samples."""
-    found = zip(chunk.findings.attributes, attributes, strict=False)
-    return EveryAttribute(tuple(_sums(chunk, codes, values) for codes, values in found))
+    @property
+    def level(self) -> str:
+        """Level of measurement of alpha."""
+        return "interval" if self._is_given and self._only_numbers else "nominal"
 
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        agreement, codes = chunk.agreement, chunk.agreement.attributes[self._place]
+        pairs, unit, sample = agreement.pairs, agreement.unit, agreement.units.sample
+        n_samples = agreement.n_samples
+        given = codes != NOT_GIVEN
+        n_given = np.bincount(unit[given], minlength=len(sample))
+        both = given[pairs.i] & given[pairs.j]
+        i, j, of_pair = pairs.i[both], pairs.j[both], chunk.match_sample[both]
+        m = n_given[unit[i]]
+        differ = self._values.differ(codes[i], codes[j])
+        share = sums_by(of_pair, 2.0 * differ / (m * (m - 1)), n_samples)
+        n_compared = np.bincount(sample[n_given >= 2], minlength=n_samples)
+        self._plain.add(hstack([np.column_stack([share, n_compared]).astype(np.float64)]))
 
-def _sums(chunk: Chunk, codes: IntArray, values: Values) -> AttributeSums:
-    findings = chunk.findings
-    pairs, unit, n_samples = findings.pairs, findings.unit, findings.n_samples
-    given = codes != NOT_GIVEN
-    n_given = np.bincount(unit[given], minlength=len(findings.units.sample))
-    compared = given & (n_given[unit] >= 2)
-    both = given[pairs.i] & given[pairs.j]
-    i, j = pairs.i[both], pairs.j[both]
-    differ = values.differ(codes[i], codes[j])
-    of_sample = chunk.match_sample[both]
-    n_pairs = np.bincount(of_sample, minlength=n_samples)
-    n_differ = np.bincount(of_sample[differ], minlength=n_samples)
-    share = np.where(n_differ > 0, n_differ / np.maximum(n_pairs, 1), np.nan)
-    return AttributeSums(
-        n_units=int((n_given >= 2).sum()),
-        n_conflicts=len(np.unique(unit[i[differ]])),
-        counts=SparseCounts.of(codes[compared]),
-        met=SparseCounts.of(n_given[unit[i]], codes[i], codes[j], widths=_WIDTHS),
-        worst=Worst.of(-share, n_pairs, chunk.label_area),
-    )
+        compared = given & (n_given[unit] >= 2)
+        numbers = self._scaled[codes]
+        self._is_given |= bool(compared.any())
+        self._only_numbers &= not np.isnan(numbers[compared]).any()
+        observed = np.nan_to_num(2.0 * (numbers[i] - numbers[j]) ** 2 / (m - 1))
+        of_object, value = agreement.objects.sample[compared], np.nan_to_num(numbers[compared])
+        of_objects = [sums_by(of_object, each, n_samples) for each in (np.ones(len(value)), value, value**2)]
+        self._numbers.add(hstack([np.column_stack([*of_objects, sums_by(of_pair, observed, n_samples)])]))
+        n_values = len(self._values.values)
+        if self._may_be_names:
+            cells, count = np.unique(unit[compared] * n_values + codes[compared], return_counts=True)
+            ratings = Ratings(cells // n_values, cells % n_values, count, sample)
+            self._classes.add(tally_columns(ratings, n_samples, n_values))
 
-
-def attribute_summaries(
-    every: EveryAttribute, attributes: Sequence[Values], config: AgreementConfig, describe: Describe
-) -> list[AttributeSummary]:
-    """The answers of a report, in the order of the attributes' names."""
-    summaries = []
-    for sums, values in zip(every.parts, attributes, strict=False):
-        m, a, b = sums.met.columns()
-        differ = values.differ(a, b)
-        n = sums.met.counts
-        agreement = None
-        if sums.n_units:
-            agreement = 1.0 - float((2.0 * n[differ] / (m * (m - 1))[differ]).sum()) / sums.n_units
-        codes = sums.counts.column(0)
-        level = "interval" if len(codes) and not np.isnan(values.numbers[codes]).any() else "nominal"
-        alpha = _alpha(sums, values.numbers if level == "interval" else None)
-        summaries.append(
-            AttributeSummary(
-                name=values.name,
-                level=level,
-                n_units=sums.n_units,
-                n_conflicts=sums.n_conflicts,
-                percent_agreement=agreement,
-                alpha=number(ruled(alpha, sums.n_units, config)),
-                conflicts=_conflicts(a[differ], b[differ], n[differ], values),
-                worst_samples=described(sums.worst, describe, largest=True),
-            )
+        n_pairs, n_differ = np.bincount(of_pair, minlength=n_samples), np.bincount(of_pair[differ], minlength=n_samples)
+        of_sample = np.where(n_differ > 0, n_differ / np.maximum(n_pairs, 1), np.nan)
+        sums = AttributeSums(
+            n_units=int(n_compared.sum()),
+            n_conflicts=len(np.unique(unit[i[differ]])),
+            met=SparseCounts.of(codes[i[differ]], codes[j[differ]], widths=(_BITS, _BITS)),
+            worst=Worst.of(-of_sample, n_pairs, chunk.label_area),
         )
-    return summaries
+        self._sums = sums if self._sums is None else self._sums + sums
+
+    def numbers(self) -> Iterator[Numbers]:
+        """Percent agreement and alpha."""
+        undefined, first = self._undefined, np.zeros(1, np.int64)
+        agreement, alpha = attribute_keys(self._values.name)
+        yield self._plain.numbers((agreement,), lambda sums: 1.0 - ratio(sums[..., :1], sums[..., 1:]), first + 1)
+        if self._only_numbers:
+            yield self._numbers.numbers(
+                (alpha,), lambda sums: interval_alpha_of_sums(sums, undefined)[..., None], first
+            )
+            return
+        classes, _ = of_used_categories(self._classes.columns())
+        yield Numbers(
+            (alpha,),
+            classes,
+            lambda sums: TallySums(sums).alpha(undefined)[..., None],
+            basis=first + N_UNITS,
+            by_sample=self._classes.by_sample,
+        )
+
+    def summary(self, found: Mapping[Key, Estimate], describe: Describe) -> AttributeSummary:
+        """The attribute in the report.
+
+        Args:
+            found: the numbers of the report
+            describe: gives the id and file of samples
+        """
+        assert self._sums is not None
+        agreement, alpha = (number(found[key].value) for key in attribute_keys(self._values.name))
+        return AttributeSummary(
+            name=self._values.name,
+            level=self.level,
+            n_units=self._sums.n_units,
+            n_conflicts=self._sums.n_conflicts,
+            percent_agreement=agreement,
+            alpha=alpha,
+            conflicts=_conflicts(self._sums.met, self._values),
+            worst_samples=self._sums.worst.described(describe, largest=True),
+        )
 
 
-def _alpha(sums: AttributeSums, numbers: FloatArray | None) -> float:
-    """Alpha of the values: nominal, or for intervals of the numbers that the codes stand for."""
-    m, a, b = sums.met.columns()
-    codes, counts = sums.counts.column(0), sums.counts.counts.astype(np.float64)
-    n = int(counts.sum())
-    if numbers is None:
-        distance = (a != b).astype(np.float64)
-        expected = float(n * n - (counts * counts).sum())
-    else:
-        own = numbers[codes]
-        low = float(own.min(initial=math.inf))
-        spread = float(own.max(initial=-math.inf)) - low
-        if not n or spread == 0.0:
-            return math.nan
-        # as a share of the range: neither a large mean nor large numbers cost digits
-        scaled = (numbers - low) / spread
-        distance = (scaled[a] - scaled[b]) ** 2
-        mean = float((counts * scaled[codes]).sum()) / n
-        expected = 2.0 * n * float((counts * (scaled[codes] - mean) ** 2).sum())
-    observed = float((2.0 * sums.met.counts * distance / np.maximum(m - 1, 1)).sum())
-    return float(alpha_of_disagreement(observed, expected, n))
+def attribute_keys(name: str) -> tuple[Key, Key]:
+    """Keys of percent agreement and alpha of an attribute."""
+    return (f"attributes.{name}.percent_agreement",), (f"attributes.{name}.alpha",)
 
 
-def _conflicts(a: IntArray, b: IntArray, n: IntArray, values: Values) -> list[dict[str, Any]]:
+def attribute_numbers(records: ObjectRecords, context: ReportContext, *, by_sample: bool) -> list[Attribute]:
+    """The compared attributes, in the order of their columns."""
+    config, found = context.config, []
+    for place, name in enumerate(config.attributes):
+        values = Values.of(name, context.attribute_values.get(name, [None]), config.tolerance)
+        used = np.unique(records.column("attributes")[:, place])
+        found.append(Attribute(values, used[used != NOT_GIVEN], place, config.undefined, by_sample=by_sample))
+    return found
+
+
+def _conflicts(met: SparseCounts, values: Values) -> list[dict[str, Any]]:
     """The pairs of different values, the most frequent first; equally frequent ones in the order of the values."""
+    a, b = met.columns()
     ranks = values.ranks()
     first = ranks[a] <= ranks[b]
     low, high = np.where(first, a, b), np.where(first, b, a)
     keys, place = np.unique(low * len(values.values) + high, return_inverse=True)
-    counts = np.bincount(place, weights=n).astype(np.int64)
+    counts = np.bincount(place, weights=met.counts).astype(np.int64)
     low, high = keys // len(values.values), keys % len(values.values)
     order = np.lexsort((ranks[high], ranks[low], -counts))[:MAX_LISTED]
     return [

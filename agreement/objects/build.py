@@ -1,88 +1,266 @@
-"""From the records of samples to the report on objects."""
+"""From the records of samples to the numbers of a run, and to its report."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Protocol
+
 import numpy as np
 
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, mixed, name_hashes
+from ..numbers import Estimate, Fields, Key, Numbers, estimates
+from ..pairs import chosen_pairs, n_shared
 from ..report import ReportContext, mean_defined
-from .annotators import WithoutEach, annotator_summaries
-from .attributes import Values, attribute_summaries
-from .class_given_match import class_given_match
-from .class_summaries import class_summaries
-from .clusters import clusters
-from .coefficients import alpha_of, coefficients_of
-from .confusions import class_pairs
-from .existence import existence
-from .intervals import with_intervals
-from .localisation import Matches, localisation
-from .merges import merges
-from .overall import alpha_summary, score_summary
-from .pairs import pair_summaries
+from .annotators import AnnotatorSums, VitalityNumbers, annotator_numbers, annotator_summaries
+from .attributes import attribute_numbers
+from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, merges, similar_names
+from .headline import HeadlineNumbers, HeadlineSums, headline_parts
+from .pairs import PairNumbers, PairSums, SessionNumbers, clusters, intra_pairs, pair_summaries, sessions
 from .records import ObjectRecords
 from .report import ObjectReport
-from .sessions import sessions
-from .similar_names import similar_names
-from .size_rule import SizeRule
-from .sizes import size_summaries
-from .statistics import summarise
-from .threshold_report import data_threshold, rule_alphas, threshold_points
+from .sensitivity import threshold_points
+from .sizes import SizeRule, SizeSums, size_summaries, size_sums
+from .sums import Additive, Chunk
+from .threshold_sample import data_threshold
 from .totals import RunTotals
+
+#: up to so many samples, and samples shared by two annotators, all columns are collected in one pass: about 3 kB a
+#: sample; else those of one kind after the other
+MAX_SAMPLES_AT_ONCE = 10_000
+MAX_SHARED_AT_ONCE = 500_000
+
+
+class Collector(Protocol):
+    """Collects the columns of some numbers."""
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The numbers; the columns are not kept any longer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSums(Additive):
+    """What a report has beside its numbers, each described where it is made."""
+
+    headline: HeadlineSums
+    sizes: SizeSums
+    pairs: PairSums
+    annotators: AnnotatorSums
+    classes: ClassSums
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> ReportSums:
+        """The sums of some samples."""
+        return cls(
+            headline=HeadlineSums.of(chunk),
+            sizes=size_sums(chunk),
+            pairs=PairSums.of(chunk),
+            annotators=AnnotatorSums.of(chunk),
+            classes=ClassSums.of(chunk),
+        )
+
+
+class _Rest:
+    """Collects what has no numbers."""
+
+    total: ReportSums
+
+    def add(self, chunk: Chunk) -> None:
+        sums = ReportSums.of(chunk)
+        self.total = self.total + sums if hasattr(self, "total") else sums
+
+    def numbers(self) -> Iterator[Numbers]:
+        yield from ()
+
+
+class Collection:
+    """The collectors of all numbers of some samples.
+
+    Args:
+        records: of the samples
+        context: what the report needs beside them
+        by_sample: whether the numbers have intervals, or are compared with those of another run
+    """
+
+    def __init__(self, records: ObjectRecords, context: ReportContext, *, by_sample: bool) -> None:
+        config, names, n_categories = context.config, context.annotators, len(context.class_names)
+        self._records = records
+        self._context = context
+        self.sizes = SizeRule.of(records, config)
+        assigned = records.assigned
+        self.headline = HeadlineNumbers(n_categories, config.undefined, by_sample=by_sample)
+        self.annotators = annotator_numbers(names, by_sample=by_sample)
+        self.attributes = attribute_numbers(records, context, by_sample=by_sample)
+        chosen = chosen_pairs(assigned, names) if by_sample else np.empty(0, np.int64)
+        groups = _groups_of_pairs(assigned, chosen)
+        self.intra = intra_pairs(names, config)
+        self._collectors: list[Collector] = [
+            self.headline,
+            *(PairNumbers(names, pairs, chosen, config) for pairs in groups),
+            ClassNumbers(context.class_names, config.undefined, by_sample=by_sample),
+            *self.annotators,
+            VitalityNumbers(names, assigned, n_categories, config, by_sample=by_sample),
+            *self.attributes,
+        ]
+        if self.intra.any():
+            all_chosen = len(chosen) == np.count_nonzero(n_shared(assigned)) and len(groups) == 1
+            self._collectors.append(SessionNumbers(self.intra, config.undefined, by_sample=by_sample and all_chosen))
+        few = records.n_samples <= MAX_SAMPLES_AT_ONCE and len(groups) == 1
+        self._in_one_pass = few or not by_sample
+
+    def numbers(self, *others: Collector) -> Iterator[Numbers]:
+        """All numbers; other collectors see the samples as well."""
+        if self._in_one_pass:
+            yield from self._pass([*others, *self._collectors])
+            return
+        yield from self._pass(list(others))
+        while self._collectors:
+            yield from self._pass([self._collectors.pop(0)])
+
+    def headline_numbers(self) -> Iterator[Numbers]:
+        """The headline numbers alone."""
+        return self._pass([self.headline])
+
+    def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
+        for agreement in self._records.agreements(self._context.config):
+            chunk = Chunk.of(agreement, len(self._context.class_names), self.sizes.of_units(agreement))
+            for collector in collectors:
+                collector.add(chunk)
+        while collectors:
+            yield from collectors.pop(0).numbers()
+
+
+def _groups_of_pairs(assigned: BoolArray, resampled: IntArray) -> list[IntArray]:
+    """All pairs of annotators, those that have intervals so many at a time as are collected at once."""
+    shared = n_shared(assigned)
+    group = np.zeros(len(shared), np.int64)
+    group[resampled] = (np.cumsum(shared[resampled]) - 1) // MAX_SHARED_AT_ONCE
+    return [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
+
+
+def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[Numbers]:
+    """All numbers of a report as functions of sums over its samples, or those of the headline.
+
+    Their keys are single names (``("alpha.pooled",)``), or begin with what they are about: ``("pairs", "alice", "bob",
+    "f1")``, ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``. Samples that are not rated have
+    rows of zeros.
+    """
+    collection = Collection(records, context, by_sample=True)
+    return collection.headline_numbers() if headline_only else collection.numbers()
+
+
+def object_estimates(records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
+    """All numbers with their intervals."""
+    return _estimates(Collection(records, context, by_sample=True).numbers(), records, context)
+
+
+def _estimates(numbers: Iterator[Numbers], records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
+    """The values and intervals of numbers; only rated samples are resampled."""
+    config, clusters = context.config, context.clusters
+    if not config.resamples:
+        return estimates(numbers, np.empty(0, np.int64), resamples=0, seed=0)
+    hashes, values = sample_contents(records, context)
+    rated = records.assigned.sum(axis=1) >= 2
+    ranks = content_ranks(hashes[rated], values[rated], None if clusters is None else clusters[rated])
+    return estimates(_of_rated(numbers, rated), ranks, resamples=config.resamples, seed=config.seed)
+
+
+def _of_rated(numbers: Iterator[Numbers], rated: BoolArray) -> Iterator[Numbers]:
+    """The numbers without the rows of samples that are not rated, which are 0."""
+    place = np.cumsum(rated) - 1
+    for each in numbers:
+        if rated.all() or not each.by_sample:
+            yield each
+        elif each.samples is None:
+            yield replace(each, columns=each.columns[rated])
+        else:
+            kept = rated[each.samples]
+            yield replace(each, columns=each.columns[kept], samples=place[each.samples[kept]])
+
+
+def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
+    """The content of every sample, for :func:`~..content_order.content_ranks`: no order and no id enters.
+
+    Returns:
+        hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``
+    """
+    annotators, classes = name_hashes(context.annotators), name_hashes(context.class_names)
+    config, hashes, values = context.config, [], []
+    of_values = [
+        name_hashes([repr(value) for value in context.attribute_values.get(name, [None])]) for name in config.attributes
+    ]
+    for agreement in records.agreements(config):
+        objects, n_samples = agreement.objects, agreement.n_samples
+        label = combined(mixed(annotators)[objects.annotator] + classes[objects.category], agreement.object_verdict)
+        label = combined(label, agreement.units.votes[agreement.unit])
+        for of_value, codes in zip(of_values, agreement.attributes, strict=False):
+            label = combined(label, of_value[codes].view(np.int64))
+        of_assigned = assignment_hashes(agreement.assigned, annotators)
+        hashes.append(of_assigned + hash_sums(objects.sample, label, n_samples))
+        iou = sums_by(objects.sample[agreement.pairs.i], agreement.pairs.iou, n_samples)
+        values.append(np.column_stack([agreement.score, iou]))
+    return np.concatenate(hashes), np.concatenate(values)
 
 
 def build_object_report(records: ObjectRecords, context: ReportContext) -> ObjectReport:
     """The report on samples."""
-    config, describe, class_names = context.config, context.describe, context.class_names
+    config, class_names = context.config, context.class_names
     totals = records.totals or RunTotals()
-    size_rule = SizeRule.of(records, config)
-    attributes = [
-        Values.of(name, context.attribute_values.get(name, [None]), config.tolerance) for name in config.attributes
-    ]
-    sums = summarise(records, size_rule, attributes, context)
-    overall = sums.overall
-    joint = overall.joint.tally()
+    collection, rest = Collection(records, context, by_sample=config.resamples > 0), _Rest()
+    found = _estimates(collection.numbers(rest), records, context)
+    fields, sums, headline = Fields(found), rest.total, collection.headline
+    own = fields.of()
     met = class_pairs(sums.pairs.confusion, class_names)
-    matches = Matches.of(sums.localisation)
-    pairs = pair_summaries(sums.pairs, totals, context)
+    pairs = pair_summaries(fields, sums.pairs, totals, context)
     consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
-    classes, n_classes_unlisted = class_summaries(sums.classes, met, matches, context)
+    classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
-    without = WithoutEach(alpha_of(joint, config), sums.vitality.alphas(config), totals.rematched.alphas(config))
-    report = ObjectReport(
+    parts = ("", "consensus", "bias")
+    of_annotators = {part: each.total for part, each in zip(parts, collection.annotators, strict=True)}
+    return ObjectReport(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
         n_samples=records.n_samples,
-        n_rated=overall.n_rated,
-        n_empty=overall.n_empty,
-        n_units=overall.n_units,
-        n_objects=overall.n_objects,
+        n_rated=sums.headline.n_rated,
+        n_empty=sums.headline.n_empty,
+        n_units=sums.headline.n_units,
+        n_objects=sums.headline.n_objects,
         n_hard_components=None if records.totals is None else totals.n_hard,
         n_inexact_components=None if records.totals is None else totals.n_inexact,
         n_repaired=None if records.totals is None else totals.n_repaired,
         n_points=None if records.totals is None else totals.n_points,
         track_consistency=mean_defined(consistency)[0],
-        score=score_summary(overall),
-        alpha=alpha_summary(overall, config),
-        existence=existence(sums.existence, config, describe),
-        class_given_match=class_given_match(sums.classes_given_match, met, class_names, config, describe),
-        localisation=localisation(sums.localisation, matches, context.measure, context.measure == "OKS", describe),
-        coefficients=coefficients_of(overall.joint, config),
-        attributes=attribute_summaries(sums.attributes, attributes, config, describe),
-        sizes=size_summaries(sums.sizes, size_rule, matches),
+        **headline_parts(own, headline, sums.headline, met, class_names, context.measure, context.describe),
+        attributes=[attribute.summary(found, context.describe) for attribute in collection.attributes],
+        sizes=size_summaries(sums.sizes, collection.sizes, sums.headline.matches),
         pairs=pairs,
         annotators=annotator_summaries(
-            sums.annotators, sums.pairs, sums.bias, sums.consensus, without, records.n_samples, context
+            fields,
+            of_annotators,
+            sums.annotators,
+            sums.pairs,
+            totals,
+            found["alpha.pooled",].value,
+            records.n_samples,
+            context,
         ),
-        sessions=sessions(pairs, sums.pairs, context),
+        sessions=sessions(pairs, fields, collection.intra),
         clusters=clusters(pairs, context.annotators),
         classes=classes,
         n_classes_unlisted=n_classes_unlisted,
-        merges=merges(sums.met, joint, class_names, config),
+        merges=merges(
+            sums.classes.met, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
+        ),
         similar_names=similar_names([class_names[code] for code in drawn]),
         thresholds=threshold_points(totals.sweep, config),
         data_threshold=data_threshold(totals.threshold_sample, config),
-        rules=rule_alphas(totals.rules),
+        rules=list(totals.rules.alphas()),
         worst_samples=context.worst_samples,
         run=context.run,
+        intervals=own["intervals"],
     )
-    return with_intervals(report, records, context)

@@ -1,22 +1,23 @@
-"""From the columns of a batch to units, verdicts and scores."""
+"""The agreement on a batch of samples: units of matched objects, verdicts and scores."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.detection import panoptic_quality
+from ...metrics.geometry.keypoints import Keypoints, visibility_agreement
 from ...metrics.geometry.objects import Objects, Overlaps, dice_from_iou
 from ...metrics.matching import Matching, match_objects, without_units_of
 from ...metrics.matching.partition import TIE
 from ..classes import MISSING
 from ..config import AgreementConfig, Empty, Missing
-from .attribute_conflicts import attribute_conflicts
-from .columns import Batch, SamplePairs
-from .verdicts import AGREED, ATTRIBUTE_CONFLICT, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT, object_verdicts
+from .batch import Batch, SamplePairs
+from .verdicts import AGREED, NO_VERDICT, object_verdicts, unit_verdicts
 
 #: share of an object that lies in a crowd region if this explains it
 MOSTLY_INSIDE = 0.5
@@ -76,68 +77,152 @@ class Ratings:
     sample: IntArray
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """The agreement on a batch.
+    """The agreement on some samples: all that a report needs, without the labels.
+
+    A run keeps this of every batch, in compact columns (:class:`~.records.ObjectRecords`).
 
     Attributes:
-        batch: the objects that count
-        counted: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd
-        n_crowd: shape ``(S, R)``, objects of every annotator that are crowd
-        matching: unit of every object
-        overlaps: overlapping pairs of objects
+        config: the options of the run
+        objects: ``N`` objects that count, sorted by sample and annotator; crowd is left out
+        assigned: shape ``(S, R)``
+        unit: shape ``(N,)``, unit of every object
+        units: columns over the ``U`` units
         pairs: pairs of objects of one unit
-        units: columns over units
-        sample_pairs: pairs of annotators on samples
-        pair_score: shape ``(Q,)``, panoptic quality of every sample pair; nan where not scored
+        sample_pairs: ``Q`` pairs of annotators on samples
         object_verdict: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
-        object_iou: shape ``(N,)``, mean IoU with the other members; nan without any
-        n_assigned: shape ``(S,)``
-        n_objects: shape ``(S,)``
-        n_units: shape ``(S,)``
-        n_disputed: shape ``(S,)``
+        area: shape ``(N,)``, in the unit of the geometry
+        boxes_xyxy: shape ``(N, 4)``, bounding boxes in that unit; None where objects have none
+        size_px: shape ``(S, 2)``, width and height of the images; nan where not known
+        attributes: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
+        visibility: shape ``(P,)``, share of points that both labelled, of every pair of matched keypoints; else None
+        best_iou: shape ``(Q, 2)``, mean over the first annotator's objects of the best IoU with those of the second,
+            and the other direction; nan where the one has none
+        aligned: shape ``(Q, 3)``, of mutual best pairs: how many, sum of recall, sum of precision; else None
+        n_crowd: shape ``(S, R)``, objects of every annotator that do not count
         score: shape ``(S,)``, nan where not scored
         alpha: shape ``(S,)``, nan where undefined
         alpha_reason: shape ``(S,)``, index into ``ALPHA_REASONS``
-        iou: shape ``(S,)``, nan without matched objects
-        dice: shape ``(S,)``
-        ratings: what the alpha of the batch counts
     """
 
-    batch: Batch
-    counted: BoolArray
-    n_crowd: IntArray
-    matching: Matching
-    overlaps: Overlaps
-    pairs: MatchedPairs
+    config: AgreementConfig
+    objects: Objects
+    assigned: BoolArray
+    unit: IntArray
     units: Units
+    pairs: MatchedPairs
     sample_pairs: SamplePairs
-    pair_score: FloatArray
     object_verdict: IntArray
-    object_iou: FloatArray
-    n_assigned: IntArray
-    n_objects: IntArray
-    n_units: IntArray
-    n_disputed: IntArray
+    area: FloatArray
+    boxes_xyxy: FloatArray | None
+    size_px: FloatArray
+    attributes: tuple[IntArray, ...]
+    visibility: FloatArray | None
+    best_iou: FloatArray
+    aligned: FloatArray | None
+    n_crowd: IntArray
     score: FloatArray
     alpha: FloatArray
     alpha_reason: IntArray
-    iou: FloatArray
-    dice: FloatArray
-    ratings: Ratings
+
+    @property
+    def n_samples(self) -> int:
+        """Number of samples ``S``."""
+        return len(self.assigned)
+
+    @property
+    def n_annotators(self) -> int:
+        """Number of annotators ``R``."""
+        return int(self.assigned.shape[1])
+
+    @cached_property
+    def n_assigned(self) -> IntArray:
+        """Annotators assigned to every sample, shape ``(S,)``."""
+        n: IntArray = self.assigned.sum(axis=1)
+        return n
 
     @property
     def rated(self) -> BoolArray:
         """Samples with at least two assigned annotators, shape ``(S,)``."""
         return self.n_assigned >= 2
 
+    @cached_property
+    def n_objects(self) -> IntArray:
+        """Objects of every sample, shape ``(S,)``."""
+        return np.bincount(self.objects.sample, minlength=self.n_samples)
 
-def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
+    @cached_property
+    def n_units(self) -> IntArray:
+        """Units of every sample, shape ``(S,)``."""
+        return np.bincount(self.units.sample, minlength=self.n_samples)
+
+    @property
+    def n_disputed(self) -> IntArray:
+        """Units of every sample that are not fully agreed, shape ``(S,)``."""
+        return np.bincount(self.units.sample[self.units.verdict > AGREED], minlength=self.n_samples)
+
+    @cached_property
+    def pair_score(self) -> FloatArray:
+        """Panoptic quality of every sample pair, shape ``(Q,)``; nan where not scored."""
+        return pair_scores(self.objects, self.pairs, self.sample_pairs, self.n_objects, empty=self.config.empty)
+
+    @cached_property
+    def ratings(self) -> Ratings:
+        """What alpha counts."""
+        return ratings_of(
+            self.objects,
+            self.unit,
+            self.units,
+            self.n_assigned,
+            self.n_objects,
+            missing=self.config.missing,
+            empty=self.config.empty,
+        )
+
+    @property
+    def object_iou(self) -> FloatArray:
+        """Mean IoU of every object with the other members of its unit, shape ``(N,)``; nan without any."""
+        ends, n = np.concatenate([self.pairs.i, self.pairs.j]), len(self.objects)
+        return _mean(sums_by(ends, np.tile(self.pairs.iou, 2), n), np.bincount(ends, minlength=n))
+
+    @property
+    def iou(self) -> FloatArray:
+        """Mean IoU of the matched objects of every sample, shape ``(S,)``; nan without any."""
+        return self._mean_of_pairs(self.pairs.iou)
+
+    @property
+    def dice(self) -> FloatArray:
+        """Mean Dice of the matched objects of every sample, shape ``(S,)``; nan without any."""
+        return self._mean_of_pairs(dice_from_iou(self.pairs.iou))
+
+    def _mean_of_pairs(self, values: FloatArray) -> FloatArray:
+        sample = self.objects.sample[self.pairs.i]
+        return _mean(sums_by(sample, values, self.n_samples), np.bincount(sample, minlength=self.n_samples))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatchedBatch(Agreement):
+    """The agreement on a batch whose labels are at hand.
+
+    Attributes:
+        batch: the objects that count
+        counted: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd
+        matching: unit of every object
+        overlaps: overlapping pairs of objects
+    """
+
+    batch: Batch
+    counted: BoolArray
+    matching: Matching
+    overlaps: Overlaps
+
+
+def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     """Match the objects of a batch and score its samples."""
     read = batch.objects
     batch, overlaps, matching, counted = _matched(batch, config)
     crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
-    n_crowd = np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape)
     objects, n_samples = batch.objects, batch.n_samples
     n_assigned = batch.assigned.sum(axis=1)
     units = _units(batch, matching, n_assigned, config.tolerance)
@@ -145,36 +230,39 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> Agreement:
     sample_pairs = SamplePairs.of(objects, batch.assigned)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
     pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
-    pair_sample = objects.sample[pairs.i]
-    n_pairs = np.bincount(pair_sample, minlength=n_samples)
     ratings = ratings_of(
         objects, matching.unit, units, n_assigned, n_objects, missing=config.missing, empty=config.empty
     )
     alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
-    return Agreement(
-        batch=batch,
-        counted=counted,
-        n_crowd=n_crowd,
-        matching=matching,
-        overlaps=overlaps,
-        pairs=pairs,
+    verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
+    visibility = None
+    if isinstance(batch.geometry, Keypoints):
+        points = batch.geometry.points_xy
+        visibility = visibility_agreement(points[pairs.i], points[pairs.j])
+    return MatchedBatch(
+        config=config,
+        objects=objects,
+        assigned=batch.assigned,
+        unit=matching.unit,
         units=units,
+        pairs=pairs,
         sample_pairs=sample_pairs,
-        pair_score=pair_score,
-        object_verdict=object_verdicts(
-            objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou
-        ),
-        object_iou=_mean_iou_of_objects(pairs, len(objects)),
-        n_assigned=n_assigned,
-        n_objects=n_objects,
-        n_units=np.bincount(units.sample, minlength=n_samples),
-        n_disputed=np.bincount(units.sample[units.verdict > AGREED], minlength=n_samples),
+        object_verdict=verdict,
+        area=overlaps.area,
+        boxes_xyxy=batch.geometry.boxes_xyxy(),
+        size_px=np.full((n_samples, 2), np.nan) if batch.size_px is None else batch.size_px,
+        attributes=batch.attributes,
+        visibility=visibility,
+        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned),
+        aligned=None if matching.aligned is None else _aligned(objects, overlaps, sample_pairs, matching.aligned),
+        n_crowd=np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape),
         score=sample_scores(pair_score, sample_pairs, n_samples),
         alpha=alpha,
         alpha_reason=alpha_reason,
-        iou=_mean(sums_by(pair_sample, pairs.iou, n_samples), n_pairs),
-        dice=_mean(sums_by(pair_sample, dice_from_iou(pairs.iou), n_samples), n_pairs),
-        ratings=ratings,
+        batch=batch,
+        counted=counted,
+        matching=matching,
+        overlaps=overlaps,
     )
 
 
@@ -239,22 +327,11 @@ def _mean(total: FloatArray, count: IntArray) -> FloatArray:
 
 
 def _units(batch: Batch, matching: Matching, n_assigned: IntArray, tolerance: float) -> Units:
-    objects, n = batch.objects, matching.n_units
-    sample = np.zeros(n, np.int64)
-    sample[matching.unit] = objects.sample
-    votes = np.bincount(matching.unit, minlength=n)
-    lowest = np.full(n, np.iinfo(np.int64).max)
-    highest = np.zeros(n, np.int64)
-    np.minimum.at(lowest, matching.unit, objects.category)
-    np.maximum.at(highest, matching.unit, objects.category)
+    sample = np.zeros(matching.n_units, np.int64)
+    sample[matching.unit] = batch.objects.sample
+    votes = np.bincount(matching.unit, minlength=matching.n_units)
     assigned = n_assigned[sample]
-    attribute_conflict = attribute_conflicts(batch, matching, tolerance)
-    verdict = np.select(
-        [assigned < 2, lowest != highest, attribute_conflict, votes == assigned, votes == 1],
-        [NO_VERDICT, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, AGREED, LONE],
-        MISSED,
-    )
-    return Units(sample, votes, assigned, verdict)
+    return Units(sample, votes, assigned, unit_verdicts(batch, matching, votes, assigned, tolerance))
 
 
 def _matched_pairs(batch: Batch, overlaps: Overlaps, matching: Matching) -> MatchedPairs:
@@ -264,12 +341,6 @@ def _matched_pairs(batch: Batch, overlaps: Overlaps, matching: Matching) -> Matc
     category = batch.objects.category
     iou = overlaps.values_at(overlaps.similarity("iou"), i, j)
     return MatchedPairs(i, j, iou, category[i] == category[j])
-
-
-def _mean_iou_of_objects(pairs: MatchedPairs, n: int) -> FloatArray:
-    ends = np.concatenate([pairs.i, pairs.j])
-    total = sums_by(ends, np.concatenate([pairs.iou, pairs.iou]), n)
-    return _mean(total, np.bincount(ends, minlength=n))
 
 
 def pair_scores(
@@ -365,3 +436,33 @@ def _sample_alpha(
     alpha[agreed] = 1.0
     reason[agreed] = 0
     return alpha, reason
+
+
+def _best_iou(objects: Objects, overlaps: Overlaps, shared: SamplePairs, assigned: BoolArray) -> FloatArray:
+    """Mean best IoU of both annotators of every sample pair with the other's objects, ``(Q, 2)``; nan without any."""
+    n_samples, n_annotators = assigned.shape
+    iou = overlaps.similarity("iou")
+    width = int(assigned.sum(axis=1).max(initial=0))
+    best = np.zeros(len(objects) * width)  # of every object with each annotator assigned to its sample
+    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
+        np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
+    block = objects.sample * n_annotators + objects.annotator
+    starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
+    sums = np.zeros((n_samples * width, width))
+    if len(starts):
+        rank = shared.rank(objects.sample[starts], objects.annotator[starts])
+        sums[objects.sample[starts] * width + rank] = np.add.reduceat(best.reshape(-1, width), starts, axis=0)
+    rank_a, rank_b = shared.rank(shared.sample, shared.a), shared.rank(shared.sample, shared.b)
+    a_to_b = sums[shared.sample * width + rank_a, rank_b]
+    b_to_a = sums[shared.sample * width + rank_b, rank_a]
+    n_a, n_b = np.where(shared.n_a > 0, shared.n_a, np.nan), np.where(shared.n_b > 0, shared.n_b, np.nan)
+    return np.column_stack([a_to_b / n_a, b_to_a / n_b])
+
+
+def _aligned(objects: Objects, overlaps: Overlaps, shared: SamplePairs, aligned: IntArray) -> FloatArray:
+    """Number, recall and precision of the mutual best pairs of every sample pair, ``(Q, 3)``."""
+    i, j = aligned
+    area = overlaps.values_at(overlaps.intersection, i, j)
+    rows = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
+    columns = (np.ones(len(i)), area / overlaps.area[i], area / overlaps.area[j])
+    return np.column_stack([sums_by(rows, values, len(shared.sample)) for values in columns])

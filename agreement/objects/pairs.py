@@ -1,85 +1,280 @@
-"""Agreement of every two annotators."""
+"""Pairs of annotators: how far every two agree, sessions of one person, and who sides with whom."""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from ...metrics.alpha.kappas import coefficients_by_pair
-from ...metrics.alpha.nominal import nominal_alpha_of_squares, nominal_alpha_of_sums
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.alpha.nominal import nominal_alpha_of_sums
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
+from ...metrics.clustering import average_linkage
 from ...metrics.detection import Alignment, f1_score, panoptic_quality, segmentation_quality
+from ...metrics.geometry.objects import dice_from_iou
 from ..classes import MISSING
-from ..config import AgreementConfig
+from ..config import AgreementConfig, Undefined
+from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
+from ..pairs import pair_names
 from ..report import ReportContext, number
-from .additive import Moments
-from .coefficients import ruled
-from .confusions import listed_by_row
-from .findings import pair_names
-from .pair_sums import PairSums
-from .persons import persons_of, same_person
-from .summaries import PairSummary, SampleMean
+from .classes import listed_by_row
+from .compute import Agreement
+from .report import Cluster, PairSummary, SampleMean, Sessions
+from .sums import Additive, Chunk, Moments, SparseCounts
 from .totals import RunTotals
 
 #: pairs of classes that a report lists for a pair of annotators
 MAX_LISTED = 20
 
+#: quotients of two columns, by the number's name
+_RATIOS = {
+    "score": ("score", "n_scored"),
+    "f1": ("twice_matched", "n_a_and_b"),
+    "jaccard": ("n_matched", "n_drawn_by_either"),
+    "class_agreement": ("n_same_class", "n_matched"),
+    "mean_iou": ("iou", "n_matched"),
+    "mean_dice": ("dice", "n_matched"),
+    "percent_agreement": ("n_agreed", "n_units"),
+}
+_PLAIN = (*dict.fromkeys(column for names in _RATIOS.values() for column in names), "n_shared")
+_SHARED = _PLAIN.index("n_shared")
+#: numbers of which a report has the mean over the pairs of a kind
+_MEANS = ("score", "f1", "mean_iou")
 
-@dataclass(frozen=True, slots=True)
-class PairRatings:
-    """What the alpha of every pair counts; two ratings a unit, columns of shape ``(P,)``.
 
-    Attributes:
-        n_units: units
-        n_differ: units in which the two differ
-        missing: ratings that are *missing*
-        pair: shape ``(T,)``, with ``category`` and ``n`` the ratings of every class
-        category: shape ``(T,)``
-        n: shape ``(T,)``
+class PairNumbers:
+    """The numbers of some pairs of annotators; their columns have a row for every sample that a pair shares.
+
+    Args:
+        annotators: names of all annotators
+        pairs: the pairs, by number
+        resampled: those of them that have intervals
+        config: the options of the run
     """
 
-    n_units: IntArray
-    n_differ: IntArray
-    missing: IntArray
-    pair: IntArray
-    category: IntArray
-    n: IntArray
+    def __init__(
+        self, annotators: Sequence[str], pairs: IntArray, resampled: IntArray, config: AgreementConfig
+    ) -> None:
+        a, b = pair_names(len(annotators))
+        self._keys = {pair: ("pairs", annotators[a[pair]], annotators[b[pair]]) for pair in pairs.tolist()}
+        self._undefined = config.undefined
+        self._wanted = np.zeros(len(a), np.bool_)
+        self._wanted[pairs] = True
+        self._rows = GroupRows(len(a), resampled)
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        pair, columns, sample = chunk.shared_pair, pair_columns(chunk), chunk.agreement.sample_pairs.sample
+        kept = self._wanted[pair]
+        if not kept.all():
+            pair, columns, sample = pair[kept], columns[kept], sample[kept]
+        self._rows.add(pair, sample, columns, chunk.agreement.n_samples)
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The numbers of every pair."""
+
+        def formula(sums: FloatArray) -> FloatArray:
+            return np.stack([*_ratios(sums).values(), _alpha(sums, self._undefined)], axis=-1)
+
+        names = (*_RATIOS, "alpha")
+        rows = self._rows
+        del self._rows  # which frees its memory, once all numbers were asked for
+        yield from rows.numbers(self._keys, names, formula, np.full(len(names), _SHARED), len(_PLAIN))
+
+
+class SessionNumbers:
+    """Agreement of the sessions of one person (intra), of different persons (inter), and how far the first is higher.
+
+    Args:
+        intra: shape ``(P,)``, which pairs of annotators are of one person
+        undefined: what alpha is without variation
+        by_sample: whether the numbers have intervals
+    """
+
+    def __init__(self, intra: BoolArray, undefined: Undefined, *, by_sample: bool) -> None:
+        self._intra = intra
+        self._undefined = undefined
+        self._rows = Rows(by_sample=by_sample)
+        self._width = 0
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        pair, sample, columns = chunk.shared_pair, chunk.agreement.sample_pairs.sample, pair_columns(chunk)
+        n_samples, n_plain, self._width = chunk.agreement.n_samples, len(_PLAIN), columns.shape[1]
+        kinds = (self._intra[pair], ~self._intra[pair])
+        plain = columns[:, :n_plain].tocoo()
+        place = pair[plain.row] * n_plain + plain.col
+        of_pairs = sparse(sample[plain.row], place, plain.data, (n_samples, len(self._intra) * n_plain))
+        self._rows.add(hstack([*(scatter_rows(columns[kind], sample[kind], n_samples) for kind in kinds), of_pairs]))
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The numbers of both kinds of pairs, and their differences (``difference_alpha``)."""
+        kinds, width, n_plain = (self._intra, ~self._intra), self._width, len(_PLAIN)
+
+        def formula(sums: FloatArray) -> FloatArray:
+            of_pairs = _ratios(sums[..., 2 * width :].reshape(*sums.shape[:-1], len(self._intra), n_plain))
+            found = []
+            for k, kind in enumerate(kinds):
+                found.append(_alpha(sums[..., k * width : (k + 1) * width], self._undefined))
+                found += [_mean_defined(of_pairs[name][..., kind]) for name in _MEANS]
+            values = np.stack(found, axis=-1)
+            n = values.shape[-1] // 2
+            return np.concatenate([values, values[..., :n] - values[..., n:]], axis=-1)
+
+        names = ("alpha", *_MEANS)
+        keys = tuple(("sessions", f"{kind}_{name}") for kind in ("intra", "inter", "difference") for name in names)
+        yield self._rows.numbers(keys, formula, np.repeat([_SHARED, width + _SHARED, _SHARED], len(names)))
+
+
+def _mean_defined(values: FloatArray) -> FloatArray:
+    """Mean over the last axis of the values that are not nan; nan without any."""
+    defined = ~np.isnan(values)
+    return ratio(np.where(defined, values, 0.0).sum(axis=-1), defined.sum(axis=-1).astype(np.float64))
+
+
+def _ratios(sums: FloatArray) -> dict[str, FloatArray]:
+    """The quotients, each of shape ``(...,)``, from sums of the columns ``(..., C)``."""
+    column = dict(zip(_PLAIN, np.moveaxis(sums[..., : len(_PLAIN)], -1, 0), strict=True))
+    return {name: ratio(column[above], column[below]) for name, (above, below) in _RATIOS.items()}
+
+
+def _alpha(sums: FloatArray, undefined: Undefined) -> FloatArray:
+    """Alpha of units with two ratings, shape ``(...,)``, from sums of the columns ``(..., C + K)``."""
+    n_units, n_agreed = sums[..., _PLAIN.index("n_units")], sums[..., _PLAIN.index("n_agreed")]
+    return nominal_alpha_of_sums(2.0 * (n_units - n_agreed), sums[..., len(_PLAIN) :], undefined)
+
+
+def pair_columns(chunk: Chunk) -> SparseColumns:
+    """The columns of every sample pair, shape ``(Q, C + K)``: those of ``_PLAIN``, then ratings of every category.
+
+    Alpha of a pair is over units on shared samples with an object of at least one of the two.
+    """
+    agreement = chunk.agreement
+    objects, pairs, shared, config = agreement.objects, agreement.pairs, agreement.sample_pairs, agreement.config
+    n_rows = len(shared.sample)
+    row = shared.row(objects.sample[pairs.i], objects.annotator[pairs.i], objects.annotator[pairs.j])
+    n_matched = np.bincount(row, minlength=n_rows)
+    n_same_class = np.bincount(row[pairs.same_class], minlength=n_rows)
+    n_both = shared.n_a + shared.n_b
+    n_empty = (agreement.n_objects[shared.sample] == 0) & (config.empty == "agree")
+    n_units, n_agreed = n_matched, n_same_class
+    if config.missing == "category":
+        n_units, n_agreed = n_both - n_matched + n_empty, n_same_class + n_empty
+    columns = {
+        "score": np.nan_to_num(agreement.pair_score),
+        "n_scored": ~np.isnan(agreement.pair_score),
+        "n_matched": n_matched,
+        "twice_matched": 2 * n_matched,
+        "n_a_and_b": n_both,
+        "n_drawn_by_either": n_both - n_matched,
+        "n_same_class": n_same_class,
+        "iou": sums_by(row, pairs.iou, n_rows),
+        "dice": sums_by(row, dice_from_iou(pairs.iou), n_rows),
+        "n_agreed": n_agreed,
+        "n_units": n_units,
+        "n_shared": np.ones(n_rows),
+    }
+    if config.missing == "category":
+        rated, category = _objects_of_pairs(agreement)
+        rows = np.concatenate([np.arange(n_rows), rated])
+        codes = np.concatenate([np.full(n_rows, MISSING), category])
+        counts = np.concatenate([n_both - 2 * n_matched + 2 * n_empty, np.ones(len(rated), np.int64)])
+    else:
+        rows, codes = np.tile(row, 2), np.concatenate([objects.category[pairs.i], objects.category[pairs.j]])
+        counts = np.ones(len(rows), np.int64)
+    plain = np.column_stack([columns[name] for name in _PLAIN]).astype(np.float64)
+    return hstack([plain, sparse(rows, codes, counts, (n_rows, chunk.n_categories))])
+
+
+def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
+    """Sample pair and class of every object of either annotator of every sample pair."""
+    objects, shared, n = agreement.objects, agreement.sample_pairs, agreement.n_annotators
+    block = objects.sample * n + objects.annotator  # the objects of one annotator on one sample stand together
+    rows, categories = [], []
+    for annotator, n_objects in ((shared.a, shared.n_a), (shared.b, shared.n_b)):
+        first = np.searchsorted(block, shared.sample * n + annotator)
+        rows.append(np.repeat(np.arange(len(first)), n_objects))
+        categories.append(objects.category[ranges(first, n_objects)])
+    return np.concatenate(rows), np.concatenate(categories)
+
+
+@dataclass(frozen=True, slots=True)
+class PairSums(Additive):
+    """What a report has of pairs hstack their numbers; dense columns have the shape ``(P,)``.
+
+    ``P`` counts the pairs of ``R`` annotators in the order (0, 1), (0, 2) … (R - 2, R - 1).
+
+    Attributes:
+        n_samples: shared samples
+        n_a: objects of the first annotator
+        n_b: objects of the second
+        n_matched: units with both
+        n_same_class: those in which they agree on the class
+        iou_same_class: sum of IoU over units with both and one class
+        a_to_b: over samples, mean over ``a``'s objects of the best IoU with ``b``'s
+        b_to_a: the other direction
+        symmetric: over samples, mean of the two directions
+        aligned: shape ``(3, P)``, mutual best pairs (method ``mutual_best``): how many, sum over them of shared area /
+            area of ``a``'s object, and of shared area / area of ``b``'s object
+        visibility: sum over pairs of matched keypoints of the share of points that both labelled; 0 of other labels
+        confusion: counts of (pair, class of ``a``'s object, class of ``b``'s) over units with both
+    """
+
+    n_samples: IntArray
+    n_a: IntArray
+    n_b: IntArray
+    n_matched: IntArray
+    n_same_class: IntArray
+    iou_same_class: FloatArray
+    a_to_b: Moments
+    b_to_a: Moments
+    symmetric: Moments
+    aligned: FloatArray
+    visibility: FloatArray
+    confusion: SparseCounts
 
     @classmethod
-    def of(cls, sums: PairSums, config: AgreementConfig) -> PairRatings:
-        """The ratings of units on shared samples with an object of at least one of the two."""
-        pair, category = sums.classes.columns()
-        differ = sums.n_matched - sums.n_same_class
-        missing = np.zeros_like(differ)
-        n_units = sums.n_matched
-        if config.missing == "category":
-            alone = sums.n_a + sums.n_b - 2 * sums.n_matched
-            missing = alone + 2 * sums.n_empty
-            differ, n_units = differ + alone, n_units + alone + sums.n_empty
-        return cls(n_units, differ, missing, pair, category, sums.classes.counts)
+    def of(cls, chunk: Chunk) -> PairSums:
+        """The sums of some samples."""
+        agreement, of_sample, of_match = chunk.agreement, chunk.shared_pair, chunk.match_pair
+        objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
+        count = functools.partial(np.bincount, minlength=chunk.n_annotator_pairs)
+        add = functools.partial(sums_by, n=chunk.n_annotator_pairs)
 
-    def alphas(self) -> FloatArray:
-        """Alpha of every pair, shape ``(P,)``; nan where undefined."""
-        squares = sums_by(self.pair, self.n * self.n, len(self.n_units)) + self.missing * self.missing
-        n = 2 * self.n_units.astype(np.float64)
-        return nominal_alpha_of_squares(2 * self.n_differ.astype(np.float64), n, squares)
+        def moments(values: FloatArray) -> Moments:
+            defined = ~np.isnan(values)
+            return Moments.of(of_sample[defined], values[defined], chunk.n_annotator_pairs)
 
-    def pooled_alpha(self, pairs: BoolArray, config: AgreementConfig) -> float:
-        """Alpha of all units of some pairs together, each unit of a pair two ratings; nan where undefined."""
-        kept = pairs[self.pair]
-        counts = np.bincount(self.category[kept], weights=self.n[kept], minlength=MISSING + 1)
-        counts[MISSING] += self.missing[pairs].sum()
-        n_differ = np.array(2.0 * self.n_differ[pairs].sum())
-        return ruled(float(nominal_alpha_of_sums(n_differ, counts.astype(np.float64))), float(counts.sum()), config)
+        a_to_b, b_to_a = agreement.best_iou.T
+        both_empty = np.isnan(a_to_b) & np.isnan(b_to_a)
+        symmetric = np.where(both_empty, np.nan, (np.nan_to_num(a_to_b) + np.nan_to_num(b_to_a)) / 2.0)
+        aligned = np.zeros((len(of_sample), 3)) if agreement.aligned is None else agreement.aligned
+        visibility = np.zeros(len(pairs.i)) if agreement.visibility is None else agreement.visibility
+        return cls(
+            n_samples=count(of_sample),
+            n_a=add(of_sample, shared.n_a).astype(np.int64),
+            n_b=add(of_sample, shared.n_b).astype(np.int64),
+            n_matched=count(of_match),
+            n_same_class=count(of_match[pairs.same_class]),
+            iou_same_class=add(of_match[pairs.same_class], pairs.iou[pairs.same_class]),
+            a_to_b=moments(a_to_b),
+            b_to_a=moments(b_to_a),
+            symmetric=moments(symmetric),
+            aligned=np.stack([add(of_sample, column) for column in aligned.T]),
+            visibility=add(of_match, visibility),
+            confusion=SparseCounts.of(of_match, objects.category[pairs.i], objects.category[pairs.j]),
+        )
 
 
-def pair_summaries(sums: PairSums, totals: RunTotals, context: ReportContext) -> list[PairSummary]:
+def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: ReportContext) -> list[PairSummary]:
     """Every pair with a shared sample, in the order of the annotators."""
     config, names = context.config, context.annotators
-    ratings = PairRatings.of(sums, config)
-    alphas = ratings.alphas()
     n_pairs = len(sums.n_samples)
     of_pair, class_a, class_b = sums.confusion.columns()
     kappa, ac1 = coefficients_by_pair(of_pair, class_a, class_b, sums.confusion.counts, n_pairs)
@@ -94,9 +289,8 @@ def pair_summaries(sums: PairSums, totals: RunTotals, context: ReportContext) ->
     for pair, (a, b) in enumerate(zip(*(index.tolist() for index in pair_names(len(names))), strict=True)):
         if not sums.n_samples[pair]:
             continue
-        n, n_units = int(sums.n_matched[pair]), int(ratings.n_units[pair])
-        n_a, n_b = int(sums.n_a[pair]), int(sums.n_b[pair])
-        n_same, n_scored = int(sums.n_same_class[pair]), int(sums.n_scored[pair])
+        n, n_a, n_b, n_same = (int(column[pair]) for column in (sums.n_matched, sums.n_a, sums.n_b, sums.n_same_class))
+        iou = sums.iou_same_class[pair]
         summaries.append(
             PairSummary(
                 a=names[a],
@@ -105,15 +299,9 @@ def pair_summaries(sums: PairSums, totals: RunTotals, context: ReportContext) ->
                 n_a=n_a,
                 n_b=n_b,
                 n_matched=n,
-                score=float(sums.score[pair]) / n_scored if n_scored else None,
-                alpha=number(ruled(float(alphas[pair]), n_units, config)),
-                percent_agreement=1.0 - int(ratings.n_differ[pair]) / n_units if n_units else None,
-                f1=number(float(f1_score(n, n_a, n_b))),
-                class_agreement=n_same / n if n else None,
-                mean_iou=number(float(segmentation_quality(sums.iou[pair], n))),
-                mean_dice=number(float(segmentation_quality(sums.dice[pair], n))),
-                pq=number(float(panoptic_quality(sums.iou_same_class[pair], n_a, n_b))),
-                sq=number(float(segmentation_quality(sums.iou_same_class[pair], n_same))),
+                **fields.of("pairs", names[a], names[b]),
+                pq=number(float(panoptic_quality(iou, n_a, n_b))),
+                sq=number(float(segmentation_quality(iou, n_same))),
                 rq=number(float(f1_score(n_same, n_a, n_b))),
                 mean_max_iou={
                     "a_to_b": _sample_mean(sums.a_to_b, pair),
@@ -123,7 +311,6 @@ def pair_summaries(sums: PairSums, totals: RunTotals, context: ReportContext) ->
                 alignment=_alignment(sums, pair) if config.method == "mutual_best" else None,
                 visibility=float(sums.visibility[pair]) / n if context.measure == "OKS" and n else None,
                 track_consistency=number(consistency[a, b]),
-                jaccard=n / (n_a + n_b - n) if n_a + n_b else None,
                 kappa=number(float(kappa[pair])),
                 ac1=number(float(ac1[pair])),
                 confusion=confusions[pair].entries,
@@ -142,16 +329,58 @@ def _sample_mean(moments: Moments, pair: int) -> SampleMean:
 
 
 def _alignment(sums: PairSums, pair: int) -> dict[str, float | int | None]:
-    alignment = Alignment(
-        int(sums.n_a[pair]),
-        int(sums.n_b[pair]),
-        int(sums.n_aligned[pair]),
-        float(sums.recall[pair]),
-        float(sums.precision[pair]),
-    )
+    n_aligned, recall, precision = sums.aligned[:, pair].tolist()
+    alignment = Alignment(int(sums.n_a[pair]), int(sums.n_b[pair]), int(n_aligned), recall, precision)
     return {
         "n_aligned": alignment.n_aligned,
         "recall": number(alignment.recall),
         "precision": number(alignment.precision),
         "f_score": number(alignment.f_score),
     }
+
+
+def persons_of(config: AgreementConfig) -> dict[str, str]:
+    """Person of every annotator who is one of several sessions, by the annotator's name."""
+    named = config.named_persons()
+    sessions = Counter(named.values())
+    return {name: person for name, person in named.items() if sessions[person] > 1}
+
+
+def same_person(persons: Mapping[str, str], a: str, b: str) -> bool:
+    """Whether two annotators are sessions of one person."""
+    return a in persons and persons.get(a) == persons.get(b)
+
+
+def intra_pairs(annotators: Sequence[str], config: AgreementConfig) -> BoolArray:
+    """Which pairs of annotators are two sessions of one person, shape ``(P,)``."""
+    persons = persons_of(config)
+    pairs = zip(*(index.tolist() for index in pair_names(len(annotators))), strict=True)
+    return np.array([same_person(persons, annotators[a], annotators[b]) for a, b in pairs], np.bool_)
+
+
+def sessions(pairs: Sequence[PairSummary], fields: Fields, intra: BoolArray) -> Sessions | None:
+    """Agreement of the sessions of one person, and of different persons; None if nobody labelled several times."""
+    if not intra.any():
+        return None
+    numbers: dict[str, Any] = fields.of("sessions")
+    return Sessions(
+        **{name: value for name, value in numbers.items() if not name.startswith("difference_")},
+        n_intra_pairs=sum(pair.intra for pair in pairs),
+        n_inter_pairs=sum(not pair.intra for pair in pairs),
+    )
+
+
+def clusters(pairs: Sequence[PairSummary], annotators: Sequence[str]) -> list[Cluster]:
+    """The joins of an average-linkage clustering of annotators by the score of their pairs, the closest first.
+
+    Pairs without a score are unknown: the others decide, and groups of which no pair is known are not joined. Of
+    equally similar groups those that come first by name are joined first.
+    """
+    names = sorted(annotators)
+    place = {name: k for k, name in enumerate(names)}
+    similarity = np.full((len(names), len(names)), np.nan)
+    for pair in pairs:
+        if pair.score is not None:
+            a, b = place[pair.a], place[pair.b]
+            similarity[a, b] = similarity[b, a] = pair.score
+    return [Cluster([names[k] for k in members], value) for members, value in average_linkage(similarity)]

@@ -1,4 +1,4 @@
-"""The findings of a run in compact columns: kept for every sample, stored with the run, and read again for any view.
+"""The agreement in compact columns: kept for every sample, stored with the run, and read again for any view.
 
 A sample with 21 objects of three annotators takes about 800 bytes.
 """
@@ -11,18 +11,16 @@ from typing import ClassVar
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.geometry.keypoints import Keypoints, visibility_agreement
-from ...metrics.geometry.objects import Geometry, Objects
+from ...metrics.arrays import BoolArray, IntArray, pairs_within
+from ...metrics.geometry.objects import Objects
 from ..config import AgreementConfig
 from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
-from .columns import SamplePairs
-from .compute import Agreement, MatchedPairs, Units
-from .findings import Findings
+from .batch import SamplePairs
+from .compute import Agreement, MatchedBatch, MatchedPairs, Units
 from .totals import RunTotals, totals_of
 from .verdicts import AGREED
 
-#: objects of which findings are made at once
+#: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
 
 #: what the rows of a column are, and the column with their number in every sample
@@ -93,52 +91,49 @@ class ObjectRecords(Records):
             n_disputed=np.bincount(np.repeat(np.arange(len(n_units)), n_units)[disputed], minlength=len(n_units)),
         )
 
-    def findings(self, config: AgreementConfig) -> Iterator[Findings]:
-        """The findings of all samples in their order, some at a time."""
+    def agreements(self, config: AgreementConfig) -> Iterator[Agreement]:
+        """The agreement on all samples in their order, some at a time."""
         for part in self.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
-            yield _findings(part, self.n_annotators, config)
+            yield _agreement(part, self.n_annotators, config)
 
 
-def record(agreement: Agreement, config: AgreementConfig) -> ObjectRecords:
-    """The findings of a batch."""
-    batch, units, pairs, shared = agreement.batch, agreement.units, agreement.pairs, agreement.sample_pairs
-    objects, unit = batch.objects, agreement.matching.unit
-    n_samples, n_annotators = batch.assigned.shape
-    n_units = np.bincount(units.sample, minlength=n_samples)
+def record(agreement: MatchedBatch) -> ObjectRecords:
+    """The agreement on a batch in compact columns."""
+    units, objects = agreement.units, agreement.objects
+    n_units = agreement.n_units
     first_unit = np.cumsum(n_units) - n_units
-    boxes = batch.geometry.boxes_xyxy()
     crowd = np.repeat(np.arange(agreement.n_crowd.size), agreement.n_crowd.ravel())
     columns: Columns = {
         "n_objects": compact(agreement.n_objects),
         "n_units": compact(n_units),
-        "n_matched": compact(np.bincount(objects.sample[pairs.i], minlength=n_samples)),
-        "n_pairs": compact(np.bincount(shared.sample, minlength=n_samples)),
+        "n_matched": compact(np.bincount(objects.sample[agreement.pairs.i], minlength=agreement.n_samples)),
+        "n_pairs": compact(np.bincount(agreement.sample_pairs.sample, minlength=agreement.n_samples)),
         "n_crowd": compact(agreement.n_crowd.sum(axis=1)),
-        "assigned": packed(batch.assigned),
+        "assigned": packed(agreement.assigned),
         "score": agreement.score,
         "alpha": agreement.alpha,
         "alpha_reason": agreement.alpha_reason.astype(np.uint8),
         "annotator": compact(objects.annotator),
         "category": compact(objects.category),
-        "unit": compact(unit - first_unit[objects.sample]),
+        "unit": compact(agreement.unit - first_unit[objects.sample]),
         "verdict": agreement.object_verdict.astype(np.int8),
-        "area": agreement.overlaps.area.astype(np.float32),
+        "area": agreement.area.astype(np.float32),
         "unit_verdict": units.verdict.astype(np.int8),
-        "iou": pairs.iou,
-        "best_iou": _best_iou(agreement),
-        "crowd_annotator": compact(crowd % n_annotators),
+        "iou": agreement.pairs.iou,
+        "best_iou": agreement.best_iou,
+        "crowd_annotator": compact(crowd % agreement.n_annotators),
     }
-    if batch.size_px is not None:
-        columns["size_px"] = batch.size_px.astype(np.float32)
-    if batch.attributes:
-        columns["attributes"] = compact(np.column_stack(batch.attributes))
-    if boxes is not None:
-        columns["boxes_xyxy"] = boxes.astype(np.float32)
-    if isinstance(batch.geometry, Keypoints):
-        columns["visibility"] = _visibility(batch.geometry, pairs).astype(np.float32)
-    if agreement.matching.aligned is not None:
-        columns["aligned"] = _aligned(agreement)
-    return ObjectRecords(n_annotators, (columns,), totals_of(agreement, config))
+    if agreement.batch.size_px is not None:
+        columns["size_px"] = agreement.size_px.astype(np.float32)
+    if agreement.attributes:
+        columns["attributes"] = compact(np.column_stack(agreement.attributes))
+    if agreement.boxes_xyxy is not None:
+        columns["boxes_xyxy"] = agreement.boxes_xyxy.astype(np.float32)
+    if agreement.visibility is not None:
+        columns["visibility"] = agreement.visibility.astype(np.float32)
+    if agreement.aligned is not None:
+        columns["aligned"] = agreement.aligned
+    return ObjectRecords(agreement.n_annotators, (columns,), totals_of(agreement))
 
 
 def units_of_objects(part: Columns) -> IntArray:
@@ -147,7 +142,7 @@ def units_of_objects(part: Columns) -> IntArray:
     return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
 
 
-def _findings(part: Columns, n_annotators: int, config: AgreementConfig) -> Findings:
+def _agreement(part: Columns, n_annotators: int, config: AgreementConfig) -> Agreement:
     n_objects, n_units = part["n_objects"].astype(np.int64), part["n_units"].astype(np.int64)
     n_samples = len(n_objects)
     sample = np.repeat(np.arange(n_samples), n_objects)
@@ -160,7 +155,7 @@ def _findings(part: Columns, n_annotators: int, config: AgreementConfig) -> Find
     first, second = pairs_within(unit[order])
     i, j = order[first], order[second]
     n_crowd = np.repeat(np.arange(n_samples), part["n_crowd"]) * n_annotators + part["crowd_annotator"]
-    return Findings(
+    return Agreement(
         objects=objects,
         assigned=assigned,
         unit=unit,
@@ -186,44 +181,3 @@ def _findings(part: Columns, n_annotators: int, config: AgreementConfig) -> Find
         alpha_reason=part["alpha_reason"].astype(np.int64),
         config=config,
     )
-
-
-def _visibility(geometry: Geometry, pairs: MatchedPairs) -> FloatArray:
-    """Share of points that both labelled, of every pair of matched keypoints."""
-    assert isinstance(geometry, Keypoints)
-    points = geometry.points_xy
-    return visibility_agreement(points[pairs.i], points[pairs.j])
-
-
-def _best_iou(agreement: Agreement) -> FloatArray:
-    """Mean best IoU of both annotators of every sample pair with the other's objects, ``(Q, 2)``; nan without any."""
-    batch, shared, overlaps = agreement.batch, agreement.sample_pairs, agreement.overlaps
-    objects = batch.objects
-    iou = overlaps.similarity("iou")
-    width = int(agreement.n_assigned.max(initial=0))
-    best = np.zeros(len(objects) * width)  # of every object with each annotator assigned to its sample
-    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
-    block = objects.sample * batch.assigned.shape[1] + objects.annotator
-    starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
-    sums = np.zeros((batch.n_samples * width, width))
-    if len(starts):
-        rank = shared.rank(objects.sample[starts], objects.annotator[starts])
-        sums[objects.sample[starts] * width + rank] = np.add.reduceat(best.reshape(-1, width), starts, axis=0)
-    rank_a, rank_b = shared.rank(shared.sample, shared.a), shared.rank(shared.sample, shared.b)
-    a_to_b = sums[shared.sample * width + rank_a, rank_b]
-    b_to_a = sums[shared.sample * width + rank_b, rank_a]
-    n_a, n_b = np.where(shared.n_a > 0, shared.n_a, np.nan), np.where(shared.n_b > 0, shared.n_b, np.nan)
-    return np.column_stack([a_to_b / n_a, b_to_a / n_b])
-
-
-def _aligned(agreement: Agreement) -> FloatArray:
-    """Number, recall and precision of the mutual best pairs of every sample pair, ``(Q, 3)``."""
-    assert agreement.matching.aligned is not None
-    i, j = agreement.matching.aligned
-    objects, overlaps, shared = agreement.batch.objects, agreement.overlaps, agreement.sample_pairs
-    area = overlaps.values_at(overlaps.intersection, i, j)
-    rows = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
-    n = len(shared.sample)
-    columns = (np.ones(len(i)), area / overlaps.area[i], area / overlaps.area[j])
-    return np.column_stack([sums_by(rows, values, n) for values in columns])

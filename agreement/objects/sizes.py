@@ -1,4 +1,4 @@
-"""How far annotators agree on small, medium and large objects."""
+"""Small, medium and large objects: what these are, and how far annotators agree on each."""
 
 from __future__ import annotations
 
@@ -6,12 +6,107 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import IntArray, sums_by
-from .additive import Additive
-from .chunk import Chunk
-from .localisation import Matches, distribution
-from .size_rule import SIZES, SizeRule
-from .summaries import SizeSummary
+from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ...metrics.consensus import medians_by_group
+from ...metrics.geometry.boxes import box_area
+from ...metrics.geometry.objects import dice_from_iou
+from ..config import AgreementConfig
+from ..records import Columns
+from .compute import Agreement
+from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
+from .report import SizeSummary
+from .sums import Additive, Chunk, Matches, distribution, mean
+from .verdicts import NO_VERDICT
+
+SIZES = ("small", "medium", "large")
+#: areas in px² where medium and large begin, as in COCO
+COCO_LIMITS = (32.0**2, 96.0**2)
+#: coordinates that are relative to the image do not get much larger, those in pixels do
+_LARGEST_RELATIVE = 2.0
+#: areas are kept with about seven digits: a box of 32 by 32 px is medium
+_SLACK = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class SizeRule:
+    """What is small, medium and large.
+
+    Attributes:
+        limits: areas where medium and large begin; None where objects have no size
+        unit: of these areas
+        in_pixels: whether the labels' geometry is in pixels
+    """
+
+    limits: tuple[float, float] | None
+    unit: str
+    in_pixels: bool
+
+    @classmethod
+    def of(cls, records: ObjectRecords, config: AgreementConfig) -> SizeRule:
+        """The rule for all samples.
+
+        COCO's where the geometry is in pixels or every image's size is known, else thirds of the units.
+        """
+        boxes = [part["boxes_xyxy"] for part in records.parts if "boxes_xyxy" in part]
+        if not any(len(part) for part in boxes):
+            return cls(None, "", False)
+        in_pixels = max(float(np.fmax.reduce(part, axis=None, initial=0.0)) for part in boxes) > _LARGEST_RELATIVE
+        if in_pixels or _all_sizes_known(records):
+            return cls(COCO_LIMITS, "px²", in_pixels)
+        relative = cls(None, "share of the image", False)
+        areas = np.concatenate(
+            [_rated_areas(part, config) for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE)]
+        )
+        areas = areas[~np.isnan(areas)]
+        if not len(areas):
+            return relative
+        low, high = np.quantile(areas, [1 / 3, 2 / 3]).tolist()
+        return cls((low, high), relative.unit, False)
+
+    def areas_of_units(self, agreement: Agreement) -> FloatArray:
+        """Median area of the labels of every unit, shape ``(U,)``; nan where a label has none."""
+        return medians_by_group(agreement.unit, self._areas(agreement)[:, None], len(agreement.units.sample))[:, 0]
+
+    def _areas(self, agreement: Agreement) -> FloatArray:
+        """Area of every object."""
+        area = _own_areas(agreement.area, agreement.boxes_xyxy, agreement.visibility, agreement.config)
+        if self.unit == "px²" and not self.in_pixels:
+            area = area * agreement.size_px.prod(axis=1)[agreement.objects.sample]
+        return area
+
+    def of_units(self, agreement: Agreement) -> IntArray:
+        """Index into ``SIZES`` for every unit, shape ``(U,)``; -1 where it has no size."""
+        if self.limits is None:
+            return np.full(len(agreement.units.sample), -1)
+        areas = self.areas_of_units(agreement) * (1.0 + _SLACK)
+        size: IntArray = np.searchsorted(self.limits, areas, side="right")
+        return np.where(np.isnan(areas), -1, size)
+
+
+def _own_areas(
+    area: FloatArray, boxes_xyxy: FloatArray | None, visibility: FloatArray | None, config: AgreementConfig
+) -> FloatArray:
+    """Areas of objects in the coordinates of their labels; keypoints and lines have none but that of their boxes."""
+    if boxes_xyxy is not None and (visibility is not None or config.line_tolerance is not None):
+        return box_area(boxes_xyxy)
+    return area
+
+
+def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
+    """Median areas of the units of rated samples, from the columns of records, which is faster than unpacking them."""
+    boxes = part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None
+    area = _own_areas(part["area"].astype(np.float64), boxes, part.get("visibility"), config)
+    medians = medians_by_group(units_of_objects(part), area[:, None], len(part["unit_verdict"]))[:, 0]
+    of_rated: FloatArray = medians[part["unit_verdict"] != NO_VERDICT]
+    return of_rated
+
+
+def _all_sizes_known(records: ObjectRecords) -> bool:
+    """Whether the sizes of all rated images are known."""
+    if not all("size_px" in part for part in records.parts):
+        return False
+    sizes = records.column("size_px")[records.assigned.sum(axis=1) >= 2]
+    return not bool(np.isnan(sizes).any())
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +131,7 @@ class SizeSums(Additive):
 def size_sums(chunk: Chunk) -> SizeSums:
     """The sums of some samples."""
     known = (chunk.size >= 0) & chunk.rated_unit
-    size, units = chunk.size[known], chunk.findings.units
+    size, units = chunk.size[known], chunk.agreement.units
     votes, assigned = units.votes[known], units.assigned[known]
     several = votes >= 2
 
@@ -69,6 +164,8 @@ def size_summaries(sums: SizeSums, rule: SizeRule, matches: Matches) -> list[Siz
                 unit=rule.unit,
                 n_units=int(sums.n_units[k]),
                 n_pairs=len(iou),
+                mean_iou=mean(iou),
+                mean_dice=mean(dice_from_iou(iou)),
                 **distribution(iou),
                 miss_rate=int(sums.n_missing[k]) / n_expected if n_expected else None,
                 f1=2 * int(sums.n_pairs[k]) / int(sums.n_labels[k]) if sums.n_labels[k] else None,

@@ -19,7 +19,10 @@ from ...metrics.matching.threshold import (
     similarities_between_samples,
     threshold_from_data,
 )
-from .columns import Batch
+from ..config import AgreementConfig
+from ..report import number
+from .batch import Batch
+from .report import DataThreshold
 
 #: samples that are kept: of boxes and intervals, and of what takes longer to compare
 MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
@@ -139,6 +142,23 @@ class ThresholdSample:
             max_pairs=MAX_PAIRS if _is_quick(kept.geometry) else MAX_PAIRS_OF_SHAPES,
         )
         return threshold_from_data(kept.observed, expected, len(sample))
+
+
+def data_threshold(sample: ThresholdSample, config: AgreementConfig) -> DataThreshold | None:
+    """The threshold that the data suggest; None where no samples were kept."""
+    if not sample.n_samples:
+        return None
+    found = sample.threshold(config.similarity, config.seed)
+    return DataThreshold(
+        threshold=number(found.threshold),
+        ks=number(found.ks),
+        n_samples=sample.n_samples,
+        n_observed=found.n_observed,
+        n_expected=found.n_expected,
+        observed=found.observed.tolist(),
+        expected=found.expected.tolist(),
+        reason=found.reason or None,
+    )
 
 
 def _is_quick(geometry: Geometry) -> bool:

@@ -1,24 +1,81 @@
-"""What is only known of a run as a whole, and adds up over its batches."""
+"""What is known of a run as a whole only: counts, tracks, other thresholds and rules, the others matched again."""
 
 from __future__ import annotations
 
 import dataclasses
 from dataclasses import dataclass
 
+import numpy as np
+
+from ...metrics.alpha.nominal import NominalTally
 from ...metrics.geometry.keypoints import Keypoints, object_scale
-from ...metrics.geometry.objects import Geometry
+from ...metrics.geometry.objects import Geometry, Objects
 from ...metrics.geometry.regions import Regions
+from ...metrics.matching import match_objects
 from ..config import AgreementConfig
-from .compute import Agreement
-from .rematching import Rematched, rematched
-from .rules import RuleStatistics, rules_of
-from .sweep import SweepStatistics, sweep_batch
+from .batch import TrackCounts, count_tracks
+from .compute import MatchedBatch, Units, ratings_of
+from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
+from .sums import Additive
 from .threshold_sample import ThresholdSample
-from .tracks import TrackCounts, count_tracks
+from .verdicts import AGREED, NO_VERDICT
+
+#: two annotators without one of them do not agree or disagree
+MIN_ANNOTATORS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class RunTotals:
+class Rematched:
+    """What the alpha without each of the annotators counts; nothing where it was not asked for."""
+
+    tallies: tuple[NominalTally, ...] = ()
+
+    def __add__(self, other: Rematched) -> Rematched:
+        if not self.tallies or not other.tallies:
+            return self if self.tallies else other
+        return Rematched(tuple(a + b for a, b in zip(self.tallies, other.tallies, strict=True)))
+
+    def alphas(self, config: AgreementConfig) -> list[float] | None:
+        """Alpha without each of the annotators, nan where undefined; None where nothing was matched again."""
+        return [tally.alpha(config.undefined) for tally in self.tallies] or None
+
+
+def rematched(agreement: MatchedBatch) -> Rematched:
+    """Match the objects of a batch again without each of the annotators, of three or more."""
+    n_annotators = agreement.batch.assigned.shape[1]
+    if n_annotators < MIN_ANNOTATORS:
+        return Rematched()
+    return Rematched(tuple(_tally_without(annotator, agreement) for annotator in range(n_annotators)))
+
+
+def _tally_without(annotator: int, agreement: MatchedBatch) -> NominalTally:
+    """The ratings of the units of the others, among the objects that counted with all."""
+    batch, config = agreement.batch, agreement.config
+    kept = batch.objects.annotator != annotator
+    objects = Objects(batch.objects.sample[kept], batch.objects.annotator[kept], batch.objects.category[kept])
+    matching = match_objects(
+        objects,
+        agreement.overlaps.among(kept),
+        threshold=config.iou,
+        similarity=config.similarity,
+        method=config.method,
+        classes=config.classes,
+    )
+    n_assigned = agreement.n_assigned - batch.assigned[:, annotator]
+    sample = np.zeros(matching.n_units, np.int64)
+    sample[matching.unit] = objects.sample
+    assigned = n_assigned[sample]
+    votes = np.bincount(matching.unit, minlength=matching.n_units)
+    units = Units(sample, votes, assigned, np.where(assigned >= 2, AGREED, NO_VERDICT))
+    n_objects = np.bincount(objects.sample, minlength=batch.n_samples)
+    ratings = ratings_of(
+        objects, matching.unit, units, n_assigned, n_objects, missing=config.missing, empty=config.empty
+    )
+    return NominalTally.from_counts(ratings.unit, ratings.category, ratings.count)
+
+
+@dataclass(frozen=True, slots=True)
+class RunTotals(Additive):
     """Totals of any number of batches.
 
     Attributes:
@@ -43,28 +100,23 @@ class RunTotals:
     threshold_sample: ThresholdSample = dataclasses.field(default_factory=ThresholdSample)
     rematched: Rematched = dataclasses.field(default_factory=Rematched)
 
-    def __add__(self, other: RunTotals) -> RunTotals:
-        return RunTotals(
-            **{field.name: getattr(self, field.name) + getattr(other, field.name) for field in dataclasses.fields(self)}
-        )
 
-
-def totals_of(agreement: Agreement, config: AgreementConfig) -> RunTotals:
+def totals_of(agreement: MatchedBatch) -> RunTotals:
     """The totals of a batch."""
-    geometry = agreement.batch.geometry
+    geometry, config = agreement.batch.geometry, agreement.config
     totals = RunTotals(
         n_hard=agreement.matching.n_hard,
         n_inexact=agreement.matching.n_inexact,
         n_repaired=geometry.n_repaired if isinstance(geometry, Regions) else 0,
         n_points=_without_extent(geometry),
         tracks=_track_counts(agreement),
-        rematched=rematched(agreement, config) if config.rematch else Rematched(),
+        rematched=rematched(agreement) if config.rematch else Rematched(),
     )
     if config.sensitivity or config.iou_from_data:
         sample = ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity)
         totals = dataclasses.replace(totals, threshold_sample=sample)
     if config.sensitivity:
-        totals = dataclasses.replace(totals, sweep=sweep_batch(agreement, config), rules=rules_of(agreement, config))
+        totals = dataclasses.replace(totals, sweep=sweep_batch(agreement), rules=rules_of(agreement))
     return totals
 
 
@@ -74,7 +126,7 @@ def _without_extent(geometry: Geometry) -> int:
     return int((object_scale(geometry.points_xy) == 0.0).sum())
 
 
-def _track_counts(agreement: Agreement) -> TrackCounts:
+def _track_counts(agreement: MatchedBatch) -> TrackCounts:
     batch, pairs = agreement.batch, agreement.pairs
     if batch.tracks is None:
         return TrackCounts()

@@ -30,7 +30,7 @@ from .theme import (
 )
 
 if TYPE_CHECKING:
-    from ...agreement.objects.summaries import Bias
+    from ...agreement.objects.report import Bias
     from ...agreement.report import AgreementReport
 
 #: of verdicts, in every family

@@ -21,8 +21,7 @@ from ..words import (
 from .bias import bias_in_words
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport
-    from ...agreement.objects.summaries import AnnotatorSummary, Bias, Sessions
+    from ...agreement.objects.report import AnnotatorSummary, Bias, ObjectReport, Sessions
 
 #: verdicts that are shown only where there are any
 _RARE = ("attribute_conflict", "split", "duplicate")

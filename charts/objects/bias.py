@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ...agreement.objects.summaries import Bias
+    from ...agreement.objects.report import Bias
 
 #: smaller differences, in per cent, are not mentioned
 _SLIGHT = 1.0

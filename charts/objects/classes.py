@@ -9,8 +9,7 @@ from ..tables import Cell, Column, table
 from ..words import UNDEFINED, counted, listed, shown_number, shown_share, signed
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport
-    from ...agreement.objects.summaries import ClassSummary, Merge
+    from ...agreement.objects.report import ClassSummary, Merge, ObjectReport
 
 _FEW = 5
 _MANY = 10

@@ -9,8 +9,7 @@ from ..tables import Cell, Column, best_and_worst, table
 from ..words import UNDEFINED, documents, shown_number
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport
-    from ...agreement.objects.summaries import PairSummary
+    from ...agreement.objects.report import ObjectReport, PairSummary
 
 _NAMES = [Column("a", "a"), Column("b", "b")]
 _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precision", "f_score": "F"}

@@ -14,8 +14,7 @@ from .causes import cause_sentence
 from .sentences import class_sentence, existence_sentence, localisation_sentence
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport
-    from ...agreement.objects.summaries import AttributeSummary, SizeSummary
+    from ...agreement.objects.report import AttributeSummary, ObjectReport, SizeSummary
     from ...agreement.report import Coefficients
 
 #: what the numbers that answer a question mean for the team

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from ..words import counted, shown_number, shown_share
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport
-    from ...agreement.objects.summaries import SizeSummary
+    from ...agreement.objects.report import ObjectReport, SizeSummary
 
 #: larger shares of missed objects, class conflicts or loose outlines call for a rule in the guideline
 _MANY_MISSED = 0.1

@@ -10,8 +10,7 @@ from ..tables import Column, table
 from ..words import counted, shown_number
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import ObjectReport
-    from ...agreement.objects.summaries import ThresholdPoint
+    from ...agreement.objects.report import ObjectReport, ThresholdPoint
 
 #: the hint compares thresholds up to this distance from the run's
 _AROUND = 0.1

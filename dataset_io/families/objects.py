@@ -14,10 +14,9 @@ from bson import ObjectId
 from ... import names
 from ...agreement.attribute_values import AttributeCodes
 from ...agreement.classes import ClassCodes
-from ...agreement.objects.columns import Batch
-from ...agreement.objects.compute import Agreement, compute_agreement_of
+from ...agreement.objects.batch import NO_TRACK, Batch, Tracks
+from ...agreement.objects.compute import MatchedBatch, compute_agreement_of
 from ...agreement.objects.records import ObjectRecords, record
-from ...agreement.objects.tracks import NO_TRACK, Tracks
 from ...agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ...agreement.options import value_name
 from ...agreement.report import ReportContext, RunFacts
@@ -244,13 +243,13 @@ class ObjectFamily:
 
     # ---- comparing ----
 
-    def compute(self, labels: ObjectLabels) -> Agreement:
+    def compute(self, labels: ObjectLabels) -> MatchedBatch:
         """Match the objects and score the samples."""
         return compute_agreement_of(labels.batch, self.source.config)
 
-    def record(self, result: Agreement) -> ObjectRecords:
+    def record(self, result: MatchedBatch) -> ObjectRecords:
         """What is kept of a batch."""
-        return record(result, self.source.config)
+        return record(result)
 
     def context(self, run: RunFacts) -> ReportContext:
         """What the report needs to know of the labels and the run."""
@@ -268,7 +267,7 @@ class ObjectFamily:
 
     # ---- writing ----
 
-    def values(self, labels: ObjectLabels, agreement: Agreement) -> list[dict[str, Any]]:
+    def values(self, labels: ObjectLabels, agreement: MatchedBatch) -> list[dict[str, Any]]:
         """The values of every sample by path; undefined ones are None on labels and left out on samples."""
         updates = self._sample_values(agreement)
         verdict_names = {NO_VERDICT: None, **dict(enumerate(VERDICTS))}
@@ -296,7 +295,7 @@ class ObjectFamily:
             values[of_assigned] = assigned
         return updates
 
-    def _sample_values(self, agreement: Agreement) -> list[dict[str, Any]]:
+    def _sample_values(self, agreement: MatchedBatch) -> list[dict[str, Any]]:
         disputed = np.where(agreement.rated, agreement.n_disputed, np.nan)
         floats = (agreement.score, agreement.alpha, agreement.iou, agreement.dice)
         integers = (agreement.n_assigned, agreement.n_units, disputed)
@@ -330,7 +329,7 @@ def is_track(index: object) -> bool:
     return isinstance(index, int) and not isinstance(index, bool)
 
 
-def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: Agreement) -> tuple[list[Any], ...]:
+def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: MatchedBatch) -> tuple[list[Any], ...]:
     """Label columns of all objects, from those of the objects that count."""
     assigned = agreement.n_assigned[labels.batch.objects.sample]
     crowd = [CROWD if n >= 2 else None for n in assigned.tolist()]
@@ -343,7 +342,7 @@ def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement:
     return every
 
 
-def _ids_of_objects(labels: ObjectLabels, agreement: Agreement, annotators: Sequence[str]) -> list[str]:
+def _ids_of_objects(labels: ObjectLabels, agreement: MatchedBatch, annotators: Sequence[str]) -> list[str]:
     """The unit id of every object: the label id of its unit's first member.
 
     Where another unit of the sample already has it (cloned fields share label ids), the annotator of the first member

@@ -9,7 +9,7 @@ import math
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.objects.columns import Batch
+from ...agreement.objects.batch import Batch
 from ...agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
 from ..families.objects import ObjectFamily
 from ..labels.source import Source

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ...agreement.errors import AgreementInputError
-from ...agreement.objects.findings import Findings
+from ...agreement.objects.compute import Agreement
 from ...agreement.objects.records import ObjectRecords
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ..fiftyone_private import sample_collection, stored_dataset
@@ -38,7 +38,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     if not isinstance(loaded.records, ObjectRecords):
         return None
     a, b = sorted(labels.annotators.index(name) for name in pair)
-    parts = [_of_pair(findings, a, b) for findings in loaded.records.findings(loaded.context.config)]
+    parts = [_of_pair(agreement, a, b) for agreement in loaded.records.agreements(loaded.context.config)]
     score, n_disagreeing = (np.concatenate(column) for column in zip(*parts, strict=True))
     number = loaded.index.numbers()
     n = int(number.max(initial=-1)) + 1
@@ -52,15 +52,15 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     return chosen
 
 
-def _of_pair(findings: Findings, a: int, b: int) -> tuple[FloatArray, IntArray]:
+def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:
     """Score of two annotators on every sample, nan where not scored, and on how many labels they disagree."""
-    shared, objects, pairs = findings.sample_pairs, findings.objects, findings.pairs
+    shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
     rows = np.flatnonzero((shared.a == a) & (shared.b == b))
     i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]
     of_pair = (objects.annotator[i] == a) & (objects.annotator[j] == b)
-    n_agreeing = np.bincount(objects.sample[i[of_pair]], minlength=findings.n_samples)
-    score = np.full(findings.n_samples, np.nan)
-    score[shared.sample[rows]] = findings.pair_score()[rows]
-    n_labels = np.zeros(findings.n_samples, np.int64)
+    n_agreeing = np.bincount(objects.sample[i[of_pair]], minlength=agreement.n_samples)
+    score = np.full(agreement.n_samples, np.nan)
+    score[shared.sample[rows]] = agreement.pair_score[rows]
+    n_labels = np.zeros(agreement.n_samples, np.int64)
     n_labels[shared.sample[rows]] = shared.n_a[rows] + shared.n_b[rows]
     return score, np.where(n_labels > 0, n_labels - 2 * n_agreeing, 0)

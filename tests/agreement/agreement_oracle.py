@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from annotator_agreement.agreement.config import AgreementConfig, make_config
+from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.agreement.objects.compute import Agreement, compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
@@ -50,7 +50,7 @@ def report_of(samples: Sequence[Sample], config: AgreementConfig, batch_size: in
     total = None
     for start in range(0, max(len(samples), 1), size):
         batch = batch_of(samples[start : start + size], len(config.fields))
-        records = record(compute_agreement_of(batch, config), config)
+        records = record(compute_agreement_of(batch, config))
         total = records if total is None else total + records
     return build_object_report(total, ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], RunFacts()))
 

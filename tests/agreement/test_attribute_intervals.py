@@ -13,10 +13,9 @@ from tests.agreement.test_attribute_summaries import VALUES, given_of
 
 from annotator_agreement.agreement.attribute_values import AttributeCodes
 from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.build import build_object_report, sample_contents
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
-from annotator_agreement.agreement.objects.sample_sums import sample_contents
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 
 
@@ -30,7 +29,7 @@ def _records_and_context(**options: Any) -> tuple[ObjectRecords, ReportContext]:
     batch = dataclasses.replace(batch_of(samples, len(NAMES)), attributes=columns, attribute_numbers=numbers)
     values = {name: codes[name].values_of_codes() for name in config.attributes}
     context = ReportContext(config, NAMES, CLASS_NAMES, ["Detections"], RunFacts(), attribute_values=values)
-    return record(compute_agreement_of(batch, config), config), context
+    return record(compute_agreement_of(batch, config)), context
 
 
 @pytest.mark.parametrize("options", [{}, {"tolerance": 0.5, "undefined": "one"}], ids=str)

@@ -24,11 +24,11 @@ from tests.agreement.found import same
 
 from annotator_agreement.agreement.attribute_values import AttributeCodes
 from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.objects.additive import SparseCounts
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.summaries import AttributeSummary
+from annotator_agreement.agreement.objects.report import AttributeSummary
+from annotator_agreement.agreement.objects.sums import SparseCounts
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
@@ -73,7 +73,7 @@ def summaries_of(
         columns = tuple(codes[name].of(given[name][start:end]) for name in config.attributes)
         numbers = tuple(codes[name].numbers() for name in config.attributes)
         batch = dataclasses.replace(batch, attributes=columns, attribute_numbers=numbers)
-        records = record(compute_agreement_of(batch, config), config)
+        records = record(compute_agreement_of(batch, config))
         total, start = records if total is None else total + records, end
     assert total is not None
     values = {name: codes[name].values_of_codes() for name in config.attributes}

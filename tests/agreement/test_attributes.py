@@ -14,8 +14,8 @@ from numpy.testing import assert_array_equal
 
 from annotator_agreement.agreement.attribute_values import AttributeCodes
 from annotator_agreement.agreement.errors import AgreementInputError
-from annotator_agreement.agreement.objects.attribute_conflicts import attribute_conflicts
-from annotator_agreement.agreement.objects.columns import Batch
+from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.objects.verdicts import attribute_conflicts
 from annotator_agreement.metrics import Matching, Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 

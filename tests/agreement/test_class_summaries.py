@@ -12,11 +12,11 @@ from tests.agreement.found import Found, each_case, found, found_in, mean, media
 from tests.metrics.rating_tables import PUBLISHED, published_ratings
 
 from annotator_agreement.agreement.config import make_config
-from annotator_agreement.agreement.objects.additive import SparseCounts
 from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.classes import listed as listing
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.confusions import listed as listing
 from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.sums import SparseCounts
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import (
     brennan_prediger,
@@ -229,7 +229,7 @@ def test_published_coefficients_of_six_raters_come_out_of_reports() -> None:
     samples = published_samples(published_ratings("fleiss_1971_6raters"))
     names = [f"rater {k}" for k in range(6)]
     config = make_config(names, resamples=0, sensitivity=False)
-    records = record(compute_agreement_of(batch_of(samples, 6), config), config)
+    records = record(compute_agreement_of(batch_of(samples, 6), config))
     report = build_object_report(records, ReportContext(config, names, CLASS_NAMES, ["D"], RunFacts()))
     assert report.coefficients is not None
     for name, key in (("alpha", "alpha"), ("ac1", "ac1"), ("fleiss_kappa", "fleiss"),

@@ -20,15 +20,14 @@ from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.objects.summaries import AnnotatorSummary
+from annotator_agreement.agreement.objects.report import AnnotatorSummary, ObjectReport
 from annotator_agreement.agreement.report import Interval, ReportContext, RunFacts
 
 
 def report_on(simulated: Simulated) -> ObjectReport:
     """The report with intervals."""
     config = make_config(simulated.names)
-    records = record(compute_agreement_of(simulated.batch(), config), config)
+    records = record(compute_agreement_of(simulated.batch(), config))
     context = ReportContext(config, simulated.names, CLASSES, ["Detections"], RunFacts())
     return build_object_report(records, context)
 

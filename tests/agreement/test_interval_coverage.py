@@ -10,9 +10,9 @@ from tests.agreement.known_alpha import PREVALENCE, draw, limit_of_alpha
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.content_order import content_ranks
 from annotator_agreement.agreement.numbers import estimates
+from annotator_agreement.agreement.objects.build import object_numbers, sample_contents
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents
 from annotator_agreement.agreement.report import Interval, ReportContext, RunFacts
 
 pytestmark = pytest.mark.slow
@@ -30,10 +30,10 @@ def simulated() -> tuple[dict[str, float], Intervals]:
     """The true numbers, and the intervals of every data set."""
     config = make_config(["alice", "bob", "carol"], resamples=400)
     context = ReportContext(config, config.annotators, CLASS_NAMES, ["Detections"], RunFacts())
-    records = record(compute_agreement_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config), config)
+    records = record(compute_agreement_of(draw(N_DATA_SETS * N_SAMPLES, np.random.default_rng(17)), config))
     # all data sets together: their own error is a twentieth of that of one
     everything = estimates(
-        object_sums(records, context, headline_only=True), np.arange(records.n_samples), resamples=0, seed=0
+        object_numbers(records, context, headline_only=True), np.arange(records.n_samples), resamples=0, seed=0
     )
     true = {name: everything[(name,)].value for name in NUMBERS} | {"alpha.pooled": limit_of_alpha()}
     found: Intervals = {name: [] for name in NUMBERS}
@@ -42,7 +42,7 @@ def simulated() -> tuple[dict[str, float], Intervals]:
         data_set = records.select(number == k)
         ranks = content_ranks(*sample_contents(data_set, context))
         of_set = estimates(
-            object_sums(data_set, context, headline_only=True), ranks, resamples=config.resamples, seed=k
+            object_numbers(data_set, context, headline_only=True), ranks, resamples=config.resamples, seed=k
         )
         for name in NUMBERS:
             interval = of_set[(name,)].interval

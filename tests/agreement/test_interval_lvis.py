@@ -8,8 +8,8 @@ import pytest
 from tests.agreement.test_lvis import LVIS, lvis  # noqa: F401  (a fixture)
 
 from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.report import ReportContext, RunFacts
@@ -23,7 +23,7 @@ def test_images_are_resampled_not_their_objects(lvis: tuple[list[str], list[str]
     config = make_config(annotators)
     agreement = compute_agreement_of(batch, config)
     context = ReportContext(config, annotators, class_names, ["Detections"], RunFacts())
-    report = build_object_report(record(agreement, config), context)
+    report = build_object_report(record(agreement), context)
     interval = report.intervals["alpha.pooled"]
     assert report.alpha.pooled == pytest.approx(0.646623, abs=5e-7)
     assert (interval.low, interval.high) == pytest.approx((0.603, 0.691), abs=0.006)

@@ -19,13 +19,16 @@ from annotator_agreement.agreement import numbers
 from annotator_agreement.agreement.config import AgreementConfig, make_config
 from annotator_agreement.agreement.content_order import content_ranks
 from annotator_agreement.agreement.numbers import all_differences, estimates
-from annotator_agreement.agreement.objects import sample_sums
-from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects import build
+from annotator_agreement.agreement.objects.build import (
+    build_object_report,
+    object_estimates,
+    object_numbers,
+    sample_contents,
+)
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.intervals import object_estimates
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.objects.sample_sums import object_sums, sample_contents
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import FEW_SAMPLES
 
@@ -48,7 +51,7 @@ def _context(config: AgreementConfig, clusters: np.ndarray | None = None) -> Rep
 
 
 def _records(samples: Sequence[Sample], config: AgreementConfig) -> ObjectRecords:
-    return record(compute_agreement_of(batch_of(samples, len(config.fields)), config), config)
+    return record(compute_agreement_of(batch_of(samples, len(config.fields)), config))
 
 
 def _report(samples: Sequence[Sample], config: AgreementConfig, clusters: np.ndarray | None = None) -> ObjectReport:
@@ -239,7 +242,7 @@ def test_a_run_differs_from_itself_by_nothing_and_swapping_two_negates() -> None
     ranks = np.arange(40)
 
     def compared(first: Any, second: Any) -> dict[tuple[str, ...], Any]:
-        changes = all_differences(object_sums(*first), object_sums(*second), 40)
+        changes = all_differences(object_numbers(*first), object_numbers(*second), 40)
         return estimates(changes, ranks, resamples=80, seed=1)
 
     for key, same in compared(a, a).items():
@@ -277,8 +280,8 @@ def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data
 def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = random_samples(14, 60)
     expected = _report(samples, _config())
-    monkeypatch.setattr(sample_sums, "MAX_SHARED_AT_ONCE", 30)
+    monkeypatch.setattr(build, "MAX_SHARED_AT_ONCE", 30)
     monkeypatch.setattr(numbers, "BYTES_AT_ONCE", 10_000)
     _assert_same_intervals(_report(samples, _config()), expected)
-    monkeypatch.setattr(sample_sums, "MAX_SAMPLES_AT_ONCE", 10)
+    monkeypatch.setattr(build, "MAX_SAMPLES_AT_ONCE", 10)
     _assert_same_intervals(_report(samples, _config()), expected)

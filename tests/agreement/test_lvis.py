@@ -12,12 +12,12 @@ import pytest
 
 from annotator_agreement.agreement.classes import ClassCodes
 from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.columns import Batch
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.agreement.objects.rules import rules_of
+from annotator_agreement.agreement.objects.sensitivity import rules_of
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import (
     Objects,
@@ -59,7 +59,7 @@ def lvis() -> tuple[list[str], list[str], Batch]:
 def _report(lvis: tuple[list[str], list[str], Batch], **options: Any) -> ObjectReport:
     annotators, class_names, batch = lvis
     config = make_config(annotators, **options)
-    records = record(compute_agreement_of(batch, config), config)
+    records = record(compute_agreement_of(batch, config))
     return build_object_report(records, ReportContext(config, annotators, class_names, ["Detections"], RunFacts()))
 
 
@@ -119,7 +119,7 @@ def test_published_alphas_are_among_those_under_other_rules(lvis: tuple, run: di
     annotators, _, batch = lvis
     config = make_config(annotators, **run)
     *wanted, mean, pooled = published
-    rules = rules_of(compute_agreement_of(batch, config), config).alphas()
+    rules = rules_of(compute_agreement_of(batch, config)).alphas()
     found = [r for r in rules if [r.method, r.classes, r.missing, r.empty, r.undefined] == wanted]
     assert len(found) == 1
     for number, value in ((mean, found[0].mean), (pooled, found[0].pooled)):

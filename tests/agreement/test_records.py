@@ -53,7 +53,7 @@ def _objects(seed: int) -> list[Sample]:
 
 def _record_objects(samples: Sequence[Sample]) -> ObjectRecords:
     config = config_of(N_ANNOTATORS)
-    return record(compute_agreement_of(batch_of(samples, N_ANNOTATORS), config), config)
+    return record(compute_agreement_of(batch_of(samples, N_ANNOTATORS), config))
 
 
 def _ratings(seed: int) -> list[Sample]:

@@ -213,7 +213,7 @@ def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
 def _report(seed: int = 0, **options: Any) -> ObjectReport:
     samples = random_samples(seed, n_samples=15)
     config, batch = config_of(3, **options), batch_of(samples, 3)
-    records = record(compute_agreement_of(batch, config), config)
+    records = record(compute_agreement_of(batch, config))
     run = RunFacts(n_changed=2, coverage="assumed", seconds=1.5, versions={"numpy": "2"})
     worst = [{"id": "0" * 24, "filepath": "/a/b.jpg", "score": 0.25, "n_units": 3, "n_disputed": 2}]
     return build_object_report(

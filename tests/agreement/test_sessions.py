@@ -30,7 +30,7 @@ PERSONS = {"alice": "alice", "bob": "alice", "carol": "carol", "dave": "carol"}
 
 def report_of(samples: list[Sample], config: AgreementConfig) -> ObjectReport:
     """The report, columns in the order of the fields."""
-    records = record(compute_agreement_of(batch_of(samples, 4), config), config)
+    records = record(compute_agreement_of(batch_of(samples, 4), config))
     return build_object_report(records, ReportContext(config, config.annotators, CLASS_NAMES, ["D"], RunFacts()))
 
 

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from annotator_agreement.agreement.objects.similar_names import similar_names
+from annotator_agreement.agreement.objects.classes import similar_names
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def sized_report(
             if in_pixels:
                 xyxy = batch.geometry.boxes_xyxy() * np.tile(sizes, 2)[batch.objects.sample]
                 batch = dataclasses.replace(batch, geometry=Boxes(xyxy), size_px=None)
-        records = record(compute_agreement_of(batch, config), config)
+        records = record(compute_agreement_of(batch, config))
         total = records if total is None else total + records
     assert total is not None
     return build_object_report(total, ReportContext(config, config.annotators, CLASS_NAMES, ["D"], RunFacts()))

@@ -27,7 +27,7 @@ from tests.agreement.agreement_oracle import (
 from tests.agreement.strategies import OPTIONS, sample_lists
 
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.sweep import SweepStatistics, sweep_batch
+from annotator_agreement.agreement.objects.sensitivity import SweepStatistics, sweep_batch
 from annotator_agreement.metrics import THRESHOLDS, krippendorff_alpha
 
 SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
@@ -36,7 +36,7 @@ WITH_THRESHOLD = OPTIONS.filter(lambda options: options["method"] != "mutual_bes
 
 def _sweep(samples: list[Sample], n_annotators: int, **options) -> SweepStatistics:
     config = config_of(n_annotators, **options)
-    return sweep_batch(compute_agreement_of(batch_of(samples, n_annotators), config), config)
+    return sweep_batch(compute_agreement_of(batch_of(samples, n_annotators), config))
 
 
 def _check(samples: list[Sample], n_annotators: int, **options) -> None:
@@ -79,7 +79,7 @@ def test_points_of_noisy_labels_are_those_of_loops(seed: int, classes: str) -> N
 def test_the_point_at_the_threshold_of_the_run_is_the_run(iou: float) -> None:
     config = config_of(3, iou=iou)
     agreement = compute_agreement_of(batch_of(random_samples(7, n_samples=60), 3), config)
-    point = next(p for p in sweep_batch(agreement, config).points if p.threshold == iou)
+    point = next(p for p in sweep_batch(agreement).points if p.threshold == iou)
     score = agreement.score[~np.isnan(agreement.score)]
     assert point.n_units == int(agreement.n_units[agreement.rated].sum())
     assert (point.n_hard, point.n_inexact) == (agreement.matching.n_hard, agreement.matching.n_inexact)
@@ -124,7 +124,7 @@ def test_what_a_crowd_region_explains_is_left_out_at_all_thresholds() -> None:
     batch = batch_of([{0: [inside, elsewhere], 1: [crowd, elsewhere]}], 2)
     batch = replace(batch, crowd=np.array([False, False, True, False]))
     config = config_of(2)
-    points = sweep_batch(compute_agreement_of(batch, config), config).points
+    points = sweep_batch(compute_agreement_of(batch, config)).points
     assert [(point.n_units, point.n_matched, point.n_drawn) for point in points] == [(1, 1, 2)] * 18
 
 

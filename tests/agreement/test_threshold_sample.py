@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from annotator_agreement.agreement.objects.columns import Batch
+from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.threshold_sample import (
     MAX_SAMPLES,
     MAX_SAMPLES_OF_SHAPES,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from annotator_agreement.agreement.objects.tracks import NO_TRACK, TrackCounts, Tracks, count_tracks
+from annotator_agreement.agreement.objects.batch import NO_TRACK, TrackCounts, Tracks, count_tracks
 
 N_ANNOTATORS = 3
 

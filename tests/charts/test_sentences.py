@@ -8,7 +8,7 @@ import pytest
 
 from tests.charts.filled import around, filled_report, filled_values, interval, unfilled_report
 
-from annotator_agreement.agreement.objects.summaries import Bias
+from annotator_agreement.agreement.objects.report import Bias
 from annotator_agreement.charts.headline import alpha_sentence, interval_notes
 from annotator_agreement.charts.objects.bias import bias_in_words
 from annotator_agreement.charts.objects.causes import cause_sentence, losses

@@ -24,7 +24,7 @@ def _records_and_context(n_samples: int) -> tuple:
     """What a run keeps of generated boxes, and what its report needs beside that."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.objects.columns import Batch
+    from annotator_agreement.agreement.objects.batch import Batch
     from annotator_agreement.agreement.objects.compute import compute_agreement_of
     from annotator_agreement.agreement.objects.records import record
     from annotator_agreement.agreement.report import ReportContext, RunFacts
@@ -42,7 +42,7 @@ def _records_and_context(n_samples: int) -> tuple:
         n = min(_BATCH, n_samples - first)
         objects = Objects(data.sample[start:end] - first, data.annotator[start:end], data.label[start:end] + 1)
         batch = Batch(objects, Boxes(boxes[start:end]), np.ones((n, len(ANNOTATORS)), np.bool_))
-        records = record(compute_agreement_of(batch, config), config)
+        records = record(compute_agreement_of(batch, config))
         total = records if total is None else total + records
     class_names = ["(missing)", *(f"class_{k:02d}" for k in range(N_CLASSES))]
     return total, ReportContext(config, config.annotators, class_names, ["Detections"], RunFacts())

@@ -24,10 +24,9 @@ def measure() -> list[Row]:
     """Time a run, and on the same labels, in batches as large as a run's, what sweeps and rules add to it."""
     load_plugin()
     from annotator_agreement.agreement import make_config
-    from annotator_agreement.agreement.objects.columns import Batch
+    from annotator_agreement.agreement.objects.batch import Batch
     from annotator_agreement.agreement.objects.compute import compute_agreement_of
-    from annotator_agreement.agreement.objects.rules import rules_of
-    from annotator_agreement.agreement.objects.sweep import sweep_batch
+    from annotator_agreement.agreement.objects.sensitivity import rules_of, sweep_batch
     from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
     from annotator_agreement.metrics import THRESHOLDS, Objects
     from annotator_agreement.metrics.geometry.boxes import Boxes
@@ -55,9 +54,9 @@ def measure() -> list[Row]:
     dataset.delete()
     upper = tuple(level for level in THRESHOLDS if level >= 0.3)
     timed = [
-        (f"{len(upper)} thresholds from 0.30", lambda: [sweep_batch(each, config, upper) for each in agreements], 3),
-        (f"{len(THRESHOLDS)} thresholds from 0.10", lambda: [sweep_batch(each, config) for each in agreements], 6),
-        ("alpha under all rules", lambda: [rules_of(each, config) for each in agreements], 1),
+        (f"{len(upper)} thresholds from 0.30", lambda: [sweep_batch(each, upper) for each in agreements], 3),
+        (f"{len(THRESHOLDS)} thresholds from 0.10", lambda: [sweep_batch(each) for each in agreements], 6),
+        ("alpha under all rules", lambda: [rules_of(each) for each in agreements], 1),
         ("threshold from the data", threshold, 1),
     ]
     return [_row(what, work, run, times) for what, work, times in timed]

@@ -1,0 +1,395 @@
+"""Classes: how hard each is, which are taken for each other, what merging two would do, and names that look alike."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.alpha.nominal import nominal_alpha_of_squares, nominal_alpha_of_sums
+from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ...metrics.bootstrap.draws import SparseColumns, sparse
+from ...metrics.geometry.objects import dice_from_iou
+from ..classes import MISSING
+from ..config import Undefined
+from ..numbers import Fields, Numbers, Rows, ratio
+from ..report import number
+from .report import ClassSummary, Confusion, Merge
+from .sums import NO_CLASS, Additive, Chunk, Matches, SparseCounts, distribution, mean
+
+#: classes that a report lists
+MAX_CLASSES = 1_000
+#: at most so many of them have intervals, the most frequent ones
+MAX_RESAMPLED = 200
+#: classes that a report lists with which one is confused
+MAX_CONFUSED = 20
+#: pairs of classes of which the merger is tried
+MAX_MERGES = 10
+#: shorter names are not compared letter by letter: "car" and "cat" are different things
+MIN_LENGTH = 5
+
+_SEPARATORS = re.compile(r"[\s_\-]+")
+
+#: columns of every class
+_COLUMNS = ("observed", "n_ratings", "n_alike", "n_met", "iou", "n_missing", "n_expected")
+#: quotients of two of them, by the number's name
+_RATIOS = {
+    "agreement_given_match": ("n_alike", "n_met"),
+    "mean_iou": ("iou", "n_alike"),
+    "miss_rate": ("n_missing", "n_expected"),
+}
+#: what a number is about: samples in which this is not 0
+_BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class ClassSums(Additive):
+    """Sums over rated samples.
+
+    Attributes:
+        n_objects: shape ``(K,)``, labels of every class
+        n_units: shape ``(K,)``, units in which anybody gave it
+        met: how often two different classes met in one unit: counts of (ratings of the unit, class, other class)
+    """
+
+    n_objects: IntArray
+    n_units: IntArray
+    met: SparseCounts
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> ClassSums:
+        """The sums of some samples."""
+        agreement, ratings, k = chunk.agreement, chunk.agreement.ratings, chunk.n_categories
+        category, pairs, units = agreement.objects.category, agreement.pairs, agreement.units
+        i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
+        n_ratings = units.assigned if agreement.config.missing == "category" else units.votes
+        return cls(
+            n_objects=np.bincount(category[chunk.rated_unit[agreement.unit]], minlength=k),
+            n_units=np.bincount(ratings.category[ratings.category != MISSING], minlength=k),
+            met=SparseCounts.of(n_ratings[agreement.unit[i]], category[i], category[j]),
+        )
+
+    def most_frequent(self, names: Sequence[str]) -> IntArray:
+        """Codes of the classes that occur, the most frequent first, equally frequent ones by name."""
+        order = np.lexsort((name_ranks(names), -self.n_objects))
+        codes: IntArray = order[self.n_objects[order] > 0]
+        return codes
+
+
+class ClassNumbers:
+    """The numbers of classes; those of at most ``MAX_RESAMPLED`` have intervals, the most frequent ones.
+
+    Args:
+        class_names: name of every class code
+        undefined: what alpha is without variation
+        by_sample: whether the numbers have intervals
+    """
+
+    def __init__(self, class_names: Sequence[str], undefined: Undefined, *, by_sample: bool) -> None:
+        self._names = class_names
+        self._undefined = undefined
+        self._n_objects = np.zeros(len(class_names), np.int64)
+        self._rows = Rows(by_sample=by_sample)
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        agreement = chunk.agreement
+        rated = agreement.objects.category[chunk.rated_unit[agreement.unit]]
+        self._n_objects += np.bincount(rated, minlength=len(self._names))
+        self._rows.add(_columns(chunk))
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The numbers of the classes that a report lists."""
+        columns = self._rows.columns()
+        order = np.lexsort((name_ranks(self._names), -self._n_objects))[:MAX_CLASSES]
+        codes = order[self._n_objects[order] > 0]
+        for some, by_sample in ((codes[:MAX_RESAMPLED], self._rows.by_sample), (codes[MAX_RESAMPLED:], False)):
+            if len(some):
+                found = self._of(some, columns)
+                yield found if by_sample else found.summed()
+
+    def _of(self, codes: IntArray, columns: SparseColumns) -> Numbers:
+        n, k, undefined = len(codes), len(self._names), self._undefined
+
+        def formula(sums: FloatArray) -> FloatArray:
+            by_class = sums[..., 1:].reshape(*sums.shape[:-1], len(_COLUMNS), n)
+            column = {name: by_class[..., place, :] for place, name in enumerate(_COLUMNS)}
+            own, every = column["n_ratings"], sums[..., :1]
+            squares = own**2 + (every - own) ** 2
+            alpha = nominal_alpha_of_squares(column["observed"], every, squares, undefined)
+            return np.concatenate([alpha, *(ratio(column[a], column[b]) for a, b in _RATIOS.values())], axis=-1)
+
+        kept = np.concatenate([[0], *(1 + place * k + codes for place in range(len(_COLUMNS)))])
+        return Numbers(
+            tuple(("classes", self._names[code], name) for name in _BASIS for code in codes.tolist()),
+            columns[:, kept],
+            formula,
+            basis=np.concatenate([1 + _COLUMNS.index(name) * n + np.arange(n) for name in _BASIS.values()]),
+            by_sample=self._rows.by_sample,
+        )
+
+
+def _columns(chunk: Chunk) -> SparseColumns:
+    """The columns of every sample, shape ``(S, 1 + 7 K)``: all ratings, then the first column of all classes …
+
+    ``observed`` is the disagreement of a class and everything else, ``2 n_uc (m - n_uc) / (m - 1)`` of a unit.
+    """
+    agreement, ratings, k = chunk.agreement, chunk.agreement.ratings, chunk.n_categories
+    units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
+    n_ratings = sums_by(ratings.unit, ratings.count, len(ratings.sample))
+    compared = n_ratings[ratings.unit] >= 2
+    m, n = n_ratings[ratings.unit[compared]], ratings.count[compared]
+    rated_sample, rated_class = ratings.sample[ratings.unit[compared]], ratings.category[compared]
+
+    alike, apart = pairs.same_class, ~pairs.same_class
+    met_sample = np.concatenate([chunk.match_sample, chunk.match_sample[apart]])
+    met_class = np.concatenate([category[pairs.i], category[pairs.j[apart]]])
+
+    drawn = ratings.category != MISSING
+    of_unit, given, count = ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]
+    votes, assigned = units.votes[of_unit], units.assigned[of_unit]
+    leads = (votes >= 2) & (2 * count > votes)
+    led_sample, led_class = units.sample[of_unit[leads]], given[leads]
+    alike_sample, alike_class = chunk.match_sample[alike], category[pairs.i[alike]]
+
+    entries = {
+        "observed": (rated_sample, rated_class, 2.0 * n * (m - n) / (m - 1)),
+        "n_ratings": (rated_sample, rated_class, n),
+        "n_alike": (alike_sample, alike_class, np.ones(len(alike_sample))),
+        "n_met": (met_sample, met_class, np.ones(len(met_sample))),
+        "iou": (alike_sample, alike_class, pairs.iou[alike]),
+        "n_missing": (led_sample, led_class, (assigned - votes)[leads]),
+        "n_expected": (led_sample, led_class, assigned[leads]),
+    }
+    of_samples = sums_by(ratings.sample, np.where(n_ratings >= 2, n_ratings, 0.0), agreement.n_samples)
+    rows, classes, values = zip(*(entries[name] for name in _COLUMNS), strict=True)
+    columns = [1 + place * k + each for place, each in enumerate(classes)]
+    return sparse(
+        np.concatenate([np.arange(agreement.n_samples), *rows]),
+        np.concatenate([np.zeros(agreement.n_samples, np.int64), *columns]),
+        np.concatenate([of_samples, *values]),
+        (agreement.n_samples, 1 + len(_COLUMNS) * k),
+    )
+
+
+def class_summaries(
+    fields: Fields, sums: ClassSums, met: SparseCounts, matches: Matches, names: Sequence[str]
+) -> tuple[list[ClassSummary], int]:
+    """The most frequent classes, and how many are not listed.
+
+    Args:
+        fields: the numbers of classes
+        sums: over all samples
+        met: how often two classes met in one unit, over all pairs of labels
+        matches: the pairs of matched labels
+        names: of every class code
+    """
+    codes = sums.most_frequent(names)
+    n_labels = int(sums.n_objects.sum())
+    confused = _confused(met, names)
+    iou, ends = _iou_by_class(matches, len(names))
+    summaries = []
+    for code in codes[:MAX_CLASSES].tolist():
+        of_class = iou[ends[code] : ends[code + 1]]
+        summaries.append(
+            ClassSummary(
+                name=names[code],
+                n_objects=int(sums.n_objects[code]),
+                n_units=int(sums.n_units[code]),
+                prevalence=int(sums.n_objects[code]) / n_labels,
+                **fields.of("classes", names[code]),
+                mean_dice=mean(dice_from_iou(of_class)),
+                **distribution(of_class),
+                confused_with=confused[code],
+            )
+        )
+    return summaries, max(len(codes) - MAX_CLASSES, 0)
+
+
+def _iou_by_class(matches: Matches, n_categories: int) -> tuple[FloatArray, IntArray]:
+    """IoU of the pairs of labels of one class, sorted by class, and where those of every class begin."""
+    alike = matches.category != NO_CLASS
+    category, iou = matches.category[alike], matches.iou[alike]
+    order = np.argsort(category, kind="stable")
+    return iou[order], np.searchsorted(category[order], np.arange(n_categories + 1))
+
+
+def _confused(met: SparseCounts, names: Sequence[str]) -> list[list[dict[str, object]]]:
+    """With which others every class met, the most frequent first, equally frequent ones by name."""
+    a, b = met.columns()
+    differ = a != b
+    own, other = np.r_[a[differ], b[differ]], np.r_[b[differ], a[differ]]
+    n = np.tile(met.counts[differ], 2)
+    order = np.lexsort((name_ranks(names)[other], -n, own))
+    ends = np.searchsorted(own[order], np.arange(len(names) + 1))
+    lists = []
+    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        rows = order[start : min(end, start + MAX_CONFUSED)]
+        lists.append(
+            [{"class": names[k], "n": count} for k, count in zip(other[rows].tolist(), n[rows].tolist(), strict=True)]
+        )
+    return lists
+
+
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """The most frequent entries of a list, and how much the others count together."""
+
+    entries: list[Confusion]
+    n_unlisted: int
+
+
+def name_ranks(names: Sequence[str]) -> IntArray:
+    """Place of every name in their alphabetical order."""
+    ranks = np.empty(len(names), np.int64)
+    ranks[np.argsort(np.array(names, dtype=str), kind="stable")] = np.arange(len(names))
+    return ranks
+
+
+def class_pairs(confusion: SparseCounts, names: Sequence[str]) -> SparseCounts:
+    """How often two classes met, whoever gave which.
+
+    Args:
+        confusion: how often each (pair of annotators, class of the first, class of the second) occurs
+        names: of every class code
+
+    Returns:
+        counts of (class, class), the first by name, equal ones included
+    """
+    _, a, b = confusion.columns()
+    ranks = name_ranks(names)
+    first = ranks[a] <= ranks[b]
+    return confusion.regrouped(np.where(first, a, b), np.where(first, b, a))
+
+
+def listed(counts: SparseCounts, names: Sequence[str], at_most: int) -> Listed:
+    """The most frequent pairs of different classes; equally frequent ones by name.
+
+    Args:
+        counts: of (class, class)
+        names: of every class code
+        at_most: length of the list
+    """
+    a, b = counts.columns()
+    differ = a != b
+    return listed_by_row(np.zeros(int(differ.sum()), np.int64), a[differ], b[differ], counts.counts[differ], names, 1,
+                         at_most)[0]  # fmt: skip
+
+
+def listed_by_row(
+    row: IntArray, a: IntArray, b: IntArray, n: IntArray, names: Sequence[str], n_rows: int, at_most: int
+) -> list[Listed]:
+    """The most frequent pairs of classes of every row; equally frequent ones by name.
+
+    Args:
+        row: shape ``(T,)``, rows ``0 … n_rows - 1``
+        a: shape ``(T,)``, class code
+        b: shape ``(T,)``, another one
+        n: shape ``(T,)``, how often
+        names: of every class code
+        n_rows: number of rows
+        at_most: length of a list
+    """
+    ranks = name_ranks(names)
+    order = np.lexsort((ranks[b], ranks[a], -n, row))
+    ends = np.searchsorted(row[order], np.arange(n_rows + 1))
+    lists = []
+    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        kept, rest = order[start : min(end, start + at_most)], order[min(end, start + at_most) : end]
+        entries = [
+            {"a": names[p], "b": names[q], "n": count}
+            for p, q, count in zip(a[kept].tolist(), b[kept].tolist(), n[kept].tolist(), strict=True)
+        ]
+        lists.append(Listed(entries, int(n[rest].sum())))
+    return lists
+
+
+def merges(
+    met: SparseCounts, observed: FloatArray, counts: FloatArray, names: Sequence[str], undefined: Undefined
+) -> list[Merge]:
+    """The most confused pairs of classes, the largest effect first; the units are left as they are.
+
+    Args:
+        met: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
+        observed: the disagreement that alpha counts
+        counts: shape ``(K,)``, the ratings of every category that alpha counts
+        names: of every class code
+        undefined: what alpha is without variation
+    """
+    apart = class_pairs(met, names)
+    a, b = apart.columns()
+    ranks = name_ranks(names)
+    order = np.lexsort((ranks[b], ranks[a], -apart.counts))[:MAX_MERGES]
+    n_ratings, first, second = met.columns()
+    before = number(float(nominal_alpha_of_sums(observed, counts, undefined)))
+    found = []
+    for row in order.tolist():
+        p, q = int(a[row]), int(b[row])
+        both = ((first == p) & (second == q)) | ((first == q) & (second == p))
+        # every such pair of ratings, in either order, no longer differs
+        no_longer = (2.0 * met.counts[both] / (n_ratings[both] - 1)).sum()
+        merged = counts.copy()
+        merged[p] += merged[q]
+        merged[q] = 0
+        after = number(float(nominal_alpha_of_sums(observed - no_longer, merged, undefined)))
+        found.append(Merge([names[p], names[q]], int(apart.counts[row]), before, after))
+    return sorted(found, key=_effect)
+
+
+def _effect(merge: Merge) -> tuple[bool, float, int, list[str]]:
+    """The order of mergers: by what alpha gains; undefined ones last."""
+    if merge.alpha_before is None or merge.alpha_after is None:
+        return True, 0.0, -merge.n_confused, merge.classes
+    return False, merge.alpha_before - merge.alpha_after, -merge.n_confused, merge.classes
+
+
+def similar_names(names: Sequence[str]) -> list[list[str]]:
+    """Groups of names that differ in case, spaces, underscores, hyphens or one letter; nothing is merged.
+
+    One letter (or space), added, left out or another one, counts in names of at least ``MIN_LENGTH`` characters; digits
+    are no letters, so that "class_01" and "class_02" are different. What is similar to one of a group belongs to it.
+
+    Args:
+        names: of classes, each once
+
+    Returns:
+        groups of at least two names, everything in alphabetical order
+    """
+    by_form: dict[str, list[str]] = defaultdict(list)
+    for name in sorted(names):
+        by_form[" ".join(_SEPARATORS.split(name.casefold())).strip()].append(name)
+    group = {form: form for form in by_form}
+
+    def root(form: str) -> str:
+        while group[form] != form:
+            form = group[form]
+        return form
+
+    for a, b in _one_letter_apart(sorted(by_form)):
+        first, second = sorted((root(a), root(b)))
+        group[second] = first
+    joined: dict[str, list[str]] = defaultdict(list)
+    for form, own in by_form.items():
+        joined[root(form)] += own
+    return sorted(sorted(own) for own in joined.values() if len(own) > 1)
+
+
+def _one_letter_apart(forms: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of forms of which one becomes the other by one letter that is added, left out or replaced."""
+    long = {form for form in forms if len(form) >= MIN_LENGTH}
+    by_gap: dict[tuple[int, str], str] = {}
+    for form in sorted(long):
+        for place, letter in enumerate(form):
+            if letter.isdigit() or (letter == " " and form[place - 1].isdigit() and form[place + 1].isdigit()):
+                continue
+            rest = form[:place] + form[place + 1 :]
+            if rest in long:
+                yield rest, form
+            # forms with a gap in one place that are equal but for it are a chain: neighbours are enough
+            previous = by_gap.get((place, rest))
+            if previous is not None:
+                yield previous, form
+            by_gap[place, rest] = form

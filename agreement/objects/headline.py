@@ -1,0 +1,312 @@
+"""The headline: alpha and score of all samples, and the three questions of existence, classes and localisation."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ...metrics.bootstrap.draws import SparseColumns, hstack
+from ...metrics.detection import f1_score
+from ...metrics.geometry.objects import dice_from_iou
+from ...metrics.matching.partition import TIE
+from ..classes import MISSING
+from ..config import Undefined
+from ..numbers import Numbers, Rows, ratio
+from ..report import AlphaSummary, Coefficients, Describe, ScoreSummary
+from .classes import listed
+from .compute import ALPHA_REASONS, Ratings
+from .report import ClassGivenMatch, Existence, Localisation
+from .sums import (
+    Additive,
+    Chunk,
+    Matches,
+    SparseCounts,
+    TallySums,
+    Worst,
+    distribution,
+    of_used_categories,
+    tally_columns,
+)
+
+#: pairs of classes that a report lists
+MAX_LISTED = 100
+
+#: quotients of two of the plain columns, by the number's name
+_RATIOS = {
+    "score.mean": ("score", "n_scored"),
+    "alpha.mean": ("alpha", "n_alpha"),
+    "existence.f1": ("twice_matched", "n_a_and_b"),
+    "existence.jaccard": ("n_matched", "n_drawn_by_either"),
+    "existence.share_present": ("n_drew", "n_assigned"),
+    "localisation.mean_iou": ("iou", "n_matched"),
+    "localisation.mean_dice": ("dice", "n_matched"),
+    "localisation.visibility": ("visibility", "n_visible"),
+}
+_PLAIN = tuple(dict.fromkeys(column for names in _RATIOS.values() for column in names))
+_COEFFICIENTS = ("ac1", "brennan_prediger", "fleiss_kappa")
+
+#: coefficients of the same ratings: their names in the report by their names in ``TallySums``
+_OF_JOINT = {
+    "alpha.pooled": "alpha",
+    "alpha.percent_agreement": "percent_agreement",
+    **{f"coefficients.{name}": name for name in _COEFFICIENTS},
+}
+_OF_GIVEN_MATCH = {
+    "class_given_match.alpha": "alpha",
+    "class_given_match.percent_agreement": "percent_agreement",
+    **{f"class_given_match.coefficients.{name}": name for name in _COEFFICIENTS},
+}
+_OF_PRESENCE = {f"existence.presence.{name}": name for name in ("alpha", "percent_agreement", *_COEFFICIENTS)}
+
+#: names of all headline numbers
+HEADLINE = (*_RATIOS, *_OF_JOINT, *_OF_GIVEN_MATCH, *_OF_PRESENCE)
+
+
+class HeadlineNumbers:
+    """The headline numbers; they have no basis, since they are about all samples.
+
+    Attributes:
+        total: sums of the plain columns by name, once the numbers were asked for
+        joint: sums over the ratings of all units, as alpha counts them
+        given_match: sums over the ratings of units with at least two members, missing left out
+        presence: sums over rated samples: who drew nothing (category 0) and anything (1)
+        used: codes of the categories of ``joint``
+    """
+
+    total: dict[str, float]
+    joint: TallySums
+    given_match: TallySums
+    presence: TallySums
+    used: IntArray
+
+    def __init__(self, n_categories: int, undefined: Undefined, *, by_sample: bool) -> None:
+        self._n_categories = n_categories
+        self._undefined = undefined
+        self._by_sample = by_sample
+        self._plain, self._joint, self._given_match, self._presence = (Rows(by_sample=by_sample) for _ in range(4))
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        agreement, ratings = chunk.agreement, chunk.agreement.ratings
+        n_samples, k = agreement.n_samples, self._n_categories
+        given = ratings.category != MISSING
+        matched = Ratings(ratings.unit[given], ratings.category[given], ratings.count[given], ratings.sample)
+        self._plain.add(_plain_columns(chunk))
+        self._joint.add(tally_columns(ratings, n_samples, k))
+        self._given_match.add(tally_columns(matched, n_samples, k))
+        self._presence.add(tally_columns(_presence(chunk), n_samples, 2))
+
+    def numbers(self) -> Iterator[Numbers]:
+        """The headline numbers."""
+        plain = self._plain.columns()
+        found = [of_used_categories(rows.columns()) for rows in (self._joint, self._given_match, self._presence)]
+        columns, undefined = hstack([plain, *(tally for tally, _ in found)]), self._undefined
+        ends = np.cumsum([plain.shape[1], *(tally.shape[1] for tally, _ in found)])[:-1]
+        parts = np.split(np.asarray(columns.sum(axis=0), np.float64), ends)
+        self.total = dict(zip(_PLAIN, parts[0].tolist(), strict=True))
+        self.joint, self.given_match, self.presence = map(TallySums, parts[1:])
+        self.used = found[0][1]
+
+        def formula(sums: FloatArray) -> FloatArray:
+            plain, *tallies = np.split(sums, ends, axis=-1)
+            joint, given_match, presence = (TallySums(tally) for tally in tallies)
+            column = dict(zip(_PLAIN, np.moveaxis(plain, -1, 0), strict=True))
+            values = [ratio(column[above], column[below]) for above, below in _RATIOS.values()]
+            for names, of_ratings in (
+                (_OF_JOINT, joint.coefficients(undefined)),
+                (_OF_GIVEN_MATCH, given_match.coefficients(undefined)),
+                (_OF_PRESENCE, presence.coefficients(undefined, n_categories=2)),
+            ):
+                values += [of_ratings[name] for name in names.values()]
+            return np.stack(values, axis=-1)
+
+        yield Numbers(tuple((name,) for name in HEADLINE), columns, formula, by_sample=self._by_sample)
+
+    def joint_counts(self) -> FloatArray:
+        """Ratings of every category that alpha counts, shape ``(K,)``."""
+        counts = np.zeros(self._n_categories)
+        counts[self.used] = self.joint.counts
+        return counts
+
+
+def _plain_columns(chunk: Chunk) -> SparseColumns:
+    """The columns of the quotients, shape ``(S, C)``."""
+    agreement, of_match = chunk.agreement, chunk.match_sample
+    n_samples, pairs, shared = agreement.n_samples, agreement.pairs, agreement.sample_pairs
+    n_matched = np.bincount(of_match, minlength=n_samples).astype(np.float64)
+    n_a_and_b = sums_by(shared.sample, shared.n_a + shared.n_b, n_samples)
+    visibility = agreement.visibility
+    columns = {
+        "score": np.nan_to_num(agreement.score),
+        "n_scored": ~np.isnan(agreement.score),
+        "alpha": np.nan_to_num(agreement.alpha),
+        "n_alpha": ~np.isnan(agreement.alpha),
+        "n_matched": n_matched,
+        "twice_matched": 2.0 * n_matched,
+        "n_a_and_b": n_a_and_b,
+        "n_drawn_by_either": n_a_and_b - n_matched,
+        "n_drew": np.where(agreement.rated, chunk.drew.sum(axis=1), 0),
+        "n_assigned": np.where(agreement.rated, agreement.n_assigned, 0),
+        "iou": sums_by(of_match, pairs.iou, n_samples),
+        "dice": sums_by(of_match, dice_from_iou(pairs.iou), n_samples),
+        "visibility": np.zeros(n_samples) if visibility is None else sums_by(of_match, visibility, n_samples),
+        "n_visible": np.zeros(n_samples) if visibility is None else n_matched,
+    }
+    return hstack([np.column_stack([columns[name] for name in _PLAIN]).astype(np.float64)])
+
+
+def _presence(chunk: Chunk) -> Ratings:
+    """Every rated sample as a unit, and whether its annotators drew anything as their ratings: 1 or 0."""
+    rated = np.flatnonzero(chunk.agreement.rated)
+    n_drew = chunk.drew[rated].sum(axis=1)
+    count = np.concatenate([chunk.agreement.n_assigned[rated] - n_drew, n_drew])
+    unit, category = np.tile(np.arange(len(rated)), 2), np.repeat([0, 1], len(rated))
+    given = count > 0
+    return Ratings(unit[given], category[given], count[given], rated)
+
+
+@dataclass(frozen=True, slots=True)
+class HeadlineSums(Additive):
+    """What the headline has hstack its numbers.
+
+    Attributes:
+        alpha_reasons: shape ``(5,)``, samples whose alpha is undefined for each of ``ALPHA_REASONS``
+        n_rated: samples with at least two assigned annotators
+        n_empty: rated samples in which nobody drew anything
+        n_units: units of rated samples
+        n_objects: objects of rated samples
+        votes: shape ``(R + 1, R + 1)``, entry ``[n, k]``: units on samples with ``n`` assigned that ``k`` drew
+        lowest_f1: the samples with the lowest F1
+        most_confused: the samples with the largest share of matched labels of different classes, sign changed
+        loosest: the samples with the lowest mean IoU
+        matches: all pairs of matched labels
+    """
+
+    alpha_reasons: IntArray
+    n_rated: int
+    n_empty: int
+    n_units: int
+    n_objects: int
+    votes: IntArray
+    lowest_f1: Worst
+    most_confused: Worst
+    loosest: Worst
+    matches: Matches
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> HeadlineSums:
+        """The sums of some samples."""
+        agreement, units, pairs = chunk.agreement, chunk.agreement.units, chunk.agreement.pairs
+        rated, n_samples, n = agreement.rated, agreement.n_samples, agreement.n_annotators + 1
+        cells = (units.assigned * n + units.votes)[chunk.rated_unit]
+        shared, of_match, area = agreement.sample_pairs, chunk.match_sample, chunk.label_area
+        n_matched = np.bincount(of_match, minlength=n_samples)
+        n_differ = np.bincount(of_match[~pairs.same_class], minlength=n_samples)
+        n_labels = sums_by(shared.sample, shared.n_a + shared.n_b, n_samples)
+        f1 = f1_score(n_matched, n_labels, 0)
+        share = np.where(n_differ > 0, n_differ / np.maximum(n_matched, 1), np.nan)
+        mean = sums_by(of_match, pairs.iou, n_samples) / np.maximum(n_matched, 1)
+        return cls(
+            alpha_reasons=np.bincount(agreement.alpha_reason, minlength=len(ALPHA_REASONS)),
+            n_rated=int(rated.sum()),
+            n_empty=int((rated & (agreement.n_objects == 0)).sum()),
+            n_units=int(agreement.n_units[rated].sum()),
+            n_objects=int(agreement.n_objects[rated].sum()),
+            votes=np.bincount(cells, minlength=n * n).reshape(n, n),
+            lowest_f1=Worst.of(np.where(f1 < 1.0, f1, np.nan), n_labels, area),
+            most_confused=Worst.of(-share, n_matched, area),
+            loosest=Worst.of(np.where((n_matched > 0) & (mean < 1.0 - TIE), mean, np.nan), n_matched, area),
+            matches=Matches.of(chunk),
+        )
+
+
+def headline_parts(
+    fields: dict[str, Any],
+    headline: HeadlineNumbers,
+    sums: HeadlineSums,
+    met: SparseCounts,
+    class_names: Sequence[str],
+    measure: str,
+    describe: Describe,
+) -> dict[str, Any]:
+    """The headline parts of the report, by name.
+
+    Args:
+        fields: the headline numbers
+        headline: what these are made of
+        sums: what there is hstack them
+        met: how often two classes met in one unit, over all pairs of labels
+        class_names: name of every class code
+        measure: what the similarity of two objects is called
+        describe: gives the id and file of samples
+    """
+    reasons = zip(ALPHA_REASONS, sums.alpha_reasons.tolist(), strict=True)
+    joint = {"alpha": fields["alpha"]["pooled"], "percent_agreement": fields["alpha"]["percent_agreement"]}
+    return {
+        "score": ScoreSummary(fields["score"]["mean"], int(headline.total["n_scored"])),
+        "alpha": AlphaSummary(
+            **fields["alpha"],
+            n_defined=int(headline.total["n_alpha"]),
+            undefined={reason: count for reason, count in reasons if reason},
+            n_units=int(headline.joint.n_units),
+        ),
+        "coefficients": _coefficients(headline.joint, {**joint, **fields["coefficients"]}),
+        "existence": _existence(fields["existence"], headline, sums, describe),
+        "class_given_match": _class_given_match(
+            fields["class_given_match"], headline, sums, met, class_names, describe
+        ),
+        "localisation": _localisation(fields["localisation"], sums, measure, describe),
+    }
+
+
+def _coefficients(tally: TallySums, fields: dict[str, Any]) -> Coefficients | None:
+    """Coefficients of the same ratings; None without a unit."""
+    n_units = int(tally.n_units)
+    return Coefficients(n_units=n_units, **fields) if n_units else None
+
+
+def _existence(fields: dict[str, Any], headline: HeadlineNumbers, sums: HeadlineSums, describe: Describe) -> Existence:
+    assigned, votes = np.nonzero(sums.votes)
+    return Existence(
+        **{**fields, "presence": _coefficients(headline.presence, fields["presence"])},
+        votes=[
+            {"assigned": n, "votes": k, "units": units}
+            for n, k, units in zip(assigned.tolist(), votes.tolist(), sums.votes[assigned, votes].tolist(), strict=True)
+        ],
+        worst_samples=sums.lowest_f1.described(describe),
+    )
+
+
+def _class_given_match(
+    fields: dict[str, Any],
+    headline: HeadlineNumbers,
+    sums: HeadlineSums,
+    met: SparseCounts,
+    class_names: Sequence[str],
+    describe: Describe,
+) -> ClassGivenMatch:
+    tally, confusion = headline.given_match, listed(met, class_names, MAX_LISTED)
+    coefficients = fields.pop("coefficients") | fields
+    return ClassGivenMatch(
+        **fields,
+        n_units=int(tally.n_units),
+        coefficients=_coefficients(tally, coefficients),
+        confusion=confusion.entries,
+        n_unlisted=confusion.n_unlisted,
+        worst_samples=sums.most_confused.described(describe, largest=True),
+    )
+
+
+def _localisation(fields: dict[str, Any], sums: HeadlineSums, measure: str, describe: Describe) -> Localisation:
+    iou = sums.matches.iou
+    return Localisation(
+        **fields,
+        **distribution(iou),
+        n_pairs=len(iou),
+        measure=measure,
+        worst_samples=sums.loosest.described(describe),
+    )

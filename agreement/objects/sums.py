@@ -1,0 +1,449 @@
+"""Sums over samples that add up over batches, and what several parts of the report need of a chunk of samples."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...metrics.alpha.nominal import nominal_alpha_of_sums, nominal_coefficients_of_sums, unit_disagreement
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.bootstrap.draws import SparseColumns, sparse
+from ...metrics.consensus import medians_by_group
+from ...metrics.geometry.boxes import box_area
+from ...metrics.geometry.objects import dice_from_iou
+from ...metrics.matching.partition import TIE
+from ..config import Undefined
+from ..pairs import pair_rows
+from ..report import Describe
+from .compute import Agreement, Ratings
+from .report import Sample
+from .verdicts import NO_VERDICT
+
+A = TypeVar("A", bound="Additive")
+
+#: samples of a list of the worst ones
+N_WORST = 5
+#: how the boxes of annotators are compared, in this order
+MEASURES = ("size", "left", "top", "right", "bottom")
+#: bins of the histograms, from 0 to 1
+N_BINS = 20
+#: cells that are counted one by one, where there may be more cells than rows
+_MAX_CELLS = 1 << 16
+#: class of two labels that are not of one class
+NO_CLASS = -1
+#: columns of a tally before those of the categories, and which of them has the number of units
+_HEAD = 3
+N_UNITS = 2
+
+
+class Additive:
+    """Base of dataclasses of which every entry is added, but those named in ``fixed``, which are the same in all."""
+
+    __slots__ = ()
+    fixed: ClassVar[tuple[str, ...]] = ()
+
+    def __add__(self: A, other: A) -> A:
+        # the entries of every class that inherits are those of its own dataclass
+        names = {field.name for field in dataclasses.fields(self)} - set(self.fixed)  # type: ignore[arg-type]
+        added = {name: getattr(self, name) + getattr(other, name) for name in names}
+        return dataclasses.replace(self, **added)  # type: ignore[type-var]
+
+
+@dataclass(frozen=True, slots=True)
+class SparseCounts:
+    """How often each combination of some columns of codes occurs; only those that occur are kept.
+
+    Attributes:
+        keys: shape ``(T,)``, every combination in one number; ascending
+        counts: shape ``(T,)``
+        widths: bits of the codes of every column, by default equally many; at most 62 together
+    """
+
+    keys: IntArray
+    counts: IntArray
+    widths: tuple[int, ...]
+
+    @classmethod
+    def of(cls, *columns: IntArray, widths: tuple[int, ...] | None = None) -> SparseCounts:
+        """Count the rows of columns of codes ``>= 0``.
+
+        Raises:
+            ValueError: if a code has more bits than its column
+        """
+        widths = widths or _equal_widths(len(columns))
+        shape = [int(column.max(initial=0)) + 1 for column in columns]
+        if any(n > 1 << width for n, width in zip(shape, widths, strict=True)):
+            raise ValueError(f"codes must have at most {widths} bits, got as many as {shape}")
+        n_cells = int(np.prod(shape, dtype=np.float64))
+        if n_cells > max(_MAX_CELLS, 2 * len(columns[0])):
+            return cls(*np.unique(_keys(columns, widths), return_counts=True), widths)
+        counts = np.bincount(np.ravel_multi_index(columns, shape), minlength=n_cells)
+        cells = np.flatnonzero(counts)
+        return cls(_keys(np.unravel_index(cells, shape), widths), counts[cells], widths)
+
+    def __add__(self, other: SparseCounts) -> SparseCounts:
+        return self._summed(np.r_[self.keys, other.keys], np.r_[self.counts, other.counts], self.widths)
+
+    @classmethod
+    def _summed(cls, keys: IntArray, counts: IntArray, widths: tuple[int, ...]) -> SparseCounts:
+        different, place = np.unique(keys, return_inverse=True)
+        return cls(different, sums_by(place, counts, len(different)).astype(np.int64), widths)
+
+    def column(self, k: int) -> IntArray:
+        """Codes of one of the columns, of every entry."""
+        return (self.keys >> sum(self.widths[k + 1 :])) & ((1 << self.widths[k]) - 1)
+
+    def columns(self) -> list[IntArray]:
+        """Codes of all columns."""
+        return [self.column(k) for k in range(len(self.widths))]
+
+    def regrouped(self, *columns: IntArray) -> SparseCounts:
+        """The same counts by other columns, one code for every entry."""
+        widths = _equal_widths(len(columns))
+        return self._summed(_keys(columns, widths), self.counts, widths)
+
+
+def _equal_widths(n_columns: int) -> tuple[int, ...]:
+    return (62 // n_columns,) * n_columns
+
+
+def _keys(columns: Iterable[IntArray], widths: tuple[int, ...]) -> IntArray:
+    every = [np.asarray(column, np.int64) for column in columns]
+    keys = every[0]
+    for column, width in zip(every[1:], widths[1:], strict=True):
+        keys = (keys << width) | column
+    return keys
+
+
+@dataclass(frozen=True, slots=True)
+class Moments:
+    """Number, mean and sum of squared deviations of the values of every row; added without loss of precision.
+
+    References:
+        T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
+        variances", 1979
+    """
+
+    n: IntArray
+    mean: FloatArray
+    squares: FloatArray
+
+    @classmethod
+    def of(cls, row: IntArray, values: FloatArray, n_rows: int) -> Moments:
+        """The moments of the values of every row; rows without a value have the mean 0."""
+        n = np.bincount(row, minlength=n_rows)
+        mean = sums_by(row, values, n_rows) / np.maximum(n, 1)
+        return cls(n, mean, sums_by(row, (values - mean[row]) ** 2, n_rows))
+
+    def __add__(self, other: Moments) -> Moments:
+        n = self.n + other.n
+        share = other.n / np.maximum(n, 1)
+        distance = other.mean - self.mean
+        return Moments(n, self.mean + distance * share, self.squares + other.squares + distance**2 * self.n * share)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """Values kept one by one, for statistics such as medians that are not functions of sums."""
+
+    parts: tuple[NDArray[Any], ...]
+
+    @classmethod
+    def of(cls, values: NDArray[Any]) -> Kept:
+        """The values of some samples."""
+        return cls((values,))
+
+    def __add__(self, other: Kept) -> Kept:
+        return Kept(self.parts + other.parts)
+
+    def values(self) -> NDArray[Any]:
+        """All of them, in the order of the samples."""
+        return np.concatenate(self.parts)
+
+
+@dataclass(frozen=True, slots=True)
+class Worst:
+    """The few samples with the lowest values; of equal ones those with more to it, then with the larger labels.
+
+    Attributes:
+        row: shape ``(N,)``, of the samples
+        value: shape ``(N,)``
+        weight: shape ``(N,)``, how much the value stands for
+        area: shape ``(N,)``, of the labels together
+        n_samples: how many samples were looked at
+    """
+
+    row: IntArray
+    value: FloatArray
+    weight: FloatArray
+    area: FloatArray
+    n_samples: int
+
+    @classmethod
+    def of(cls, value: FloatArray, weight: FloatArray | IntArray, area: FloatArray) -> Worst:
+        """The worst of some samples, columns of shape ``(S,)``; those whose value is nan are left out."""
+        row = np.flatnonzero(~np.isnan(value))
+        return cls(row, value[row], weight[row].astype(np.float64), area[row], len(value))._lowest()
+
+    def __add__(self, other: Worst) -> Worst:
+        return Worst(
+            np.r_[self.row, other.row + self.n_samples],
+            np.r_[self.value, other.value],
+            np.r_[self.weight, other.weight],
+            np.r_[self.area, other.area],
+            self.n_samples + other.n_samples,
+        )._lowest()
+
+    def _lowest(self) -> Worst:
+        kept = np.arange(len(self.row))
+        if len(kept) > N_WORST:
+            kept = np.flatnonzero(self.value <= np.partition(self.value, N_WORST - 1)[N_WORST - 1])
+        order = np.lexsort((self.row[kept], -self.area[kept], -self.weight[kept], self.value[kept]))
+        kept = kept[order[:N_WORST]]
+        return Worst(self.row[kept], self.value[kept], self.weight[kept], self.area[kept], self.n_samples)
+
+    def described(self, describe: Describe, *, largest: bool = False) -> list[Sample]:
+        """The samples as a report lists them, each with its value.
+
+        Args:
+            describe: gives the id and file of samples
+            largest: whether the values are those of the largest numbers, with the opposite sign
+        """
+        values = (-self.value if largest else self.value).tolist()
+        entries = describe(self.row.tolist())
+        return [{**entry, "value": value} for entry, value in zip(entries, values, strict=True)]
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """The agreement on some samples, with what several parts of the report need of it, computed once.
+
+    Attributes:
+        agreement: ``N`` objects in ``U`` units on ``S`` samples, ``P`` pairs of objects of one unit, ``Q`` pairs of
+            annotators on samples
+        n_categories: number ``K`` of category codes, that of *missing* included
+        rated_unit: shape ``(U,)``, units of samples that are rated
+        alike: shape ``(N,)``, members of the unit of every object that have its class, itself included
+        size: shape ``(U,)``, index into ``SIZES``, -1 where not known
+        match_pair: shape ``(P,)``, pair of annotators
+        match_sample: shape ``(P,)``
+        shared_pair: shape ``(Q,)``, pair of annotators
+        label_area: shape ``(S,)``, areas of all labels together
+        drew: shape ``(S, R)``, who drew anything
+    """
+
+    agreement: Agreement
+    n_categories: int
+    rated_unit: BoolArray
+    alike: IntArray
+    size: IntArray
+    match_pair: IntArray
+    match_sample: IntArray
+    shared_pair: IntArray
+    label_area: FloatArray
+    drew: BoolArray
+
+    @classmethod
+    def of(cls, agreement: Agreement, n_categories: int, size: IntArray) -> Chunk:
+        """The agreement on some samples, with the size of every unit."""
+        objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
+        same = np.concatenate([pairs.i[pairs.same_class], pairs.j[pairs.same_class]])
+        drew = np.zeros(agreement.assigned.shape, np.bool_)
+        drew[objects.sample, objects.annotator] = True
+        return cls(
+            agreement=agreement,
+            n_categories=n_categories,
+            rated_unit=agreement.units.verdict != NO_VERDICT,
+            alike=1 + np.bincount(same, minlength=len(objects)),
+            size=size,
+            match_pair=pair_rows(objects.annotator[pairs.i], objects.annotator[pairs.j], agreement.n_annotators),
+            match_sample=objects.sample[pairs.i],
+            shared_pair=pair_rows(shared.a, shared.b, agreement.n_annotators),
+            label_area=sums_by(objects.sample, agreement.area, agreement.n_samples),
+            drew=drew,
+        )
+
+    @cached_property
+    def offsets(self) -> tuple[IntArray, FloatArray]:
+        """How boxes differ from the median box of their unit, over units with at least two members.
+
+        Returns:
+            rows of the objects ``(M,)`` whose unit has a median box of some width and height, and their offsets in per
+            cent, shape ``(M, 5)``, in the order of ``MEASURES``
+        """
+        boxes, unit, votes = self.agreement.boxes_xyxy, self.agreement.unit, self.agreement.units.votes
+        if boxes is None:
+            return np.empty(0, np.int64), np.empty((0, len(MEASURES)))
+        rows = np.flatnonzero(votes[unit] >= 2)
+        own = boxes[rows]
+        median = medians_by_group(unit[rows], own, len(votes))[unit[rows]]
+        width, height = median[:, 2] - median[:, 0], median[:, 3] - median[:, 1]
+        kept = (width > 0) & (height > 0)  # not of nan
+        own, median, sides = own[kept], median[kept], np.column_stack([width, height, width, height])[kept]
+        size = np.sqrt(box_area(own) / box_area(median)) - 1.0
+        return rows[kept], 100.0 * np.column_stack([size, (own - median) / sides])
+
+    @property
+    def n_annotator_pairs(self) -> int:
+        """Number of pairs of annotators."""
+        n = self.agreement.n_annotators
+        return n * (n - 1) // 2
+
+
+def tally_columns(ratings: Ratings, n_samples: int, n_categories: int) -> SparseColumns:
+    """The columns of alpha and its relatives, shape ``(S, 3 + 2 K)``; units with fewer than two ratings are left out.
+
+    Per sample: the disagreement that alpha counts, the sum over units of the share of pairs of ratings that differ,
+    the number of units; then for every category its ratings, and the sum over units of its share of the ratings.
+    """
+    m, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
+    unit = np.flatnonzero(m >= 2)
+    share = differing[unit] / (m[unit] * (m[unit] - 1))
+    rated = m[ratings.unit] >= 2
+    of_unit, category, count = ratings.unit[rated], ratings.category[rated], ratings.count[rated]
+    sample = ratings.sample[of_unit]
+    head = [sums_by(ratings.sample[unit], values, n_samples) for values in (share * m[unit], share, np.ones(len(unit)))]
+    rows = np.arange(n_samples)
+    return sparse(
+        np.concatenate([np.tile(rows, _HEAD), sample, sample]),
+        np.concatenate([np.repeat(np.arange(_HEAD), n_samples), _HEAD + category, _HEAD + n_categories + category]),
+        np.concatenate([*head, count, count / m[of_unit]]),
+        (n_samples, _HEAD + 2 * n_categories),
+    )
+
+
+def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> SparseColumns:
+    """Of these the columns of alpha alone: the disagreement, and the ratings of every category, ``(S, 1 + K)``."""
+    m, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
+    rated = m[ratings.unit] >= 2
+    of_unit = ratings.unit[rated]
+    observed = sums_by(ratings.sample, np.where(m >= 2, differing / np.maximum(m - 1, 1), 0.0), n_samples)
+    return sparse(
+        np.concatenate([np.arange(n_samples), ratings.sample[of_unit]]),
+        np.concatenate([np.zeros(n_samples, np.int64), 1 + ratings.category[rated]]),
+        np.concatenate([observed, ratings.count[rated]]),
+        (n_samples, 1 + n_categories),
+    )
+
+
+def of_used_categories(columns: SparseColumns) -> tuple[SparseColumns, IntArray]:
+    """The columns of a tally without those of categories that nobody gave, and the codes of the others."""
+    n_categories = (columns.shape[1] - _HEAD) // 2
+    used = np.flatnonzero(columns.sum(axis=0)[_HEAD : _HEAD + n_categories])
+    return columns[:, np.concatenate([np.arange(_HEAD), _HEAD + used, _HEAD + n_categories + used])], used
+
+
+@dataclass(frozen=True, slots=True)
+class TallySums:
+    """Sums ``(..., 3 + 2 K)`` of the columns of a tally, over the same samples for every leading axis."""
+
+    sums: FloatArray
+
+    @property
+    def _n_categories(self) -> int:
+        n_columns: int = self.sums.shape[-1]
+        return (n_columns - _HEAD) // 2
+
+    @property
+    def observed(self) -> FloatArray:
+        """The disagreement that alpha counts."""
+        return self.sums[..., 0]
+
+    @property
+    def n_units(self) -> FloatArray:
+        """Units with at least two ratings."""
+        return self.sums[..., N_UNITS]
+
+    @property
+    def counts(self) -> FloatArray:
+        """Ratings of every category, shape ``(..., K)``."""
+        return self.sums[..., _HEAD : _HEAD + self._n_categories]
+
+    def alpha(self, undefined: Undefined) -> FloatArray:
+        """Krippendorff's alpha; nan, or 1 if asked for, where all ratings are of one category."""
+        return nominal_alpha_of_sums(self.observed, self.counts, undefined)
+
+    def coefficients(self, undefined: Undefined, n_categories: int | None = None) -> dict[str, FloatArray]:
+        """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa.
+
+        Args:
+            undefined: what alpha is where all ratings are of one category
+            n_categories: how many there could be; by default all that were given
+        """
+        # where a category is not there, its share is rounding
+        shares = np.where(self.counts > 0, self.sums[..., _HEAD + self._n_categories :], 0.0)
+        n_categories = self._n_categories if n_categories is None else n_categories
+        found = nominal_coefficients_of_sums(self.sums[..., 1], shares, n_categories)
+        return {"alpha": self.alpha(undefined), **found._asdict()}
+
+
+@dataclass(frozen=True, slots=True)
+class Matches(Additive):
+    """All pairs of matched labels; 16 bytes each.
+
+    Attributes:
+        iou_parts: IoU of every pair
+        category_parts: class of the two labels, ``NO_CLASS`` if they differ
+        size_parts: index into ``SIZES`` of their unit, -1 where not known
+    """
+
+    iou_parts: Kept
+    category_parts: Kept
+    size_parts: Kept
+
+    @classmethod
+    def of(cls, chunk: Chunk) -> Matches:
+        """The pairs of some samples."""
+        agreement, pairs = chunk.agreement, chunk.agreement.pairs
+        category = np.where(pairs.same_class, agreement.objects.category[pairs.i], NO_CLASS)
+        return cls(
+            iou_parts=Kept.of(pairs.iou),
+            category_parts=Kept.of(category.astype(np.int32)),
+            size_parts=Kept.of(chunk.size[agreement.unit[pairs.i]].astype(np.int8)),
+        )
+
+    @property
+    def iou(self) -> FloatArray:
+        """IoU of every pair, shape ``(P,)``."""
+        return self.iou_parts.values()
+
+    @property
+    def category(self) -> IntArray:
+        """Class of every pair, shape ``(P,)``."""
+        return self.category_parts.values()
+
+    @property
+    def size(self) -> IntArray:
+        """Size of every pair, shape ``(P,)``."""
+        return self.size_parts.values()
+
+
+def mean(values: FloatArray) -> float | None:
+    """The mean; None without a value."""
+    return float(values.sum()) / len(values) if len(values) else None
+
+
+def distribution(iou: FloatArray) -> dict[str, Any]:
+    """Median and histogram of IoU and Dice by name; None, and no histogram, without a pair of labels."""
+    if not len(iou):
+        return {"median_iou": None, "median_dice": None, "iou_histogram": [], "dice_histogram": []}
+    dice = dice_from_iou(iou)
+    return {
+        "median_iou": float(np.median(iou)),
+        "median_dice": float(np.median(dice)),
+        "iou_histogram": histogram(iou),
+        "dice_histogram": histogram(dice),
+    }
+
+
+def histogram(values: FloatArray) -> list[int]:
+    """How many values in [0, 1] are in each bin of 0.05; a value on an edge, by less than ``TIE``, is in the upper."""
+    place = np.minimum(((values + TIE) * N_BINS).astype(np.int64), N_BINS - 1)
+    counts: list[int] = np.bincount(place, minlength=N_BINS).tolist()
+    return counts
