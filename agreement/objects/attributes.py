@@ -148,7 +148,7 @@ class Attribute:
         if self._may_be_names:
             cells, count = np.unique(unit[compared] * n_values + codes[compared], return_counts=True)
             ratings = Ratings(cells // n_values, cells % n_values, count, sample)
-            self._classes.add(tally_columns(ratings, n_samples, n_values))
+            self._classes.add(tally_columns(ratings, chunk.rows_of(sample), chunk.n_rows, n_values))
 
         n_pairs, n_differ = np.bincount(of_pair, minlength=n_samples), np.bincount(of_pair[differ], minlength=n_samples)
         of_sample = np.where(n_differ > 0, n_differ / np.maximum(n_pairs, 1), np.nan)

@@ -90,6 +90,7 @@ class Collection:
         config, names, n_categories = context.config, context.annotators, len(context.class_names)
         self._records = records
         self._context = context
+        self._by_sample = by_sample
         self.sizes = SizeRule.of(records, config)
         assigned = records.assigned
         self.headline = HeadlineNumbers(n_categories, config.undefined, by_sample=by_sample)
@@ -127,7 +128,8 @@ class Collection:
 
     def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
         for agreement in self._records.agreements(self._context.config):
-            chunk = Chunk.of(agreement, len(self._context.class_names), self.sizes.of_units(agreement))
+            sizes = self.sizes.of_units(agreement)
+            chunk = Chunk.of(agreement, len(self._context.class_names), sizes, by_sample=self._by_sample)
             for collector in collectors:
                 collector.add(chunk)
         while collectors:

@@ -164,14 +164,14 @@ def _columns(chunk: Chunk) -> SparseColumns:
         "n_missing": (led_sample, led_class, (assigned - votes)[leads]),
         "n_expected": (led_sample, led_class, assigned[leads]),
     }
-    of_samples = sums_by(ratings.sample, np.where(n_ratings >= 2, n_ratings, 0.0), agreement.n_samples)
+    of_samples = sums_by(chunk.rows_of(ratings.sample), np.where(n_ratings >= 2, n_ratings, 0.0), chunk.n_rows)
     rows, classes, values = zip(*(entries[name] for name in _COLUMNS), strict=True)
     columns = [1 + place * k + each for place, each in enumerate(classes)]
     return sparse(
-        np.concatenate([np.arange(agreement.n_samples), *rows]),
-        np.concatenate([np.zeros(agreement.n_samples, np.int64), *columns]),
+        np.concatenate([np.arange(chunk.n_rows), *map(chunk.rows_of, rows)]),
+        np.concatenate([np.zeros(chunk.n_rows, np.int64), *columns]),
         np.concatenate([of_samples, *values]),
-        (agreement.n_samples, 1 + len(_COLUMNS) * k),
+        (chunk.n_rows, 1 + len(_COLUMNS) * k),
     )
 
 

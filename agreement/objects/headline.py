@@ -91,14 +91,14 @@ class HeadlineNumbers:
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
-        agreement, ratings = chunk.agreement, chunk.agreement.ratings
-        n_samples, k = agreement.n_samples, self._n_categories
+        ratings = chunk.agreement.ratings
+        k, row, presence = self._n_categories, chunk.rows_of(ratings.sample), _presence(chunk)
         given = ratings.category != MISSING
         matched = Ratings(ratings.unit[given], ratings.category[given], ratings.count[given], ratings.sample)
         self._plain.add(_plain_columns(chunk))
-        self._joint.add(tally_columns(ratings, n_samples, k))
-        self._given_match.add(tally_columns(matched, n_samples, k))
-        self._presence.add(tally_columns(_presence(chunk), n_samples, 2))
+        self._joint.add(tally_columns(ratings, row, chunk.n_rows, k))
+        self._given_match.add(tally_columns(matched, row, chunk.n_rows, k))
+        self._presence.add(tally_columns(presence, chunk.rows_of(presence.sample), chunk.n_rows, 2))
 
     def numbers(self) -> Iterator[Numbers]:
         """The headline numbers."""

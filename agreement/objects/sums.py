@@ -236,6 +236,7 @@ class Chunk:
         shared_pair: shape ``(Q,)``, pair of annotators
         label_area: shape ``(S,)``, areas of all labels together
         drew: shape ``(S, R)``, who drew anything
+        by_sample: whether columns have a row for every sample, or a single one with their sums
     """
 
     agreement: Agreement
@@ -248,9 +249,10 @@ class Chunk:
     shared_pair: IntArray
     label_area: FloatArray
     drew: BoolArray
+    by_sample: bool
 
     @classmethod
-    def of(cls, agreement: Agreement, n_categories: int, size: IntArray) -> Chunk:
+    def of(cls, agreement: Agreement, n_categories: int, size: IntArray, *, by_sample: bool = True) -> Chunk:
         """The agreement on some samples, with the size of every unit."""
         objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
         same = np.concatenate([pairs.i[pairs.same_class], pairs.j[pairs.same_class]])
@@ -267,7 +269,17 @@ class Chunk:
             shared_pair=pair_rows(shared.a, shared.b, agreement.n_annotators),
             label_area=sums_by(objects.sample, agreement.area, agreement.n_samples),
             drew=drew,
+            by_sample=by_sample,
         )
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of columns of samples."""
+        return self.agreement.n_samples if self.by_sample else 1
+
+    def rows_of(self, sample: IntArray) -> IntArray:
+        """Rows of samples in columns."""
+        return sample if self.by_sample else np.zeros_like(sample)
 
     @cached_property
     def offsets(self) -> tuple[IntArray, FloatArray]:
@@ -296,25 +308,29 @@ class Chunk:
         return n * (n - 1) // 2
 
 
-def tally_columns(ratings: Ratings, n_samples: int, n_categories: int) -> SparseColumns:
-    """The columns of alpha and its relatives, shape ``(S, 3 + 2 K)``; units with fewer than two ratings are left out.
+def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: int) -> SparseColumns:
+    """The columns of alpha and its relatives, shape ``(n_rows, 3 + 2 K)``; units need at least two ratings.
 
-    Per sample: the disagreement that alpha counts, the sum over units of the share of pairs of ratings that differ,
-    the number of units; then for every category its ratings, and the sum over units of its share of the ratings.
+    The disagreement that alpha counts, the sum over units of the share of pairs of ratings that differ, the number of
+    units; then for every category its ratings, and the sum over units of its share of the ratings.
+
+    Args:
+        ratings: of units
+        row: shape ``(U,)``, row to which a unit adds
+        n_rows: number of rows
+        n_categories: number ``K`` of category codes
     """
-    m, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
-    unit = np.flatnonzero(m >= 2)
-    share = differing[unit] / (m[unit] * (m[unit] - 1))
-    rated = m[ratings.unit] >= 2
+    m, differing = unit_disagreement(ratings.unit, ratings.count, len(row))
+    several = m >= 2
+    share = np.where(several, differing / np.maximum(m * (m - 1), 1), 0.0)
+    rated = several[ratings.unit]
     of_unit, category, count = ratings.unit[rated], ratings.category[rated], ratings.count[rated]
-    sample = ratings.sample[of_unit]
-    head = [sums_by(ratings.sample[unit], values, n_samples) for values in (share * m[unit], share, np.ones(len(unit)))]
-    rows = np.arange(n_samples)
+    head = [sums_by(row, values, n_rows) for values in (share * m, share, several.astype(np.int64))]
     return sparse(
-        np.concatenate([np.tile(rows, _HEAD), sample, sample]),
-        np.concatenate([np.repeat(np.arange(_HEAD), n_samples), _HEAD + category, _HEAD + n_categories + category]),
+        np.concatenate([np.tile(np.arange(n_rows), _HEAD), np.tile(row[of_unit], 2)]),
+        np.concatenate([np.repeat(np.arange(_HEAD), n_rows), _HEAD + category, _HEAD + n_categories + category]),
         np.concatenate([*head, count, count / m[of_unit]]),
-        (n_samples, _HEAD + 2 * n_categories),
+        (n_rows, _HEAD + 2 * n_categories),
     )
 
 
