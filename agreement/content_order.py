@@ -1,4 +1,4 @@
-"""An order of samples by what was found in them: whatever order they, their labels or the annotators come in."""
+"""An order of samples by their content, which does not depend on the order of samples, labels or annotators."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from numpy.typing import NDArray
 
 from ..metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 
-#: numbers that tell contents apart; their sums do not depend on an order
+#: hashes of contents, which may be summed in any order
 Hashes: TypeAlias = NDArray[np.uint64]
 
-#: values that differ in later digits only differ by rounding
+#: values are rounded to so many decimals: differences beyond are rounding errors
 _DIGITS = 9
 
 
 def name_hashes(names: Sequence[str]) -> Hashes:
-    """A number for every name, the same in every process."""
+    """A hash of every name, the same in every process."""
     words = (hashlib.blake2b(name.encode("utf-8", "surrogatepass"), digest_size=8).digest() for name in names)
     return np.frombuffer(b"".join(words), "<u8").astype(np.uint64)
 
 
 def mixed(hashes: Hashes) -> Hashes:
-    """Numbers of which no bit follows from another, so that sums of them tell contents apart.
+    """SplitMix64 finaliser: spread the bits so that summed hashes do not collide.
 
     References:
         G. L. Steele Jr., D. Lea, C. H. Flood, "Fast splittable pseudorandom number generators", 2014 (the finaliser,
@@ -38,7 +38,7 @@ def mixed(hashes: Hashes) -> Hashes:
 
 
 def combined(hashes: Hashes, codes: IntArray) -> Hashes:
-    """Numbers for pairs of a hash and a code."""
+    """Hashes of pairs of a hash and a code."""
     return mixed(hashes + mixed(codes.astype(np.uint64)))
 
 
@@ -50,19 +50,19 @@ def hash_sums(index: IntArray, hashes: Hashes, n: int) -> Hashes:
 
 
 def assignment_hashes(assigned: BoolArray, annotators: Hashes) -> Hashes:
-    """A number for the set of annotators assigned to every sample."""
+    """A hash of the set of annotators assigned to every sample."""
     sample, annotator = np.nonzero(assigned)
     return hash_sums(sample, mixed(annotators[annotator]), len(assigned))
 
 
 def content_ranks(hashes: Hashes, values: FloatArray, clusters: IntArray | None = None) -> IntArray:
-    """Number samples by their content, those of one video or group alike, shape ``(S,)``.
+    """Rank of every sample by its content, shape ``(S,)``; samples of one video or group have one rank.
 
-    Samples of equal content may stand in any order: exchanging them changes nothing.
+    Samples of equal content may stand in any order, because exchanging them changes nothing.
 
     Args:
         hashes: shape ``(S,)``, of the content of every sample
-        values: shape ``(S, D)``, more that tells contents apart, where nan is a value; rounded to nine digits
+        values: shape ``(S, D)``, further content, rounded to nine digits; nan is a value like others
         clusters: shape ``(S,)``, number of the video or group of every sample
     """
     values = np.nan_to_num(np.round(values, _DIGITS), nan=-1.0)

@@ -27,7 +27,7 @@ R = TypeVar("R", bound=Records)
 #: where a number stands in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
 Key: TypeAlias = tuple[str, ...]
 
-#: numbers are resampled together as long as their columns take less than this; the draws are the same
+#: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
 BYTES_AT_ONCE = 2**25
 #: values of so many sums are computed at once for numbers of many groups
 SUMS_AT_ONCE = 2**20
@@ -42,8 +42,8 @@ class Numbers:
         columns: shape ``(T, C)``, additive columns of some samples
         formula: sums ``(..., C)`` to values ``(..., V)``, nan where undefined
         samples: shape ``(T,)``, which samples the rows are of, each at most once; None: of all in their order
-        basis: shape ``(V,)``, for every number a column that is not 0 in the samples that it is about; None: it is
-            about all
+        basis: shape ``(V,)``, for every number the column that is not 0 in the samples that it concerns; None: every
+            number concerns all samples
         by_sample: whether the rows are those of samples; if not, their sum is all that is known, and the numbers have
             no interval
     """
@@ -101,7 +101,7 @@ class Rows:
 class GroupRows:
     """Additive columns of (group, sample), for numbers that many groups have by one formula, such as pairs.
 
-    All rows are kept of the groups that have intervals, only the sums of the others.
+    Groups that have intervals keep all rows; of the others only the sums are kept.
 
     Args:
         n_groups: number of groups ``G``
@@ -228,14 +228,14 @@ def report_estimates(
 def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
     """All numbers with their values and intervals.
 
-    Numbers that are about some of the samples only have an interval if these are at least ``FEW_SAMPLES``. Resamples in
-    which a number is undefined are left out; it has no interval where that is most of them, or where leaving out a
+    A number that concerns only some of the samples has an interval if these are at least ``FEW_SAMPLES``. Resamples in
+    which a number is undefined are left out. It has no interval if most resamples are undefined, or if leaving out a
     single sample makes it undefined.
 
     Args:
         numbers: the numbers
-        ranks: shape ``(S,)``, number of every sample, or of its video or group; what has one number is resampled as
-            a whole. See :func:`~.content_order.content_ranks`
+        ranks: shape ``(S,)``, rank of every sample, or of its video or group: samples of one rank are resampled
+            together. See :func:`~.content_order.content_ranks`
         resamples: how many; 0 for no intervals
         seed: of the random numbers
     """
@@ -285,7 +285,7 @@ def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:
 
 
 def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
-    """How many samples (videos, groups) every number is about, shape ``(V,)``."""
+    """How many samples (videos, groups) every number concerns, shape ``(V,)``."""
     if numbers.basis is None:
         return np.full(len(numbers.keys), n_drawn)
     if n_drawn == len(ranks):
@@ -318,7 +318,7 @@ def _interval(found: ConfidenceIntervals, place: int, n: int) -> Interval | None
 
 
 class Fields:
-    """Numbers by the part of a report that they are about, as the fields of its dataclass.
+    """Numbers by the part of a report that they belong to, as the fields of its dataclass.
 
     The key ``("pairs", "alice", "bob", "f1")`` is the field ``f1`` of the pair, and its interval the entry ``f1`` of
     the field ``intervals`` of the pair. A name with dots is a field of a field: ``"alpha.pooled"``.
@@ -328,9 +328,6 @@ class Fields:
         self._of: dict[Key, dict[str, Estimate]] = defaultdict(dict)
         for key, estimate in found.items():
             self._of[key[:-1]][key[-1]] = estimate
-
-    def __contains__(self, part: Key) -> bool:
-        return part in self._of
 
     def of(self, *part: str) -> dict[str, Any]:
         """The fields of one part; those of the report itself without a name. Undefined numbers are None."""
@@ -361,7 +358,7 @@ def by_owner(found: Mapping[Key, Estimate]) -> dict[Key, dict[str, Interval]]:
 def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
     """Each number of ``b`` minus that of ``a`` of the same key; row by row both are of the same samples.
 
-    A difference is about the samples that either of its numbers is about. It has no interval where one of the two
+    A difference concerns the samples that either of its two numbers concerns. It has no interval where one of the two
     numbers has none.
     """
     places = {key: place for place, key in enumerate(b.keys)}
