@@ -73,7 +73,7 @@ def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_pane
     expect(app.result).to_contain_text("Krippendorff")
     dataset.reload()
     report = load_agreement(dataset)
-    expect(app.result).to_contain_text(f"score {report.score.mean:.3f}")
+    expect(app.result).to_contain_text(f"Score {report.score.mean:.3f}")
     expect(app.result).to_contain_text(f"{report.alpha.pooled:.3f}")
     expect(app.result).to_contain_text(report.worst_samples[0]["id"])
     app.close_result()
@@ -158,7 +158,7 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
 def test_a_report_is_shown_again_from_the_operator_browser(report: Any, app: AppPage) -> None:
     app.find_operator("Show annotator agreement")
     app.submit("Show")
-    expect(app.result).to_contain_text(f"score {report.score.mean:.3f}")
+    expect(app.result).to_contain_text(f"Score {report.score.mean:.3f}")
     expect(app.result).to_contain_text(re.compile(rf"{report.n_units:,} (units|objects)"))
     app.result.get_by_role("button", name="Show in the panel").click()
     expect(app.panel).to_contain_text(f"Score {report.score.mean:.3f}")
