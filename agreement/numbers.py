@@ -346,15 +346,6 @@ class Fields:
         return {name: each.interval for name, each in found.items() if each.interval is not None}
 
 
-def by_owner(found: Mapping[Key, Estimate]) -> dict[Key, dict[str, Interval]]:
-    """The intervals of everything that has any, by name; those of the report itself under the empty key."""
-    intervals: dict[Key, dict[str, Interval]] = defaultdict(dict)
-    for key, each in found.items():
-        if each.interval is not None:
-            intervals[key[:-1]][key[-1]] = each.interval
-    return intervals
-
-
 def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
     """Each number of ``b`` minus that of ``a`` of the same key; row by row both are of the same samples.
 

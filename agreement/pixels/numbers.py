@@ -24,6 +24,9 @@ MAX_VALUES = 200
 #: alpha over all pixels, and the numbers of pairs, have no interval where there are more different values
 MAX_CATEGORIES = 5_000
 
+#: columns of every value: shared pixels, pixels of both, IoU, Dice, samples
+_N_COLUMNS_OF_CLASSES = 5
+
 #: what a number of ``NUMBERS`` is called in the summaries of pairs
 _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBERS)
 
@@ -121,8 +124,6 @@ class _Headline:
 class _Classes:
     """The areas of every value over all pairs, and the means of its IoU and Dice over samples."""
 
-    _COLUMNS = ("shared", "of_both", "mean_iou", "mean_dice", "n")
-
     def __init__(self, values: IntArray, context: ReportContext) -> None:
         self._values = values
         self._n_pixels = np.zeros(len(values))
@@ -157,7 +158,7 @@ class _Classes:
             if not n:
                 continue
             names = [str(value) for value in self._values[chosen].tolist()]
-            kept = np.concatenate([k * len(self._values) + chosen for k in range(len(self._COLUMNS))])
+            kept = np.concatenate([k * len(self._values) + chosen for k in range(_N_COLUMNS_OF_CLASSES)])
             numbers = Numbers(
                 tuple(("classes", name, key) for key in ("iou", "dice", "mean_iou", "mean_dice") for name in names),
                 rows[:, kept],
@@ -169,7 +170,7 @@ class _Classes:
 
 
 def _of_classes(sums: FloatArray) -> FloatArray:
-    shared, of_both, iou, dice, n_samples = np.split(sums, len(_Classes._COLUMNS), axis=-1)
+    shared, of_both, iou, dice, n_samples = np.split(sums, _N_COLUMNS_OF_CLASSES, axis=-1)
     pooled = [ratio(shared, of_both - shared), ratio(2.0 * shared, of_both)]
     return np.concatenate([*pooled, ratio(iou, n_samples), ratio(dice, n_samples)], axis=-1)
 
