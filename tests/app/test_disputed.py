@@ -20,7 +20,7 @@ WRITTEN = ("score", "alpha", "iou", "dice", "n_annotators", "n_units", "n_disput
 def _show_disputed(app: AppPage) -> list[dict[str, Any]]:
     """Open the disputed objects; returns the first patches as the App gets them, in its order."""
     form = app.find_operator("Show disputed objects")
-    expect(form).to_contain_text("Make the units first")
+    expect(form).to_contain_text("Write the objects first")
     with app.page.expect_response(_holds_patches) as answer:
         app.submit("Show")
     expect(app.counts).to_contain_text("patches")
