@@ -118,7 +118,7 @@ def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, datas
     expect(form).to_contain_text("Area of polygons")
     expect(form).to_contain_text("Tolerance of open lines (pixels)")
     app.submit("Compute")
-    expect(app.result).to_contain_text("alice_polygons – bob_polygons")
+    expect(app.result).to_contain_text(re.compile(r"alice_polygons\s*bob_polygons"))
     app.close_result()
     expect(app.sidebar_field("agreement_score")).to_be_visible()
     dataset.reload()
