@@ -7,7 +7,7 @@ import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TextIO, TypeVar
 
 import numpy as np
 
@@ -24,6 +24,13 @@ R = TypeVar("R", bound="AgreementReport")
 
 #: describes samples, by their rows in the records, for readers: ``id``, ``filepath``
 Describe = Callable[[Sequence[int]], list[dict[str, Any]]]
+
+
+class SampleReader(Protocol):
+    """Reads the table of the samples of a report from where the run stored them."""
+
+    def read(self) -> DataFrame:
+        """One row a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,8 +198,8 @@ class AgreementReport:
     #: of the headline numbers, by their path: ``alpha.pooled``, ``score.mean`` and so on
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     schema_version: int = names.SCHEMA_VERSION
-    #: reads the table of samples from what the run stored; None of a report that was not loaded from there
-    samples: Callable[[], DataFrame] | None = dataclasses.field(default=None, compare=False, repr=False)
+    #: None of a report that was not loaded from a dataset
+    samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""

@@ -49,7 +49,7 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
                 "The samples of a report are stored with its run, got a report that was not loaded from a dataset; use "
                 "load_agreement(dataset, run_key).to_dataframe('samples')"
             )
-        return report.samples()
+        return report.samples.read()
     names = table_names(report)
     if table not in names:
         raise AgreementInputError(

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from .app.settings import configure_agreement_app
 from .compute import compute_agreement, run_agreement
-from .record.runs import delete_agreement, list_agreements, load_agreement
+from .delete import delete_agreement
+from .record.run import list_agreements
 from .rename import rename_agreement
 from .results.compare import compare_agreement
 from .results.export import export_agreement
-from .results.sample_table import agreement_samples
-from .results.view_report import agreement_on
+from .results.load import agreement_on, agreement_samples, load_agreement
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches
 from .units.resolve import resolve_units
 from .units.units_field import add_units
-from .views import view_agreement
+from .views.build import view_agreement
 from .views.saved_views import save_agreement_views
 
 __all__ = [

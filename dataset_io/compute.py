@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -33,6 +33,7 @@ from ..agreement.records import Records
 from ..agreement.report import AgreementReport, RunFacts
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
+from .delete import delete_agreement
 from .families import FAMILIES
 from .families.family import Family
 from .families.frames import VideoScores
@@ -41,11 +42,12 @@ from .families.objects import ObjectFamily
 from .fiftyone_private import is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.checks import check_annotators
 from .labels.source import Source, open_source
-from .record import run_config, runs
+from .record.fields import declare_fields, fields_marked
+from .record.run import FAILED, Run, refresh, versions
 from .record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
 from .record.sample_index import SampleIndex
 from .record.stored_records import StoredRecords
-from .results.sample_table import with_samples
+from .results.load import with_samples
 from .run.auto_threshold import with_iou_from_data
 from .run.batches import Progress, work_through
 from .run.read import ReadBatch, Reader
@@ -200,17 +202,13 @@ def run_agreement(
     if overwrite:
         _delete_if_there(source)
     fields = source.fields_written(run_key)
-    run_id = source.run_id
-    runs.register(source.samples, config, source.family, source.annotators, list(fields), run_id)
+    run = Run.register(source.samples, config, source.family, source.annotators, fields, source.run_id)
     try:
-        runs.declare_fields(dataset, run_key, fields)
-        report, records = _Run(family, run_id).execute(progress, started)
-        run_config.require_current(dataset, run_key, run_id)
-        reload_dataset(dataset)
-        runs.declare_fields(dataset, run_key, fields)
-        runs.complete(dataset, run_key, report, records)
+        declare_fields(dataset, run_key, fields)
+        report, records = _Pass(family, run).execute(progress, started)
+        run.complete(report, records, fields)
     except BaseException as error:
-        _after_failure(source, list(fields), error)
+        _after_failure(run, config, fields, error)
         raise
     reload_samples(dataset)
     if units:
@@ -238,26 +236,23 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
 
 
 def _delete_if_there(source: Source) -> None:
-    dataset, run_key = source.dataset, source.config.run_key
-    if run_key in runs.list_agreements(dataset) or runs.fields_of_run(dataset, run_key):
-        runs.delete_agreement(dataset, run_key)
+    run = Run(source.dataset, source.config.run_key)
+    if run.exists or fields_marked(run.dataset, run.key):
+        delete_agreement(run.dataset, run.key)
 
 
-def _after_failure(source: Source, paths: Sequence[str], error: BaseException) -> None:
+def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
     """Record why a run ended, or, where somebody deleted or replaced it meanwhile, remove what it still wrote."""
-    dataset, run_key = source.dataset, source.config.run_key
     try:
-        runs.refresh(dataset)
-        if run_config.is_current(dataset, run_key, source.run_id):
-            run_config.update_config(
-                dataset, run_key, status=run_config.FAILED, error=f"{type(error).__name__}: {error}"
-            )
+        refresh(run.dataset)
+        if run.is_current():
+            run.update(status=FAILED, error=f"{type(error).__name__}: {error}")
         else:
-            runs.remove_remains(dataset, run_key, paths)
-            if source.config.map_folder is not None:
-                delete_map_files(source.config.map_folder, source.run_id)
+            run.remove_remains(paths)
+            if config.map_folder is not None and run.run_id is not None:
+                delete_map_files(config.map_folder, run.run_id)
     except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
-        logger.exception("The failure of the run %r could not be recorded", run_key)
+        logger.exception("The failure of the run %r could not be recorded", run.key)
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,13 +262,13 @@ class _Computed:
     written: Future[Written]
 
 
-class _Run:
-    """One run: batches are read ahead, computed and written at the same time; their records are added up."""
+class _Pass:
+    """One pass over the labels: batches are read ahead, computed and written side by side; records are added up."""
 
-    def __init__(self, family: Family[Any, Any], run_id: str) -> None:
+    def __init__(self, family: Family[Any, Any], run: Run) -> None:
         self._family = family
         self._source = source = family.source
-        self._run_id = run_id
+        self._run = run
         self._reader = Reader(family)
         self._writer = Writer(source, source.config.run_key)
         self._records: Records | None = None
@@ -299,22 +294,22 @@ class _Run:
             n_added_assignments=self._n_added,
             seconds=round(time.perf_counter() - started, 3),
             n_videos=None if self._videos is None else self._videos.n_videos,
-            versions=runs.versions(),
+            versions=versions(),
         )
         dataset = self._source.dataset
         context = replace(
             self._family.context(facts),
             worst_samples=worst_samples(self._records.sample_values(), self._index, dataset),
             clusters=self._index.clusters(),
-            describe=functools.partial(self._index.described, dataset),
+            describe=functools.partial(self._index.list_samples, dataset),
         )
         return build_report(self._records, context), StoredRecords.of(self._records, self._index, context)
 
     def _write_videos(self, videos: VideoScores) -> None:
         """Write the means over frames."""
-        run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        self._run.require_current()
         for _ in videos.write():
-            run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+            self._run.require_current()
 
     def _coverage(self) -> str:
         config = self._source.config
@@ -325,7 +320,7 @@ class _Run:
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self._reader.columns(rows)
         result = self._family.compute(read.labels)
-        run_config.require_current(self._source.dataset, self._source.config.run_key, self._run_id)
+        self._run.require_current()
         return _Computed(read, result, writers.submit(self._write, read, result))
 
     def _write(self, read: ReadBatch[Any], result: Any) -> Written:

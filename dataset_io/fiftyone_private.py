@@ -6,7 +6,7 @@ FiftyOne has no public way to do these things. ``tests/test_layers.py`` checks t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import fiftyone as fo
@@ -81,6 +81,16 @@ def reload_saved_views(dataset: fo.Dataset) -> None:
 def save_dataset(dataset: fo.Dataset) -> None:
     """Save the document of a dataset."""
     dataset._doc.save()
+
+
+def update_app_config(dataset: fo.Dataset, values: Mapping[str, Any]) -> None:
+    """Change settings of the App in one write, as FiftyOne stores them; None removes one. Names may have dots."""
+    of_kind: dict[str, dict[str, Any]] = {"$set": {}, "$unset": {}}
+    for name, value in values.items():
+        of_kind["$unset" if value is None else "$set"][f"app_config.{name}"] = "" if value is None else value
+    changes = {operator: changed for operator, changed in of_kind.items() if changed}
+    database().datasets.update_one({"_id": dataset_id(dataset)}, changes)
+    reload_dataset(dataset)
 
 
 # ---- schema ----

@@ -1,4 +1,4 @@
-"""Give a run another key, field by field in a way that can be interrupted anywhere."""
+"""Rename a run and its fields, step by step, so that a crash leaves a run that can be deleted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement.errors import AgreementInputError
-from .app.settings import AppSettings, app_settings_of, configure_agreement_app
+from .app.settings import AppSettings, app_settings_of, configure_agreement_app, remove_app_settings
 from .fiftyone_private import rename_app_paths, rename_indexes
 from .labels.paths import Place, declare, delete_fields, places
 from .labels.source import refuse_read_only
-from .record import run_config, runs
-from .record.attachments import APP_RECORD, remove_attachments
+from .record.fields import fields_marked
+from .record.run import COMPLETED, RENAMING, Run, refresh
 from .record.run_keys import check_key_is_free, check_not_in_database
-from .views.saved_views import check_view_names, save_views, saved_suffixes
+from .views.saved_views import check_view_names, remove_saved_views, save_views, saved_suffixes
 
 logger = logging.getLogger(__name__)
 
@@ -36,53 +36,45 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     Raises:
         AgreementInputError: if there is no such completed run, or the new key is not free
     """
-    dataset = runs.dataset_of(dataset)
-    runs.require_run(dataset, run_key)
-    config = run_config.read_config(dataset, run_key)
-    if config["status"] != run_config.COMPLETED:
+    run = Run(dataset, run_key)
+    dataset = run.dataset
+    run.require()
+    config = run.config
+    if config["status"] != COMPLETED:
         raise AgreementInputError(
             f"Only a completed run can be renamed, got {run_key!r} with the status {config['status']!r}"
         )
-    # a run that was renamed with FiftyOne's own rename_run() has fields of its first key
-    field_key = config["options"]["run_key"]
     renamed = check_rename(dataset, run_key, new_run_key)
     check_not_in_database(dataset, new_run_key, renamed.values())
     saved, settings = saved_suffixes(dataset, run_key), app_settings_of(dataset, run_key)
     check_view_names(dataset, new_run_key, saved)
 
-    # what speaks of the old names is made anew with the new ones
-    remove_attachments(dataset, {run_key, field_key}, [config])
+    # saved views and App settings refer to the old names: they are removed, and made again at the end
+    field_key = run.field_key
+    remove_saved_views(dataset, {run_key, field_key})
+    remove_app_settings(dataset, {run_key, field_key})
     old, new = list(renamed), list(renamed.values())
-    run_config.update_config(
-        dataset,
-        run_key,
-        status=run_config.RENAMING,
-        renaming_to=new_run_key,
-        fields_written=sorted({*config["fields_written"], *new}),
-    )
+    run.update(status=RENAMING, renaming_to=new_run_key, fields_written=sorted({*config["fields_written"], *new}))
     _declare(dataset, renamed, new_run_key)
     for place in places(dataset, old):
         _rename_values(dataset, place, {path: _in_place(renamed[place.prefix + path]) for path in place.paths})
         inner = [_in_place(renamed[place.prefix + path]) for path in place.paths]
         rename_indexes(dataset, place.paths, inner, of_frames=bool(place.prefix))
     rename_app_paths(dataset, old, new)
-    delete_fields(dataset, runs.fields_of_run(dataset, field_key))
+    delete_fields(dataset, fields_marked(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
-    run_config.update_config(
-        dataset,
-        new_run_key,
-        status=run_config.COMPLETED,
+    Run(dataset, new_run_key).update(
+        status=COMPLETED,
         renaming_to=None,
         fields_written=new,
         options={**config["options"], "run_key": new_run_key},
-        **{APP_RECORD: None},
     )
     _attach(dataset, new_run_key, saved, settings)
-    runs.refresh(dataset)
+    refresh(dataset)
 
 
 def _attach(dataset: fo.Dataset, run_key: str, saved: Sequence[str], settings: AppSettings) -> None:
-    """Make saved views and settings of the App anew, as far as what they concern is still there."""
+    """Make the saved views and App settings again, as far as their labels still exist."""
     try:
         save_views(dataset, run_key, saved)
         if settings != AppSettings():
@@ -99,8 +91,8 @@ def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[st
     Raises:
         AgreementInputError: saying what is in the way
     """
-    field_key = run_config.read_config(dataset, run_key)["options"]["run_key"]
-    marked = sorted(runs.fields_of_run(dataset, field_key))
+    run = Run(dataset, run_key)
+    field_key, marked = run.field_key, sorted(run.fields())
     refuse_read_only(dataset, marked)
     renamed = {}
     for path in marked:

@@ -10,8 +10,7 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from ..agreement import AgreementInputError
-from ..dataset_io.record.run_config import read_config
-from ..dataset_io.record.runs import list_agreements
+from ..dataset_io.record.run import Run, list_agreements
 
 
 class AgreementOperator(foo.Operator):
@@ -77,7 +76,7 @@ def _add_run_choice(inputs: types.Object, ctx: foo.ExecutionContext, description
     if not keys:
         add_warning(inputs, "no_runs", "This dataset has no agreement runs", "Compute agreement first")
         return False
-    status = {key: read_config(ctx.dataset, key).get("status") for key in keys}
+    status = {key: Run(ctx.dataset, key).config.get("status") for key in keys}
     titles = {key: key if status[key] == "completed" else f"{key} ({status[key]})" for key in keys}
     add_choice(inputs, "run_key", "Run", titles, description=description, required=True)
     return True

@@ -12,8 +12,7 @@ from .. import names
 from ..agreement.comparison import AgreementComparison
 from ..charts.comparison import comparison_markdown
 from ..dataset_io import compare_agreement
-from ..dataset_io.record.run_config import COMPLETED, read_config
-from ..dataset_io.record.runs import list_agreements
+from ..dataset_io.record.run import COMPLETED, Run, list_agreements
 from .base import AgreementOperator, add_choice, add_warning, summary_output
 
 
@@ -61,7 +60,7 @@ def _families(ctx: foo.ExecutionContext) -> dict[str, tuple[str, bool]]:
     if ctx.dataset is None:
         return {}
     keys = sorted(list_agreements(ctx.dataset), key=lambda key: (ctx.dataset.get_run_info(key).timestamp, key))
-    configs = {key: read_config(ctx.dataset, key) for key in keys}
+    configs = {key: Run(ctx.dataset, key).config for key in keys}
     return {
         key: (config["family"], config["options"]["fields"][0].startswith(names.FRAMES_PREFIX))
         for key, config in configs.items()

@@ -17,8 +17,8 @@ from ..dataset_io import compute_agreement
 from ..dataset_io.labels.kinds import LabelKind, titles
 from ..dataset_io.labels.paths import all_fields, is_of_frames
 from ..dataset_io.labels.source import check_samples, comparable_fields, unchecked_source
+from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free
-from ..dataset_io.record.runs import list_agreements
 from .base import AgreementOperator, add_problem, add_switch, add_warning, progress_of
 from .option_inputs import add_option_inputs, given_options
 from .runs import report_output

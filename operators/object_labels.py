@@ -12,7 +12,7 @@ from fiftyone.operators import types
 from .. import names
 from ..dataset_io import add_units, resolve_units
 from ..dataset_io.record.run_labels import open_run_labels
-from ..dataset_io.units.made_labels import MadeLabels, check_can_make, made_record
+from ..dataset_io.units.derived_fields import DerivedLabels, check_can_derive, derived_record
 from .base import AgreementOperator, add_choice, add_slider, add_switch, chosen_run, progress_of, tell
 
 _SHAPES = {
@@ -39,9 +39,9 @@ class _WritesObjects(AgreementOperator):
         if labels.family == "objects" and labels.kinds[0].comparable == "shapes":
             add_choice(inputs, "shapes", "Masks and polygons", _SHAPES)
         self.add_more(inputs)
-        if made_record(ctx.dataset, run_key, self.suffix) is not None:
+        if derived_record(labels.run, self.suffix) is not None:
             add_switch(inputs, "overwrite", "Overwrite", "Replace what was written before")
-        check_can_make(labels, self.suffix, self.function, overwrite=bool(ctx.params.get("overwrite", False)))
+        check_can_derive(labels, self.suffix, self.function, overwrite=bool(ctx.params.get("overwrite", False)))
 
     def add_more(self, inputs: types.Object) -> None:
         """Add what only this operator asks for."""
@@ -62,7 +62,9 @@ class AddAgreementUnits(_WritesObjects):
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         return _told(ctx, add_units(ctx.dataset, **_options(ctx), progress=progress_of(ctx)))
 
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> MadeLabels:
+    def __call__(
+        self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any
+    ) -> DerivedLabels:
         """Write the labels, from Python; see :func:`~annotator_agreement.add_units` for the options."""
         return add_units(samples, run_key, **options)
 
@@ -89,7 +91,9 @@ class ResolveUnits(_WritesObjects):
         quorum = ctx.params.get("quorum", 0.5)
         return _told(ctx, resolve_units(ctx.dataset, quorum=quorum, **_options(ctx), progress=progress_of(ctx)))
 
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> MadeLabels:
+    def __call__(
+        self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any
+    ) -> DerivedLabels:
         """Write the consensus, from Python; see :func:`~annotator_agreement.resolve_units` for the options."""
         return resolve_units(samples, run_key, **options)
 
@@ -103,7 +107,7 @@ def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
     }
 
 
-def _told(ctx: foo.ExecutionContext, made: MadeLabels) -> dict[str, Any]:
+def _told(ctx: foo.ExecutionContext, made: DerivedLabels) -> dict[str, Any]:
     """Tell the user what was written and what was left out; returns the same as a result."""
     told = [f"Wrote {made.n_labels} labels into {made.field}"]
     if made.n_below_quorum:

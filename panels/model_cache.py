@@ -13,10 +13,9 @@ from fiftyone.operators.cache import execution_cache
 
 from ..agreement.family import build_report
 from ..dataset_io.fiftyone_private import dataset_id, serialized_stages
-from ..dataset_io.record.runs import load_records
+from ..dataset_io.record.run import Run
 from ..dataset_io.record.stored_records import OpenRecords
-from ..dataset_io.record.stored_scores import load_scores, stored_bytes
-from ..dataset_io.results.view_report import records_on
+from ..dataset_io.results.load import records_on
 from .view_model import ViewModel, view_model
 
 #: larger views get no intervals, which would take more than a second
@@ -74,9 +73,9 @@ def _view_model(
 ) -> ViewModel:
     notes = []
     if view.samples is None:
-        report, scores = load_scores(ctx.dataset, run_key)
+        report, scores = Run(ctx.dataset, run_key).scores()
     else:
-        kept = stored_bytes(ctx.dataset, run_key) <= _MOST_KEPT
+        kept = Run(ctx.dataset, run_key).stored_bytes <= _MOST_KEPT
         loaded = (_records if kept else _records.uncached)(ctx, dataset_id, run_key, results_id, refreshed)
         records, context = records_on(view.samples, run_key, loaded)
         if context.config.resamples and records.n_samples > MOST_RESAMPLED:
@@ -92,4 +91,4 @@ def _view_model(
 @execution_cache(residency="ephemeral", max_size=2)
 def _records(ctx: foo.ExecutionContext, dataset_id: str, run_key: str, results_id: str, refreshed: int) -> OpenRecords:
     """The records of a run, for the numbers of one view after the other."""
-    return load_records(ctx.dataset, run_key)
+    return Run(ctx.dataset, run_key).records()

@@ -8,8 +8,7 @@ from typing import Any
 import fiftyone as fo
 
 from .. import names
-from ..dataset_io.record.run_config import COMPLETED, FAILED, read_config
-from ..dataset_io.record.runs import list_agreements
+from ..dataset_io.record.run import COMPLETED, FAILED, Run, list_agreements
 
 #: what a run that is not completed is doing
 _UNDER_WAY = {
@@ -81,7 +80,7 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     notes = []
     if wanted is not None and wanted != run_key:
         notes.append(f"The run {wanted!r} was deleted or renamed meanwhile; this is {run_key!r}.")
-    config = read_config(dataset, run_key)
+    config = Run(dataset, run_key).config
     problem, advice = _problem(run_key, config)
     if problem is None:
         notes += _lost_fields(dataset, config)
@@ -90,7 +89,7 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
 
 def _default(dataset: fo.Dataset, keys: list[str]) -> str:
     """The run of the default key, else the first completed one."""
-    completed = [key for key in keys if read_config(dataset, key).get("status") == COMPLETED]
+    completed = [key for key in keys if Run(dataset, key).status == COMPLETED]
     usual = [key for key in completed if key == names.DEFAULT_RUN_KEY]
     return (usual or completed or keys)[0]
 

@@ -1,1 +1,1 @@
-"""Settings of the App for a run."""
+"""Settings of FiftyOne's App for a run: sidebar group, colours, indexes, links."""

@@ -1,7 +1,7 @@
 """Links between the labels of one unit, through FiftyOne's ``instance``: hovering one highlights the others.
 
-The ids of our instances begin with a number made from the run key, so that they can be told from all others, and
-removed, even where nothing else is left of the run.
+The ids of our instances begin with a hash of the run key, so that they can be found and removed even if nothing else
+is left of the run.
 """
 
 from __future__ import annotations
@@ -10,20 +10,17 @@ import hashlib
 import logging
 from collections.abc import Collection, Iterator
 from datetime import datetime, timezone
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import fiftyone as fo
 from bson import ObjectId
 from pymongo import UpdateOne
 
 from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import stored_dataset
 from ..labels.paths import Place, all_fields, places
+from ..record.run_labels import RunLabels
 from ..run.batches import MAX_ATTEMPTS
 from ..run.stored import StoredSample, as_read, label_ids
-
-if TYPE_CHECKING:
-    from ..record.run_labels import RunLabels
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +33,7 @@ _PREFIX_BYTES = 8
 
 
 def check_linkable(labels: RunLabels) -> None:
-    """Refuse to link labels that have no instances, or some already.
+    """Refuse label types without ``instance``, and datasets with labels that have one.
 
     Raises:
         AgreementInputError: saying which
@@ -46,7 +43,7 @@ def check_linkable(labels: RunLabels) -> None:
             raise AgreementInputError(
                 f"`link_instances` must be False for labels without `instance`, got {name!r} ({kind.title})"
             )
-    dataset = stored_dataset(labels.samples)
+    dataset = labels.dataset
     low, high = _range(labels.run_key)
     others = {"instance._id": {"$type": "objectId", "$not": {"$gte": low, "$lte": high}}}
     for place in _label_places(dataset):
@@ -66,7 +63,7 @@ def link_units(labels: RunLabels) -> int:
         number of samples, or frames, that somebody kept on editing, and that are left out
     """
     prefix = _prefix(labels.run_key)
-    dataset = stored_dataset(labels.samples)
+    dataset = labels.dataset
     (place,) = places(dataset, labels.label_paths)
     number, refused = 0, None
     for _ in range(MAX_ATTEMPTS):
@@ -118,7 +115,7 @@ def _range(run_key: str) -> tuple[ObjectId, ObjectId]:
 
 
 def _label_places(dataset: fo.Dataset) -> Iterator[Place]:
-    """Where labels that can have instances stand: lists of them, and single ones."""
+    """Paths of all labels, and lists of labels, that can have instances."""
     found = []
     for path, field in all_fields(dataset).items():
         document = getattr(field, "document_type", None)
@@ -178,7 +175,7 @@ def _values(
 
 
 def _unlinked(place: Place, ids: list[ObjectId], run_key: str) -> list[ObjectId]:
-    """Those of some documents that were not written."""
+    """The ids of those documents that were not written."""
     low, high = _range(run_key)
     linked = [{path: {"$elemMatch": {"instance._id": {"$gte": low, "$lte": high}}}} for path in place.paths]
     found = place.collection.find({"_id": {"$in": ids}, "$or": linked}, {"_id": True})

@@ -1,7 +1,9 @@
-"""Settings of the App for a run, each an explicit choice: recorded before it is made, undone with the run."""
+"""Settings of the App for a run, each chosen by the user: recorded before they are made, undone with the run."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
@@ -10,19 +12,18 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.errors import AgreementInputError
-from ..labels.kinds import titles
-from ..record import run_config, runs
-from ..record.attachments import APP_RECORD, undo_app_record
+from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
-from .colors import color_labels, colors_record
-from .indexes import create_indexes, missing_indexes
-from .instances import check_linkable, link_units
-from .sidebar import add_sidebar_group, sidebar_record
+from .appearance import entries, remove_entries, set_entry
+from .instances import check_linkable, link_units, unlink_units
 
 ColorBy = Literal["verdict", "id"]
 
 #: the attribute of labels that colours them, by suffix of the run key
 _SUFFIXES: dict[str, str] = {"verdict": "", "id": "_id"}
+
+#: types of fields that the sidebar filters by value or range, for which large datasets need indexes
+_FILTERED = (fo.FloatField, fo.IntField, fo.BooleanField, fo.StringField)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,7 @@ def configure_agreement_app(
     color_by: ColorBy | None = None,
     link_instances: bool = False,
 ) -> AppSettings:
-    """Set up the App for a run: what is asked for is set, and what is not (any more) is as it was before.
+    """Set up the App for a run. A setting that is not asked for (any more) is restored to what it was before.
 
     ``delete_agreement`` undoes everything; what the user changed meanwhile stays.
 
@@ -71,53 +72,69 @@ def configure_agreement_app(
     Raises:
         AgreementInputError: if there is no such completed run, or a setting is not usable with its labels
     """
-    dataset = runs.dataset_of(dataset)
+    labels = open_run_labels(Run(dataset, run_key).dataset, run_key)
     settings = AppSettings(sidebar, indexes, color_by, link_instances)
-    labels = open_run_labels(dataset, run_key)
     check_settings(labels, settings)
-    clear_app_settings(dataset, run_key)
-    attribute = f"{labels.field_key}{_SUFFIXES[color_by]}" if color_by is not None else None
-    fields = _fields_in_order(dataset, labels)
-    record: dict[str, Any] = {
-        "settings": [sidebar, indexes, color_by, link_instances],
-        "sidebar": sidebar_record(dataset, run_key, list(fields)) if sidebar else None,
-        "indexes": missing_indexes(dataset, fields) if indexes else [],
-        "colors": colors_record(dataset, attribute, labels.config.fields) if attribute is not None else None,
-        "linked_by": run_key if link_instances else None,
+    remove_app_settings(labels.dataset, {run_key})
+    fields = _fields_in_order(labels)
+    entry: dict[str, Any] = {
+        "run_key": run_key,
+        "settings": dataclasses.asdict(settings),
+        "paths": list(fields) if sidebar else [],
+        "indexes": _missing_indexes(labels.dataset, fields) if indexes else [],
     }
-    run_config.update_config(dataset, run_key, **{APP_RECORD: record})
-    if sidebar:
-        add_sidebar_group(dataset, record["sidebar"])
-    create_indexes(dataset, record["indexes"])
-    if attribute is not None:
-        color_labels(dataset, record["colors"], names.VERDICT_COLORS if color_by == "verdict" else None)
+    if color_by is not None:
+        colors = names.VERDICT_COLORS if color_by == "verdict" else {}
+        entry["attribute"] = f"{labels.field_key}{_SUFFIXES[color_by]}"
+        entry["fields"] = list(labels.config.fields)
+        entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
+    if settings != AppSettings():
+        set_entry(labels.dataset, entry)
+    create_indexes(labels.dataset, entry["indexes"])
     if link_instances:
         link_units(labels)
-    runs.refresh(dataset)
+    refresh(labels.dataset)
     return settings
 
 
-def _fields_in_order(dataset: fo.Dataset, labels: RunLabels) -> dict[str, fo.Field]:
+def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
+    """Undo what is set in the App for runs, completely or in part; other runs' settings stay."""
+    of_runs = [entry for entry in entries(dataset) if entry["run_key"] in run_keys]
+    for entry in of_runs:
+        if entry["settings"]["link_instances"]:
+            unlink_units(dataset, [entry["run_key"]])
+        for path in entry["indexes"]:
+            dataset.drop_index(path)  # does nothing where there is none
+    if of_runs:
+        remove_entries(dataset, list(run_keys))
+
+
+def create_indexes(dataset: fo.Dataset, paths: Collection[str]) -> None:
+    """Make indexes of single fields."""
+    for path in paths:
+        dataset.create_index(path)
+
+
+def _missing_indexes(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> list[str]:
+    """Fields of samples that an index serves and that have none yet."""
+    present = set(dataset.list_indexes())
+    return [path for path, field in sorted(fields.items())
+            if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
+
+
+def _fields_in_order(labels: RunLabels) -> dict[str, fo.Field]:
     """The fields of a run on samples and frames, in the order in which users read about them."""
-    of_run = runs.fields_of_run(dataset, labels.field_key)
+    of_run = labels.run.fields()
     suffixes = [f"{labels.field_key}{suffix}" for suffix in names.FIELD_SETS[labels.family].sample]
     listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
     later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
     return {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
 
 
-def clear_app_settings(dataset: fo.Dataset, run_key: str) -> None:
-    """Undo what is set in the App for a run."""
-    record = run_config.read_config(dataset, run_key).get(APP_RECORD)
-    if record:
-        undo_app_record(dataset, {run_key}, record)
-        run_config.update_config(dataset, run_key, **{APP_RECORD: None})
-
-
 def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:
     """What is set in the App for a run."""
-    record = run_config.read_config(dataset, run_key).get(APP_RECORD) or {}
-    return AppSettings(*record.get("settings", ()))
+    found = [entry["settings"] for entry in entries(dataset) if entry["run_key"] == run_key]
+    return AppSettings(**found[0]) if found else AppSettings()
 
 
 def check_settings(labels: RunLabels, settings: AppSettings) -> None:
@@ -136,10 +153,10 @@ def check_settings(labels: RunLabels, settings: AppSettings) -> None:
                 f"`color_by` must be one of {', '.join(get_args(ColorBy))} or None, got {color_by!r}"
             )
         written = names.FIELD_SETS[labels.family].label
-        if _SUFFIXES[color_by] not in written or not all(kind.is_label for kind in labels.kinds):
-            found = " and ".join(titles(labels.kinds))
+        if _SUFFIXES[color_by] not in written or not labels.have_attributes:
             raise AgreementInputError(
-                f"`color_by` must be something that the run writes on labels, got {color_by!r} for a run on {found}"
+                "`color_by` must be something that the run writes on labels, got "
+                f"{color_by!r} for a run on {labels.title}"
             )
     if settings.link_instances:
         check_linkable(labels)

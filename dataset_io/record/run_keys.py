@@ -13,7 +13,8 @@ from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS
 from ..fiftyone_private import document_fields, pipeline_of
 from ..labels.paths import is_of_frames, places
-from . import run_config, runs
+from .fields import mark_of
+from .run import Run, list_agreements
 
 
 def check_key_is_free(
@@ -24,7 +25,7 @@ def check_key_is_free(
     overwrite: bool = False,
     argument: str = "run_key",
 ) -> None:
-    """Refuse a run key under which something would be overwritten, as far as the dataset's schema and runs tell.
+    """Refuse a run key if a field or a run with its names exists; only the schema and the runs are looked at.
 
     Args:
         dataset: the dataset, reloaded
@@ -39,7 +40,7 @@ def check_key_is_free(
     OPTIONS["run_key"].checked(run_key, argument)
     _check_classes(dataset, run_key, paths)
     if run_key in dataset.list_runs():
-        if not runs.is_agreement(dataset, run_key):
+        if not Run(dataset, run_key).exists:
             raise _taken(run_key, f"{run_key!r} is a run of another kind")
         if not overwrite:
             raise AgreementInputError(
@@ -62,7 +63,7 @@ def _taken(run_key: str, what: str) -> AgreementInputError:
 
 
 def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
-    """Refuse what is a field or a method of a label, sample or frame: a value of that name would hide it."""
+    """Refuse names of fields and methods of labels, samples and frames, which our values would hide."""
     for path in paths:
         parent, _, name = path.rpartition(".")
         owner_class = _class_at(dataset, parent)
@@ -72,7 +73,7 @@ def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> N
 
 
 def _class_at(dataset: fo.Dataset, path: str) -> type:
-    """Class of what has attributes at a path: samples, frames, or labels."""
+    """Class of the samples, frames or labels that have attributes at a path."""
     if not path:
         return fo.Sample
     if path + "." == names.FRAMES_PREFIX:
@@ -83,10 +84,10 @@ def _class_at(dataset: fo.Dataset, path: str) -> type:
 
 def _check_other_runs(dataset: fo.Dataset, run_key: str, paths: Collection[str], own: set[str]) -> None:
     wanted = set(_all_paths(run_key, paths))
-    for other in runs.list_agreements(dataset):
+    for other in list_agreements(dataset):
         if other in own:
             continue
-        record = run_config.read_config(dataset, other)
+        record = Run(dataset, other).config
         theirs = set(record.get("fields_written", [])) | set(names.reserved_paths(other))
         common = sorted(wanted & theirs)
         if common:
@@ -98,7 +99,7 @@ def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], ove
         field = dataset.get_field(path)
         if field is None:
             continue
-        owner = runs.owner(field)
+        owner = mark_of(field)
         if owner == run_key and overwrite:
             continue
         if owner == run_key:
@@ -110,12 +111,12 @@ def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], ove
 
 
 def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> None:
-    """Refuse a run key if something of that name is in the database although neither schema nor run know it.
+    """Refuse a run key if the database has values of that name that neither the schema nor a run knows.
 
     Raises:
         AgreementInputError: naming the first such path and how many samples have it
     """
-    known = runs.recorded_paths(dataset, run_key)
+    known = Run(dataset, run_key).recorded_paths()
     unknown = [path for path in _all_paths(run_key, paths) if path not in known and dataset.get_field(path) is None]
     for place in places(dataset, unknown):
         conditions: list[dict[str, Any]] = []
@@ -137,7 +138,7 @@ def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[s
 
 
 def refuse_dependent_view(samples: SampleCollection, paths: Iterable[str]) -> None:
-    """Refuse to overwrite a run by one on a view that is made from what that run wrote.
+    """Refuse to overwrite a run if the new run is on a view that uses fields of the old one.
 
     Raises:
         AgreementInputError: naming the first such path

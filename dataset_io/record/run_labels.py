@@ -1,4 +1,4 @@
-"""The labels that a run compared, as they stand in the dataset now."""
+"""The labels that a run compared, as they are in the dataset now."""
 
 from __future__ import annotations
 
@@ -10,39 +10,60 @@ import fiftyone as fo
 import fiftyone.core.media as fom
 from fiftyone.core.collections import SampleCollection
 
+from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
 from ..fiftyone_private import is_generated, sample_collection, stored_dataset
-from ..labels.kinds import LabelKind, kind_of
+from ..labels.kinds import LabelKind, kind_of, titles
 from ..labels.paths import is_of_frames
-from ..labels.source import flattened
-from . import run_config, runs
+from ..labels.source import Source, flattened
+from .run import Run
 
 
 @dataclass(frozen=True, slots=True)
 class RunLabels:
-    """The labels of a run.
+    """The labels of a completed run.
 
     Attributes:
+        run: the run
         samples: the dataset or view, of groups the samples of all slices
-        run_key: key of the run
-        field_key: what its fields begin with; not the run key if it was renamed with FiftyOne's own ``rename_run()``
+        field_key: what the run's fields begin with; not its key if it was renamed with FiftyOne's own ``rename_run()``
         config: the options of the run
         kinds: type of the labels of every field
         annotators: names, sorted
     """
 
+    run: Run
     samples: SampleCollection
-    run_key: str
     field_key: str
     config: AgreementConfig
     kinds: tuple[LabelKind, ...]
     annotators: tuple[str, ...]
 
     @property
+    def run_key(self) -> str:
+        """Key of the run."""
+        return self.run.key
+
+    @property
+    def dataset(self) -> fo.Dataset:
+        """The dataset of the run."""
+        return self.run.dataset
+
+    @property
     def family(self) -> str:
         """How the labels were compared."""
         return self.kinds[0].family
+
+    @property
+    def title(self) -> str:
+        """What the run is on, in messages."""
+        return " and ".join(titles(self.kinds))
+
+    @property
+    def have_attributes(self) -> bool:
+        """Whether all fields hold labels, which can have attributes, and not plain values."""
+        return all(kind.is_label for kind in self.kinds)
 
     @property
     def on_frames(self) -> bool:
@@ -51,13 +72,17 @@ class RunLabels:
 
     @property
     def label_paths(self) -> tuple[str, ...]:
-        """Where the label, or list of labels, of every field stands in the schema."""
+        """Path in the schema of the label, or list of labels, of every field."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.config.fields, strict=True))
 
     @property
     def score_field(self) -> str:
-        """The field with the scores of the samples, of videos their means."""
+        """The field with the score of every sample, of videos the mean over the frames."""
         return f"{self.field_key}_score"
+
+    def path_of(self, suffix: str) -> str:
+        """A field of the run on samples, or on frames, in the schema."""
+        return f"{names.FRAMES_PREFIX if self.on_frames else ''}{self.field_key}{suffix}"
 
     def field_of(self, annotator: str) -> str:
         """The field with the labels of an annotator."""
@@ -69,6 +94,35 @@ class RunLabels:
         """What the attribute of the labels calls an annotator, who may be one of several sessions of a person."""
         return self.config.annotator_value(annotator)
 
+    def source(self) -> Source:
+        """All labels of the dataset, as a source."""
+        if self.config.attribute_mode:
+            values = tuple(map(self.value_of, self.annotators))
+            return Source(self.dataset, self.config, self.kinds, self.annotators, (), values)
+        numbers = tuple(self.annotators.index(name) for name in self.config.annotators)
+        return Source(self.dataset, self.config, self.kinds, self.annotators, numbers)
+
+    def annotators_asked(self, annotators: Any) -> tuple[str, ...]:
+        """The annotators that an argument names, one or several; none if it is None.
+
+        Raises:
+            AgreementInputError: if they are not names of annotators of the run
+        """
+        named = (annotators,) if isinstance(annotators, str) else annotators or ()
+        if not isinstance(named, Sequence) or not all(isinstance(name, str) for name in named):
+            raise AgreementInputError(f"`annotators` must be a name, or a list of names, got {annotators!r}")
+        self.check_annotators("annotators", list(named))
+        return tuple(dict.fromkeys(named))
+
+    def check_annotators(self, option: str, given: list[str]) -> None:
+        """Raise :class:`AgreementInputError` unless names are those of annotators of the run."""
+        unknown = [name for name in given if name not in self.annotators]
+        if unknown:
+            raise AgreementInputError(
+                f"`{option}` must name annotators of the run {self.run_key!r} ({shown(self.annotators)}), got "
+                f"{shown(map(repr, unknown))}"
+            )
+
 
 def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
     """Find the labels of a completed run in a dataset or view.
@@ -76,14 +130,14 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
     Raises:
         AgreementInputError: if there is no such run, it did not complete, or its labels or fields are gone
     """
-    dataset = runs.dataset_of(samples)
+    run = Run(samples, run_key)
     if is_generated(samples):
         raise AgreementInputError(
-            f"`samples` must be a dataset or a view of its samples, got a view of parts of {dataset.name!r}; pass the "
-            "dataset"
+            f"`samples` must be a dataset or a view of its samples, got a view of parts of {run.dataset.name!r}; pass "
+            "the dataset"
         )
-    require_completed(dataset, run_key)
-    record = run_config.read_config(dataset, run_key)
+    run.require_completed()
+    record = run.config
     config = AgreementConfig.from_dict(record["options"])
     samples = _compared_slices(samples, config)
     kinds = []
@@ -92,16 +146,16 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if kind is None:
             raise _gone(run_key, name)
         kinds.append(kind)
-    labels = RunLabels(samples, run_key, config.run_key, config, tuple(kinds), tuple(record["annotators"]))
-    needed = [labels.score_field] + [f"{path}.{config.run_key}_of" for path in _paths_of_labels(labels)]
-    for path in needed:
+    labels = RunLabels(run, samples, config.run_key, config, tuple(kinds), tuple(record["annotators"]))
+    with_values = [path for kind, path in zip(kinds, labels.label_paths, strict=True) if kind.is_label]
+    for path in [labels.score_field, *(f"{path}.{config.run_key}_of" for path in with_values)]:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
 
 
 def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> SampleCollection:
-    """The samples of all slices of groups; of a dataset whose slices differ in media type, of those that were compared.
+    """The samples of all group slices; if the slices differ in media type, those of the slices that were compared.
 
     Raises:
         AgreementInputError: of a view with slices of different media types
@@ -115,46 +169,8 @@ def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> Samp
     return flattened(samples, on_frames=is_of_frames(config.fields[0]))
 
 
-def require_completed(dataset: SampleCollection, run_key: str) -> None:
-    """Raise :class:`AgreementInputError` unless the key is a completed run of ours."""
-    runs.require_run(dataset, run_key)
-    status = run_config.read_config(dataset, run_key).get("status")
-    if status != run_config.COMPLETED:
-        raise AgreementInputError(
-            f"The run {run_key!r} must be completed, got the status {status!r}; compute it again with overwrite=True"
-        )
-
-
-def _paths_of_labels(labels: RunLabels) -> list[str]:
-    """Where the run wrote on labels."""
-    return [path for kind, path in zip(labels.kinds, labels.label_paths, strict=True) if kind.is_label]
-
-
 def _gone(run_key: str, path: str) -> AgreementInputError:
     return AgreementInputError(
         f"What the run {run_key!r} compared and wrote must be in the dataset and the view, got none of `{path}`; pass "
         "a view that has it, or compute the run again with overwrite=True"
     )
-
-
-def annotators_asked(labels: RunLabels, annotators: Any) -> tuple[str, ...]:
-    """The annotators that an argument names, one or several; none if it is None.
-
-    Raises:
-        AgreementInputError: if they are not names of annotators of the run
-    """
-    named = (annotators,) if isinstance(annotators, str) else annotators or ()
-    if not isinstance(named, Sequence) or not all(isinstance(name, str) for name in named):
-        raise AgreementInputError(f"`annotators` must be a name, or a list of names, got {annotators!r}")
-    check_annotators_of(labels, "annotators", list(named))
-    return tuple(dict.fromkeys(named))
-
-
-def check_annotators_of(labels: RunLabels, option: str, given: list[str]) -> None:
-    """Raise :class:`AgreementInputError` unless names are those of annotators of the run."""
-    unknown = [name for name in given if name not in labels.annotators]
-    if unknown:
-        raise AgreementInputError(
-            f"`{option}` must name annotators of the run {labels.run_key!r} ({shown(labels.annotators)}), got "
-            f"{shown(map(repr, unknown))}"
-        )

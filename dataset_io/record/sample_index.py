@@ -1,4 +1,4 @@
-"""Which samples the records of a run are of."""
+"""The samples, or frames, that the rows of a run's records describe."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ID_HEAD = b"\x16\0\0\0\x07_id\0"
 
 
 class SampleIndex:
-    """The samples of records, in their order; of frames, the videos that they are frames of.
+    """The sample of every row of the records; where rows are frames, the video and the frame number.
 
     About 12 bytes a sample, 16 a frame, 24 a sample of a group.
     """
@@ -45,7 +45,7 @@ class SampleIndex:
         return len(self._ids) // _ID
 
     def numbers(self, rows: IntArray | None = None) -> IntArray:
-        """Position of every sample, of frames that of the video, among all in ascending order of their ids.
+        """Rank of every sample's id among all ids (of frames: of the video's id).
 
         Args:
             rows: rows of the samples that are asked about, and that alone count; None for all
@@ -53,7 +53,7 @@ class SampleIndex:
         return _numbers(self._ids if rows is None else _rows(self._ids)[rows].tobytes())
 
     def clusters(self) -> IntArray | None:
-        """Number of the video or group of every sample, shape ``(S,)``; None where samples stand alone."""
+        """Number of the video or group of every sample, shape ``(S,)``; None without videos and groups."""
         if self._frame_numbers:
             return self.numbers()
         return _numbers(self._groups) if len(self._groups) == len(self._ids) and self._ids else None
@@ -68,7 +68,7 @@ class SampleIndex:
         return [text[k : k + 2 * _ID] for k in range(0, len(text), 2 * _ID)]
 
     def keys(self) -> NDArray[np.bytes_]:
-        """What tells every sample, or frame, from all others; see :func:`sample_keys` and :func:`frame_keys`."""
+        """A unique key of every sample, or frame; see :func:`sample_keys` and :func:`frame_keys`."""
         if not self._frame_numbers:
             return _rows(self._ids)
         keys = np.empty((len(self), _FRAME), np.uint8)
@@ -91,8 +91,8 @@ class SampleIndex:
             selected._frame_numbers = np.array(self._frame_numbers)[samples].tolist()
         return selected
 
-    def described(self, dataset: fo.Dataset, rows: Sequence[int]) -> list[dict[str, Any]]:
-        """Some samples, by their rows, with their files."""
+    def list_samples(self, dataset: fo.Dataset, rows: Sequence[int]) -> list[dict[str, Any]]:
+        """Id, file and frame number of the samples in some rows."""
         ids = [ObjectId(bytes(self._ids[_ID * row : _ID * (row + 1)])) for row in rows]
         found = sample_collection(dataset).find({"_id": {"$in": ids}}, {"filepath": True})
         filepaths = {row["_id"]: row.get("filepath") for row in found}

@@ -1,72 +1,94 @@
-"""The records of a run as texts that its results hold beside the report, and back."""
+"""The records of a run in the database: one binary file beside FiftyOne's results, which hold the report.
+
+The file begins with the length of its header. The header is JSON: where every column stands, and what a report needs
+beside the columns. A column is the memory of a numpy array, compressed where that is worth it.
+
+FiftyOne knows nothing of these files. Their ids are made from the ids of their runs, so that the files of runs that are
+gone, however they went, are found and removed.
+"""
 
 from __future__ import annotations
 
-import base64
-import dataclasses
-import io
+import json
+import struct
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+import gridfs
 import numpy as np
 from numpy.typing import NDArray
 
 from ...agreement.family import records_of
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
+from ...metrics.arrays import FloatArray
+from ..fiftyone_private import database
 from .sample_index import SampleIndex
 
-#: the fastest; more takes several times as long, and floats hardly get smaller
+#: zlib's fastest level; higher ones take several times as long and hardly shrink floats
 _COMPRESSION = 1
-#: a column is compressed if so many of its first bytes get smaller than this share
+#: a column is compressed if its first `_PROBE` bytes shrink to less than this share
 _PROBE, _WORTHWHILE = 2**16, 0.8
-#: first letter of the text of a column, by whether it is compressed
-_SMALLER = {False: "-", True: "z"}
+#: chunk size in GridFS: large chunks are read faster
+_CHUNK = 2**22
+#: columns begin at multiples of so many bytes
+_ALIGNED = 64
+_LENGTH = struct.Struct("<Q56x")
+#: what ids of such files begin with
+_PREFIX = "annotator_agreement/"
+
+_Array = NDArray[Any]
+
+
+class _File(Protocol):
+    def read(self, size: int = -1) -> bytes: ...
+
+    def seek(self, position: int, /) -> Any: ...
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRecords:
-    """What a run keeps of its samples; every column is a text, unpacked when it is asked for.
+    """The records of a run as bytes.
 
     Attributes:
-        records: columns of the records
-        index: columns of the sample index
-        context: the parts of a report's context that JSON can hold
+        header: where every column stands, and the parts of a report's context that JSON can hold
+        columns: the columns, one after the other; scores come first, where they are found without reading the rest
     """
 
-    records: dict[str, str]
-    index: dict[str, str]
-    context: dict[str, Any]
+    header: dict[str, Any]
+    columns: list[bytes]
 
     @classmethod
     def of(cls, records: Records, index: SampleIndex, context: ReportContext) -> StoredRecords:
-        """What is kept of a run."""
-        # scores come first, where they are found without reading all the rest
-        columns = {name: _packed(records.column(name)) for name in sorted(records.parts[0], key=lambda n: n != "score")}
-        of_index = {name: _packed(values) for name, values in index.to_arrays().items()}
-        return cls(columns, of_index, context.to_stored())
+        """The records of a run, packed for storing."""
+        of_records = {name: records.column(name) for name in sorted(records.parts[0], key=lambda n: n != "score")}
+        columns: list[bytes] = []
+        where: dict[str, dict[str, Any]] = {}
+        for kind, arrays in (("records", of_records), ("index", index.to_arrays())):
+            where[kind] = {}
+            for name, values in arrays.items():
+                packed, is_smaller = _packed(values)
+                start = sum(map(len, columns))
+                where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
+                columns.append(packed.ljust(-(-len(packed) // _ALIGNED) * _ALIGNED, b"\0"))
+        return cls({**where, "context": context.to_stored()}, columns)
 
-    @classmethod
-    def from_dict(cls, values: Mapping[str, Any]) -> StoredRecords:
-        """The records that :meth:`to_dict` gave."""
-        return cls(**values)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The records as JSON values."""
-        return {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-
-    def open(self, report: AgreementReport) -> OpenRecords:
-        """The records of the run of a report."""
-        context = ReportContext.from_stored(self.context, report)
-        records = records_of(report.family, _Unpacked(self.records), len(context.annotators))
-        return OpenRecords(report, records, SampleIndex.from_arrays(_Unpacked(self.index)), context)
+    def write(self, run_id: str) -> None:
+        """Store the records of a run, in place of any that are there."""
+        files = gridfs.GridFS(database())
+        files.delete(_file_id(run_id))
+        header = json.dumps(self.header).encode()
+        header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
+        with files.new_file(_id=_file_id(run_id), chunk_size=_CHUNK) as file:
+            for part in (_LENGTH.pack(len(header)), header, *self.columns):
+                file.write(part)
 
 
 @dataclass(frozen=True, slots=True)
 class OpenRecords:
-    """The records of a run, and which samples they are of.
+    """The records of a run and the samples that they describe.
 
     Attributes:
         report: of the run
@@ -81,38 +103,93 @@ class OpenRecords:
     context: ReportContext
 
 
-class _Unpacked(Mapping[str, NDArray[Any]]):
-    """Columns from their texts; only those that are looked at are unpacked."""
+def has_records(run_id: str) -> bool:
+    """Whether there are stored records of a run."""
+    return bool(gridfs.GridFS(database()).exists(_file_id(run_id)))
 
-    def __init__(self, texts: Mapping[str, str]) -> None:
-        self._texts = texts
-        self._columns: dict[str, NDArray[Any]] = {}
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
+def stored_bytes(run_id: str) -> int:
+    """How much the records of a run take; 0 where there are none."""
+    found = database().fs.files.find_one({"_id": _file_id(run_id)}, {"length": True})
+    return 0 if found is None else int(found["length"])
+
+
+def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
+    """The stored records of the run of a report."""
+    file = gridfs.GridFS(database()).get(_file_id(run_id))
+    header, _ = _header(file)
+    content = memoryview(file.read())
+    context = ReportContext.from_stored(header["context"], report)
+    records = records_of(report.family, _Unpacked(header["records"], content), len(context.annotators))
+    return OpenRecords(report, records, SampleIndex.from_arrays(_Unpacked(header["index"], content)), context)
+
+
+def open_scores(run_id: str) -> FloatArray:
+    """The scores of the samples of a run in the order of its records, without reading the rest."""
+    file = gridfs.GridFS(database()).get(_file_id(run_id))
+    header, position = _header(file)
+    start, size, *how = header["records"]["score"]
+    file.seek(position + start)
+    return _unpacked(file.read(size), *how)
+
+
+def delete_records(run_id: str) -> None:
+    """Remove the records of a run, also those of which a part was written."""
+    gridfs.GridFS(database()).delete(_file_id(run_id))
+
+
+def delete_orphans() -> None:
+    """Remove the records of runs that no longer exist: FiftyOne does not delete them with a run or dataset."""
+    ours = {"$regex": f"^{_PREFIX}"}
+    found = {*database().fs.files.distinct("_id", {"_id": ours})}
+    found |= {*database().fs.chunks.distinct("files_id", {"files_id": ours})}
+    if found:
+        for run_id in {file_id.removeprefix(_PREFIX) for file_id in found} - {
+            *database().runs.distinct("config.results_id")
+        }:
+            delete_records(run_id)
+
+
+def _file_id(run_id: str) -> str:
+    return f"{_PREFIX}{run_id}"
+
+
+def _header(file: _File) -> tuple[dict[str, Any], int]:
+    """The header of a file, and where the columns begin."""
+    (length,) = _LENGTH.unpack(file.read(_LENGTH.size))
+    header: dict[str, Any] = json.loads(file.read(length))
+    return header, _LENGTH.size + length
+
+
+class _Unpacked(Mapping[str, _Array]):
+    """Columns by name; only those that are looked at are unpacked."""
+
+    def __init__(self, where: Mapping[str, Any], content: memoryview) -> None:
+        self._where = where
+        self._content = content
+        self._columns: dict[str, _Array] = {}
+
+    def __getitem__(self, name: str) -> _Array:
         if name not in self._columns:
-            self._columns[name] = unpacked_column(self._texts[name])
+            start, size, *how = self._where[name]
+            self._columns[name] = _unpacked(self._content[start : start + size], *how)
         return self._columns[name]
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._texts)
+        return iter(self._where)
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._where)
 
 
-def _packed(values: NDArray[Any]) -> str:
-    content = io.BytesIO()
-    np.save(content, values, allow_pickle=False)
-    packed = content.getvalue()
-    # most floats do not get smaller, which their beginning tells
-    probe = packed[:_PROBE]
-    smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
-    return _SMALLER[smaller] + base64.b64encode(zlib.compress(packed, _COMPRESSION) if smaller else packed).decode()
+def _packed(values: _Array) -> tuple[bytes, bool]:
+    """A column as bytes, and whether these are compressed."""
+    content = np.ascontiguousarray(values).tobytes()
+    # most float columns do not shrink; the first bytes show it
+    probe = content[:_PROBE]
+    is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)
+    return zlib.compress(content, _COMPRESSION) if is_smaller else content, is_smaller
 
 
-def unpacked_column(text: str) -> NDArray[Any]:
-    """A column from its text."""
-    packed = base64.b64decode(memoryview(text.encode("ascii"))[1:])
-    content = zlib.decompress(packed) if text.startswith(_SMALLER[True]) else packed
-    values: NDArray[Any] = np.load(io.BytesIO(content), allow_pickle=False)
-    return values
+def _unpacked(packed: bytes | memoryview, is_smaller: bool, dtype: str, shape: Sequence[int]) -> _Array:
+    return np.frombuffer(zlib.decompress(packed) if is_smaller else packed, np.dtype(dtype)).reshape(shape)

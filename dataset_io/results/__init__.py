@@ -1,1 +1,1 @@
-"""What a finished run says: its report on any view, samples, comparison, files."""
+"""Results of completed runs: reports on any view, the table of samples, comparisons, exported files."""

@@ -15,9 +15,9 @@ from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS
 from ...metrics.arrays import IntArray
 from ..fiftyone_private import is_generated
-from ..record.runs import dataset_of, load_records
+from ..record.run import Run
 from ..record.stored_records import OpenRecords
-from .view_report import keys_of
+from .load import keys_of
 
 
 def compare_agreement(
@@ -41,8 +41,8 @@ def compare_agreement(
     """
     resamples = OPTIONS["resamples"].checked(resamples)
     seed = OPTIONS["seed"].checked(seed)
-    root = dataset_of(dataset)
-    a, b = load_records(root, key_a), load_records(root, key_b)
+    root = Run(dataset, key_a).dataset
+    a, b = Run(root, key_a).records(), Run(root, key_b).records()
     _refuse_different_kinds(a, b, key_a, key_b)
     rows_a, rows_b = _shared(a, b, dataset)
     if not len(rows_a):
@@ -54,7 +54,7 @@ def compare_agreement(
     return compare_runs(
         ComparedRun(a.records, a.context, rows_a),
         ComparedRun(b.records, b.context, rows_b),
-        functools.partial(_described, a, root, rows_a),
+        functools.partial(_list_samples, a, root, rows_a),
         None if clusters is None else clusters[rows_a],
         resamples=resamples,
         seed=seed,
@@ -62,9 +62,9 @@ def compare_agreement(
     )
 
 
-def _described(run: OpenRecords, dataset: fo.Dataset, rows: IntArray, chosen: list[int]) -> list[dict[str, object]]:
-    """Some of the samples that were compared, given their rows in a run."""
-    return run.index.described(dataset, rows[chosen].tolist())
+def _list_samples(run: OpenRecords, dataset: fo.Dataset, rows: IntArray, chosen: list[int]) -> list[dict[str, object]]:
+    """Id and file of some of the compared samples."""
+    return run.index.list_samples(dataset, rows[chosen].tolist())
 
 
 def _refuse_different_kinds(a: OpenRecords, b: OpenRecords, key_a: str, key_b: str) -> None:
@@ -83,7 +83,7 @@ def _kind(run: OpenRecords) -> str:
 
 
 def _shared(a: OpenRecords, b: OpenRecords, samples: SampleCollection) -> tuple[IntArray, IntArray]:
-    """Rows of the samples that both runs, and a view, have: in the order of their ids, so that no other one matters."""
+    """Rows of the samples that both runs and a view have, in the order of their ids."""
     _, rows_a, rows_b = np.intersect1d(a.index.keys(), b.index.keys(), assume_unique=True, return_indices=True)
     if is_generated(samples) or isinstance(samples, DatasetView):
         kept = a.index.among(keys_of(samples, on_frames=a.index.frame_numbers() is not None))[rows_a]

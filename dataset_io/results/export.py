@@ -17,12 +17,12 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ...agreement.report import AgreementReport
-from ..record.runs import dataset_of, load_agreement
-from .sample_table import agreement_samples
+from ..record.run import dataset_of
+from .load import agreement_samples, load_agreement
 
 #: what a path may end in, and what is then written
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
-#: a spreadsheet takes the tables' text for UTF-8 only with this mark
+#: with a byte order mark, without which spreadsheets do not read UTF-8
 _ENCODING = "utf-8-sig"
 
 
@@ -149,7 +149,7 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file as a whole: whoever reads it meanwhile gets the old one, and a full disk leaves that."""
+    """Write a file atomically: the old one stays until the new one is complete."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
     try:
         with temporary.open("xb") as file:

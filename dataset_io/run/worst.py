@@ -42,7 +42,7 @@ def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset)
     return [
         {**described, "score": score, "n_units": n_units, "n_disputed": n_disputed}
         for described, (score, n_units, n_disputed) in zip(
-            index.described(dataset, rows[lowest].tolist()), of_worst, strict=True
+            index.list_samples(dataset, rows[lowest].tolist()), of_worst, strict=True
         )
     ]
 

@@ -12,12 +12,12 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import is_generated
+from ..fiftyone_private import is_generated, root_dataset
 from ..labels.kinds import kind_of
-from ..record.run_labels import annotators_asked, open_run_labels
-from ..record.runs import dataset_of
-from ..views import view_agreement
-from ..views.shown_labels import Selected, shown_labels
+from ..record.run import dataset_of
+from ..record.run_labels import open_run_labels
+from ..views.build import view_agreement
+from ..views.labels_in_view import Selected, labels_in_view
 from ..views.view_request import VERDICTS
 from .patches import DISPUTED
 
@@ -85,7 +85,7 @@ def check_anno_key(samples: SampleCollection, anno_key: str) -> None:
     Raises:
         AgreementInputError: saying why
     """
-    taken = dataset_of(samples).list_annotation_runs()
+    taken = root_dataset(samples).list_annotation_runs()
     if not isinstance(anno_key, str) or not anno_key.isidentifier() or anno_key in taken:
         raise AgreementInputError(
             f"`anno_key` must be a new name of letters, digits and underscores, got {anno_key!r}; in use are "
@@ -144,9 +144,9 @@ def disputed_view(
     """
     dataset = dataset_of(samples)
     labels = open_run_labels(dataset, run_key)
-    asked = annotators_asked(labels, annotators)
+    asked = labels.annotators_asked(annotators)
     disputed = [verdict for verdict in DISPUTED if verdict in VERDICTS[labels.family]]
-    if not disputed or not all(kind.is_label for kind in labels.kinds):
+    if not disputed or not labels.have_attributes:
         raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
     wanted = list(dict.fromkeys(labels.field_of(name) for name in asked or labels.annotators))
     as_shown = is_generated(samples) or selected is not None
@@ -155,7 +155,7 @@ def disputed_view(
         # by field: fields that were cloned share ids
         chosen_labels = [
             {"sample_id": str(entry.sample_id), "field": name, "label_id": str(label_id)}
-            for entry in shown_labels(view, labels, asked, selected)
+            for entry in labels_in_view(view, labels, asked, selected)
             for name, ids in entry.label_ids.items()
             for label_id in ids
         ]

@@ -1,4 +1,4 @@
-"""The extent that stands for a unit, from those of its members, as FiftyOne stores it; one maker a label type."""
+"""The consensus geometry of a unit, from its members' geometry, as FiftyOne stores it; one class a label type."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, Protocol, get_args
+from typing import Any, ClassVar, Literal, Protocol, cast, get_args
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -17,11 +17,11 @@ from fiftyone.core.utils import serialize_numpy_array
 from ...agreement.errors import AgreementInputError
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.consensus import interval_medians, keypoint_medians, majority_pixels, medians_by_group, medoids
+from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions, as_regions
-from ..labels.geometry_readers import BoxReader, read_boxes, to_xyxy
-from ..labels.kinds import LabelKind
+from ..labels.geometry_readers import BoxReader, GeometryReader, read_boxes, to_xyxy
 from ..labels.point_readers import is_usable_support, read_keypoints
 from ..labels.shape_readers import InstanceMaskReader, PolylineReader
 from ..labels.source import Source
@@ -30,7 +30,7 @@ from .unit_members import UnitMembers
 #: how the members' shapes become one: the shape nearest to the rest, or the pixels that at least half of them have
 Shapes = Literal["medoid", "vote"]
 
-#: pixels of members that are painted before they are voted on
+#: so many pixels of members are rasterised at once
 _PIXELS_AT_ONCE = 1 << 25
 
 #: a label's extent by attribute; None where a member's cannot be used (any more)
@@ -45,8 +45,8 @@ class ConsensusMaker(Protocol):
         label: type of these labels
     """
 
-    stored: type[fol.Label]
-    label: type[fol.Label]
+    stored: ClassVar[type[fol.Label]]
+    label: ClassVar[type[fol.Label]]
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """The extent of every unit."""
@@ -69,7 +69,7 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
         return KeypointMedian()
     if kinds[0].comparable == "temporal":
         return TemporalMedian()
-    readers = {type(kind.geometry) for kind in kinds}
+    readers: set[type[object]] = {type(reader) for reader in source.geometry_readers}
     if shapes == "vote" and readers != {BoxReader}:
         if config.line_tolerance is not None and PolylineReader in readers:
             raise AgreementInputError('`shapes` must be "medoid" for lines, which have no pixels, got "vote"')
@@ -171,17 +171,17 @@ class BoxesAround:
     label: ClassVar[type[fol.Label]] = fo.Detection
 
     def __init__(self, source: Source) -> None:
-        self._kinds = source.kinds
+        self._readers = source.geometry_readers
         self._config = dataclasses.replace(source.config, geometry="box")
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """The box."""
         xyxy, usable = np.zeros((len(members.unit), 4)), np.zeros(len(members.unit), np.bool_)
-        for rows, kind in _rows_of_fields(members, self._kinds):
-            values = _values(members, rows, kind)
-            if isinstance(kind.geometry, PolylineReader):
-                boxes, usable[rows] = kind.geometry.read(values, self._config, None)
-                xyxy[rows] = boxes.xyxy
+        for rows, reader in _rows_of_fields(members, self._readers):
+            values = _values(members, rows, reader)
+            if isinstance(reader, PolylineReader):
+                boxes, usable[rows] = reader.read(values, self._config, None)
+                xyxy[rows] = cast(Boxes, boxes).xyxy
             else:
                 of_boxes, usable[rows] = read_boxes(values["box"])
                 xyxy[rows] = to_xyxy(of_boxes)
@@ -195,12 +195,12 @@ class PixelVote:
     label: ClassVar[type[fol.Label]] = fo.Detection
 
     def __init__(self, source: Source) -> None:
-        self._kinds = source.kinds
+        self._readers = source.geometry_readers
         self._config = source.config
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """Box and mask; where no pixel has enough votes, those of the member nearest to the rest."""
-        known = ~np.isnan(members.size_px).any(axis=1)
+        known = ~np.isnan(members.size_px.sum(axis=1))
         size_px = np.where(known[:, None], members.size_px, 1.0)[members.unit]
         regions, usable = self._regions(members, size_px)
         complete = _all_of(usable, members) & known
@@ -223,9 +223,9 @@ class PixelVote:
         parts: list[Regions] = []
         order, usable = np.zeros(len(members.unit), np.int64), np.zeros(len(members.unit), np.bool_)
         n_before = 0
-        for rows, kind in _rows_of_fields(members, self._kinds):
-            geometry, usable[rows] = kind.geometry.read(_values(members, rows, kind), self._config, size_px[rows])
-            parts.append(as_regions(geometry))
+        for rows, reader in _rows_of_fields(members, self._readers):
+            geometry, usable[rows] = reader.read(_values(members, rows, reader), self._config, size_px[rows])
+            parts.append(as_regions(cast(Boxes | Regions, geometry)))
             order[rows] = n_before + np.arange(len(rows))
             n_before += len(rows)
         if not parts:
@@ -234,7 +234,7 @@ class PixelVote:
 
 
 def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[tuple[int, int]]:
-    """First unit, and the one after the last, of parts whose pixels are not too many to be in memory at once."""
+    """Units in parts ``(first, end)`` whose pixels fit in memory."""
     low, high = (np.clip(corner, 0.0, size_px) for corner in (regions.bounds[:, :2], regions.bounds[:, 2:]))
     area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
     part = np.cumsum(area) // _PIXELS_AT_ONCE
@@ -242,15 +242,15 @@ def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[
     return list(itertools.pairwise(edges))
 
 
-def _rows_of_fields(members: UnitMembers, kinds: Sequence[LabelKind]) -> list[tuple[IntArray, LabelKind]]:
-    """The members of every label field that has any, and its type."""
-    found = [(np.flatnonzero(members.field == field), kind) for field, kind in enumerate(kinds)]
-    return [(rows, kind) for rows, kind in found if len(rows)]
+def _rows_of_fields(members: UnitMembers, readers: Sequence[GeometryReader]) -> list[tuple[IntArray, GeometryReader]]:
+    """The members of every label field that has any, and the reader of their geometry."""
+    found = [(np.flatnonzero(members.field == field), reader) for field, reader in enumerate(readers)]
+    return [(rows, reader) for rows, reader in found if len(rows)]
 
 
-def _values(members: UnitMembers, rows: IntArray, kind: LabelKind) -> dict[str, list[Any]]:
+def _values(members: UnitMembers, rows: IntArray, reader: GeometryReader) -> dict[str, list[Any]]:
     chosen = rows.tolist()
-    return {name: [members.geometry[name][k] for k in chosen] for name in kind.geometry.columns}
+    return {name: [members.geometry[name][k] for k in chosen] for name in reader.columns}
 
 
 def _all_of(usable: BoolArray, members: UnitMembers) -> BoolArray:

@@ -1,8 +1,9 @@
-"""Tag the annotators' own labels, or the samples, that a view shows: where they are, not in the view's copy alone."""
+"""Tag the labels or samples that a view shows, in the dataset itself and in the view's own copy."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 from bson import ObjectId
@@ -12,12 +13,12 @@ from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.errors import AgreementInputError
-from ..fiftyone_private import is_generated, sample_collection, stored_dataset
+from ..fiftyone_private import is_generated, sample_collection
 from ..labels.paths import places
 from ..labels.source import refuse_read_only
-from ..record import runs
-from ..record.run_labels import RunLabels, annotators_asked, open_run_labels
-from ..views.shown_labels import Selected, path_in_view, shown_labels, shown_samples
+from ..record.run import Run, refresh
+from ..record.run_labels import RunLabels, open_run_labels
+from ..views.labels_in_view import DocumentLabels, Selected, labels_in_view, path_in_view, samples_in_view
 
 #: what is tagged
 TagTarget = Literal["labels", "samples"]
@@ -61,117 +62,101 @@ def tag_agreement_labels(
     Raises:
         AgreementInputError: if there is no such completed run, or an argument is not usable
     """
-    dataset = runs.dataset_of(samples)
-    labels = open_run_labels(dataset, run_key)
-    _check_arguments(tag, on, remove)
-    asked = annotators_asked(labels, annotators)
-    if on == "samples":
-        found = _tag_samples(samples, labels, tag, remove, asked, selected)
-    else:
-        found = _tag_labels(samples, labels, tag, remove, asked, selected)
-    runs.refresh(dataset)
-    return found
-
-
-def _check_arguments(tag: Any, on: Any, remove: Any) -> None:
+    labels = open_run_labels(Run(samples, run_key).dataset, run_key)
     if not isinstance(tag, str) or not tag.strip():
         raise AgreementInputError(f"`tag` must be a text, got {tag!r}")
     if on not in get_args(TagTarget):
         raise AgreementInputError(f"`on` must be one of {', '.join(get_args(TagTarget))}, got {on!r}")
     if not isinstance(remove, bool):
         raise AgreementInputError(f"`remove` must be True or False, got {remove!r}")
+    asked, change = labels.annotators_asked(annotators), _Change(tag, remove)
+    if on == "samples":
+        refuse_read_only(labels.dataset, ["tags"])
+        found = _tag_samples(samples, labels, change, _ids_of_samples(samples, labels, asked, selected))
+    else:
+        shown = labels_in_view(samples, labels, asked, selected)
+        refuse_read_only(labels.dataset, sorted({name for entry in shown for name in entry.label_ids}))
+        found = _tag_labels(samples, labels, change, shown)
+    refresh(labels.dataset)
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """A tag to add, or to remove."""
+
+    tag: str
+    remove: bool
+
+    @property
+    def missing(self) -> Any:
+        """A query for tags that are to be changed."""
+        return self.tag if self.remove else {"$ne": self.tag}
+
+    def of(self, path: str) -> dict[str, Any]:
+        """An expression for the changed tags."""
+        present = {"$cond": [{"$isArray": [path]}, path, []]}
+        without = {"$filter": {"input": present, "as": "tag", "cond": {"$ne": ["$$tag", {"$literal": self.tag}]}}}
+        return without if self.remove else {"$concatArrays": [without, [{"$literal": self.tag}]]}
+
+    def of_documents(self, collection: Collection[dict[str, Any]], ids: Iterable[ObjectId]) -> None:
+        """Change the tags of samples."""
+        wanted = sorted(ids)
+        update = [{"$set": {"tags": self.of("$tags"), "last_modified_at": "$$NOW"}}]
+        for start in range(0, len(wanted), _BATCH):
+            query = {"_id": {"$in": wanted[start : start + _BATCH]}, "tags": self.missing}
+            collection.update_many(query, update)
+
+    def of_labels(self, document_id: ObjectId, path: str, in_list: bool, ids: list[ObjectId]) -> UpdateOne:
+        """Change the tags of labels of one field of a document, those that are still there."""
+        stamp = {"last_modified_at": "$$NOW"}
+        if not in_list:
+            query = {"_id": document_id, f"{path}._id": {"$in": ids}, f"{path}.tags": self.missing}
+            return UpdateOne(query, [{"$set": {f"{path}.tags": self.of(f"${path}.tags"), **stamp}}])
+        query = {"_id": document_id, path: {"$elemMatch": {"_id": {"$in": ids}, "tags": self.missing}}}
+        tagged = {"$mergeObjects": ["$$label", {"tags": self.of("$$label.tags")}]}
+        every = {"$cond": [{"$in": ["$$label._id", ids]}, tagged, "$$label"]}
+        return UpdateOne(
+            query, [{"$set": {path: {"$map": {"input": f"${path}", "as": "label", "in": every}}, **stamp}}]
+        )
+
+
+def _ids_of_samples(
+    samples: SampleCollection, labels: RunLabels, annotators: Sequence[str], selected: Selected | None
+) -> list[tuple[ObjectId, ObjectId]]:
+    """Ids of the documents of a view, and of their samples."""
+    if selected is None and not annotators:
+        return samples_in_view(samples, labels)
+    return [(entry.view_id, entry.sample_id) for entry in labels_in_view(samples, labels, annotators, selected)]
 
 
 def _tag_samples(
-    samples: SampleCollection,
-    labels: RunLabels,
-    tag: str,
-    remove: bool,
-    annotators: Sequence[str],
-    selected: Selected | None,
+    samples: SampleCollection, labels: RunLabels, change: _Change, ids: Sequence[tuple[ObjectId, ObjectId]]
 ) -> int:
-    refuse_read_only(stored_dataset(labels.samples), ["tags"])
-    if selected is None and not annotators:
-        ids = shown_samples(samples, labels)
-    else:
-        ids = [(entry.view_id, entry.sample_id) for entry in shown_labels(samples, labels, annotators, selected)]
     of_samples = {sample_id for _, sample_id in ids}
-    _tag_documents(sample_collection(labels.samples), of_samples, tag, remove)
+    change.of_documents(sample_collection(labels.samples), of_samples)
     if is_generated(samples):
-        _tag_documents(sample_collection(samples), {view_id for view_id, _ in ids}, tag, remove)
+        change.of_documents(sample_collection(samples), {view_id for view_id, _ in ids})
     return len(of_samples)
 
 
-def _tag_documents(collection: Collection[dict[str, Any]], ids: Iterable[ObjectId], tag: str, remove: bool) -> None:
-    wanted = sorted(ids)
-    update = [{"$set": {"tags": _tags("$tags", tag, remove), "last_modified_at": "$$NOW"}}]
-    for start in range(0, len(wanted), _BATCH):
-        query = {"_id": {"$in": wanted[start : start + _BATCH]}, "tags": _without(tag, remove)}
-        collection.update_many(query, update)
-
-
-def _tag_labels(
-    samples: SampleCollection,
-    labels: RunLabels,
-    tag: str,
-    remove: bool,
-    annotators: Sequence[str],
-    selected: Selected | None,
-) -> int:
-    shown = shown_labels(samples, labels, annotators, selected)
-    fields = sorted({name for entry in shown for name in entry.label_ids})
-    refuse_read_only(stored_dataset(labels.samples), fields)
-    (place,) = places(stored_dataset(labels.samples), labels.label_paths[:1])
+def _tag_labels(samples: SampleCollection, labels: RunLabels, change: _Change, shown: Sequence[DocumentLabels]) -> int:
+    (place,) = places(labels.dataset, labels.label_paths[:1])
+    inner = {name: name.removeprefix(names.FRAMES_PREFIX) for name in labels.config.fields}
+    operations: list[UpdateOne] = []
+    of_view: list[UpdateOne] = []
+    found: set[tuple[str, ObjectId, ObjectId]] = set()
     kinds = dict(zip(labels.config.fields, labels.kinds, strict=True))
-    paths = {
-        name: (kind.label_path(name.removeprefix(names.FRAMES_PREFIX)), kind.list_name is not None)
-        for name, kind in kinds.items()
-    }
-    # FiftyOne copies what it generates views from
-    copied = fields if is_generated(samples) else []
-    in_view = {name: path_in_view(samples, name.removeprefix(names.FRAMES_PREFIX), kinds[name]) for name in copied}
-    operations, of_view, found = [], [], set()
     for entry in shown:
-        for name, label_ids in entry.label_ids.items():
-            path, in_list = paths[name]
-            operations.append(_update(entry.document_id, path, in_list, label_ids, tag, remove))
-            if name in in_view:
-                of_view.append(_update(entry.view_id, *in_view[name], label_ids, tag, remove))
-            found.update((name, entry.document_id, label_id) for label_id in label_ids)
-    _write(place.collection, operations)
-    if of_view:
-        _write(sample_collection(samples), of_view)
+        for name, ids in entry.label_ids.items():
+            kind = kinds[name]
+            path, in_list = kind.label_path(inner[name]), kind.list_name is not None
+            operations.append(change.of_labels(entry.document_id, path, in_list, ids))
+            # FiftyOne keeps copies of the labels of patches, frames and clips
+            if is_generated(samples):
+                of_view.append(change.of_labels(entry.view_id, *path_in_view(samples, inner[name], kind), ids))
+            found.update((name, entry.document_id, label_id) for label_id in ids)
+    for collection, updates in ((place.collection, operations), (sample_collection(samples), of_view)):
+        for start in range(0, len(updates), _BATCH):
+            collection.bulk_write(updates[start : start + _BATCH], ordered=False)
     return len(found)
-
-
-def _update(
-    document_id: ObjectId, path: str, in_list: bool, label_ids: Sequence[ObjectId], tag: str, remove: bool
-) -> UpdateOne:
-    """Tag labels of one field of a document, those that are still there."""
-    ids, missing = list(label_ids), _without(tag, remove)
-    stamp = {"last_modified_at": "$$NOW"}
-    if not in_list:
-        query = {"_id": document_id, f"{path}._id": {"$in": ids}, f"{path}.tags": missing}
-        return UpdateOne(query, [{"$set": {f"{path}.tags": _tags(f"${path}.tags", tag, remove), **stamp}}])
-    query = {"_id": document_id, path: {"$elemMatch": {"_id": {"$in": ids}, "tags": missing}}}
-    tagged = {"$mergeObjects": ["$$label", {"tags": _tags("$$label.tags", tag, remove)}]}
-    every = {"$cond": [{"$in": ["$$label._id", ids]}, tagged, "$$label"]}
-    mapped = {"$map": {"input": f"${path}", "as": "label", "in": every}}
-    return UpdateOne(query, [{"$set": {path: mapped, **stamp}}])
-
-
-def _without(tag: str, remove: bool) -> Any:
-    """A query for tags that are to be changed."""
-    return tag if remove else {"$ne": tag}
-
-
-def _tags(path: str, tag: str, remove: bool) -> dict[str, Any]:
-    """An expression for tags with, or without, one."""
-    present = {"$cond": [{"$isArray": [path]}, path, []]}
-    without = {"$filter": {"input": present, "as": "tag", "cond": {"$ne": ["$$tag", {"$literal": tag}]}}}
-    return without if remove else {"$concatArrays": [without, [{"$literal": tag}]]}
-
-
-def _write(collection: Collection[dict[str, Any]], operations: Sequence[UpdateOne]) -> None:
-    for start in range(0, len(operations), _BATCH):
-        collection.bulk_write(list(operations[start : start + _BATCH]), ordered=False)

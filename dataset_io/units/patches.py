@@ -1,8 +1,7 @@
-"""Units one by one: a view with one patch, or clip, for each, and every annotator's own label of it."""
+"""A view with one patch, or clip, for every disputed object, showing each annotator's own label of it."""
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,11 +11,11 @@ from fiftyone.core.view import DatasetView
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ...agreement.objects.verdicts import VERDICTS
-from ..fiftyone_private import list_name, stored_dataset
-from ..record import run_config
+from ..fiftyone_private import list_name
+from ..record.run import COMPLETED
 from ..record.run_labels import RunLabels, open_run_labels
-from .made_labels import made_record
-from .unit_members import unit_path
+from ..views.view_request import is_count
+from .derived_fields import derived_record
 
 #: verdicts of disputed units, the worst first
 DISPUTED = ("class_conflict", "attribute_conflict", "split", "missed", "lone", "duplicate")
@@ -55,13 +54,13 @@ def agreement_patches(
     verdicts = check_verdicts(verdict)
     _check_max_units(max_units)
     check_units(labels)
-    field = unit_path(labels, names.UNITS_SUFFIX).removeprefix(names.FRAMES_PREFIX)
+    field = labels.path_of(names.UNITS_SUFFIX).removeprefix(names.FRAMES_PREFIX)
     shown = [name.removeprefix(names.FRAMES_PREFIX) for name in labels.config.fields]
     view = _of_frames(labels) if labels.on_frames else labels.samples.view()
     of_list = f"{field}.{_list_name(labels, field)}"
     view = view.filter_labels(field, {"$in": ["$$this.verdict", list(verdicts)]})
     unit_id = f"$$this.{labels.field_key}_id"
-    for name in shown:  # before every patch gets its copy of them
+    for name in shown:  # first, so that less is copied to every patch
         view = view.filter_labels(name, {"$in": [unit_id, f"${of_list}.unit"]}, only_matches=False)
     if labels.kinds[0].comparable == "temporal":
         view = view.to_clips(field, other_fields=shown)
@@ -93,28 +92,28 @@ def check_verdicts(verdict: Any) -> tuple[str, ...]:
 
 
 def _check_max_units(max_units: Any) -> None:
-    is_count = isinstance(max_units, numbers.Integral) and not isinstance(max_units, bool) and max_units >= 1
-    if max_units is not None and not is_count:
+    if max_units is not None and not is_count(max_units):
         raise AgreementInputError(f"`max_units` must be None or at least 1, got {max_units!r}")
 
 
 def check_units(labels: RunLabels) -> None:
-    """Refuse a run whose units were not made, or not to the end.
+    """Refuse a run without a complete field of units.
 
     Raises:
         AgreementInputError: saying how to make them
     """
     if labels.family != "objects":
-        found = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
-        raise AgreementInputError(f"Units are those of runs on objects, got the run {labels.run_key!r} on {found}")
-    dataset, path = stored_dataset(labels.samples), unit_path(labels, names.UNITS_SUFFIX)
-    record = made_record(dataset, labels.run_key, names.UNITS_SUFFIX)
+        raise AgreementInputError(
+            f"Units are those of runs on objects, got the run {labels.run_key!r} on {labels.title}"
+        )
+    dataset, path = labels.dataset, labels.path_of(names.UNITS_SUFFIX)
+    record = derived_record(labels.run, names.UNITS_SUFFIX)
     if record is None or dataset.get_field(path) is None:
         raise AgreementInputError(
             f"The units of the run {labels.run_key!r} must be made first: add_units(dataset, {labels.run_key!r}), or "
             "compute_agreement(…, units=True)"
         )
-    if record["status"] != run_config.COMPLETED:
+    if record["status"] != COMPLETED:
         raise AgreementInputError(
             f"The units of the run {labels.run_key!r} must be complete, got the status {record['status']!r}; make them "
             f"again: add_units(dataset, {labels.run_key!r})"
@@ -141,7 +140,7 @@ def _of_frames(labels: RunLabels) -> DatasetView:
 
 
 def _worst_first(field: str) -> list[tuple[Any, int]]:
-    """What units are sorted by; ids decide where nothing else does."""
+    """The sort key of units; ties are broken by id."""
     rank = {"$indexOfArray": [list(_RANKED), f"${field}.verdict"]}
     share = {"$divide": [f"${field}.votes", {"$max": [f"${field}.of", 1]}]}
     return [(rank, 1), (share, 1), (f"{field}.mean_iou", 1), (f"{field}.unit", 1), ("sample_id", 1)]

@@ -10,11 +10,11 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ...metrics.consensus import consensus_score, quorum_votes
+from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
-from ..record.runs import dataset_of
 from ..run.batches import Progress
 from .consensus_geometry import Shapes
-from .made_labels import MadeField, MadeLabels, check_can_make, make_labels
+from .derived_fields import DerivedField, DerivedLabels, check_can_derive, derive_labels
 from .unit_members import UnitMembers
 from .units_field import open_units, unit_documents
 
@@ -27,7 +27,7 @@ def resolve_units(
     shapes: Shapes = "medoid",
     overwrite: bool = False,
     progress: Progress = None,
-) -> MadeLabels:
+) -> DerivedLabels:
     """Write the consensus of the annotators into ``<key>_consensus``, on frames into ``frames.<key>_consensus``.
 
     A unit gets a label if at least a quorum of the annotators assigned to the sample drew it. Extent and class, and
@@ -55,7 +55,7 @@ def resolve_units(
             usable
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
-    check_can_make(labels, names.CONSENSUS_SUFFIX, "resolve_units", overwrite=overwrite)
+    check_can_derive(labels, names.CONSENSUS_SUFFIX, "resolve_units", overwrite=overwrite)
     _check_quorum(quorum)
     family, maker = open_units(labels, shapes)
 
@@ -67,7 +67,7 @@ def resolve_units(
                 document["score"] = score if score == score else None  # nan is not equal to itself
         return made, (votes >= quorum_votes(assigned, quorum)).tolist()
 
-    made = MadeField(
+    made = DerivedField(
         names.CONSENSUS_SUFFIX,
         maker.stored,
         f"Consensus of the annotators: objects with the votes of at least {quorum:g} of those assigned",
@@ -75,9 +75,9 @@ def resolve_units(
         documents,
         {"quorum": float(quorum), "shapes": shapes},
     )
-    return make_labels(labels, family, made, progress)
+    return derive_labels(labels, family, made, progress)
 
 
 def _check_quorum(quorum: Any) -> None:
-    if isinstance(quorum, bool) or not isinstance(quorum, numbers.Real) or not 0.0 < quorum <= 1.0:
+    if isinstance(quorum, bool) or not isinstance(quorum, numbers.Real) or not 0.0 < float(quorum) <= 1.0:
         raise AgreementInputError(f"`quorum` must be a share of the annotators in (0, 1], got {quorum!r}")

@@ -10,17 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from ... import names
 from ...agreement.classes import ClassCodes
 from ...agreement.objects.verdicts import NO_VERDICT, VERDICTS
 from ...agreement.options import value_name
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ..families.family import LabelsRead
 from ..families.objects import ObjectFamily, sizes_px
-from ..fiftyone_private import stored_dataset
 from ..labels.geometry_readers import is_finite
 from ..labels.source import Source
-from ..record.run_labels import RunLabels
 from ..run.stored import StoredSample
 
 _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
@@ -102,7 +99,7 @@ class UnitMembers:
 
 
 class UnitFamily:
-    """Reads the units of a run on objects, as :class:`~.read.Reader` asks for them.
+    """Reads the units of a run on objects, for :class:`~.read.Reader`.
 
     A unit of which a label was deleted, added or given to another annotator since the run is left out and counted; the
     class and the extent of a label are those of now, everything else is what the run found.
@@ -119,9 +116,10 @@ class UnitFamily:
         """What the run wrote on every label, its class, geometry and annotator."""
         config = self.source.config
         projection: dict[str, Any] = {"compared": f"${self._key}_n_annotators"}
-        for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True)):
+        paths = zip(self.source.geometry_readers, self.source.label_paths, strict=True)
+        for field, (geometry, path) in enumerate(paths):
             columns = {name: self._key + suffix for name, suffix in _WRITTEN.items()}
-            columns.update({"label": "label", **kind.geometry.columns})
+            columns.update({"label": "label", **geometry.columns})
             if config.annotator_attribute is not None:
                 columns["annotator"] = config.annotator_attribute
             for name, attribute in columns.items():
@@ -175,7 +173,7 @@ class UnitFamily:
         )
 
     def _geometry_columns(self) -> list[str]:
-        return list(dict.fromkeys(name for kind in self.source.kinds for name in kind.geometry.columns))
+        return list(dict.fromkeys(name for reader in self.source.geometry_readers for name in reader.columns))
 
     def _annotators(self, columns: _Columns) -> IntArray:
         """Annotator of every label; -1 for one that the run did not know."""
@@ -210,7 +208,7 @@ class _Columns:
         return columns
 
     def values(self, name: str) -> list[Any]:
-        """What was read of every label below a short name; None in fields that have no such."""
+        """An attribute of every label by its short name; None in fields whose type does not have it."""
         values: list[Any] = []
         for field, n in enumerate(self._per_field):
             if n and f"{name}{field}" in self._rows[0]:
@@ -221,14 +219,14 @@ class _Columns:
 
 
 def _numbers(values: list[Any]) -> FloatArray:
-    """Values as numbers, nan for None and anything else that somebody put there."""
+    """Values as numbers; nan for None and for anything else that is no number."""
     with contextlib.suppress(TypeError, ValueError):
         return np.array(values, np.float64)
     return np.array([value if is_finite(value) else np.nan for value in values], np.float64)
 
 
 def _counts(values: list[Any]) -> IntArray:
-    """Numbers of annotators; 0 for anything else that somebody put there."""
+    """Numbers of annotators; 0 for anything that is no such number."""
     return np.array([value if type(value) is int and value < 1 << 31 else 0 for value in values], np.int64)
 
 
@@ -238,19 +236,3 @@ def _intact(members: UnitMembers, votes: IntArray) -> BoolArray:
     bad[1:] |= (members.unit[1:] == members.unit[:-1]) & (members.annotator[1:] == members.annotator[:-1])
     intact = np.bincount(members.unit[bad], minlength=members.n_units) == 0
     return intact & (members.verdict != _UNKNOWN_VERDICT) & (members.assigned > 0)
-
-
-def source_of(labels: RunLabels) -> Source:
-    """All labels of the dataset of a run, as a source."""
-    config = labels.config
-    dataset = stored_dataset(labels.samples)
-    if config.attribute_mode:
-        values = tuple(map(labels.value_of, labels.annotators))
-        return Source(dataset, config, labels.kinds, labels.annotators, (), values)
-    numbers = tuple(labels.annotators.index(name) for name in config.annotators)
-    return Source(dataset, config, labels.kinds, labels.annotators, numbers)
-
-
-def unit_path(labels: RunLabels, suffix: str) -> str:
-    """The field of units, or of their consensus, in the schema."""
-    return f"{names.FRAMES_PREFIX if labels.on_frames else ''}{labels.field_key}{suffix}"

@@ -1,4 +1,4 @@
-"""One label for every unit of a run: the consensus of its members, and what the run found of it."""
+"""One label for every unit of a run: the consensus of its members, with verdict and votes."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ... import names
 from ...agreement.objects.verdicts import VERDICTS
 from ...metrics.consensus import NO_CLASS, vote_classes
 from ..labels.checks import check_sizes
+from ..record.run import dataset_of
 from ..record.run_labels import RunLabels, open_run_labels
-from ..record.runs import dataset_of
 from ..run.batches import Progress
 from .consensus_geometry import ConsensusMaker, PixelVote, Shapes, consensus_maker
-from .made_labels import MadeField, MadeLabels, check_can_make, make_labels
-from .unit_members import UnitFamily, UnitMembers, source_of
+from .derived_fields import DerivedField, DerivedLabels, check_can_derive, derive_labels
+from .unit_members import UnitFamily, UnitMembers
 
 
 def add_units(
@@ -28,7 +28,7 @@ def add_units(
     shapes: Shapes = "medoid",
     overwrite: bool = False,
     progress: Progress = None,
-) -> MadeLabels:
+) -> DerivedLabels:
     """Write one label for every unit of a run into ``<key>_units``, on frames into ``frames.<key>_units``.
 
     The extent is that of the consensus: of boxes every edge is the median; of masks and polylines it is that of the
@@ -59,7 +59,7 @@ def add_units(
         AgreementInputError: if there is no such completed run on objects, or the field is not free
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
-    check_can_make(labels, names.UNITS_SUFFIX, "add_units", overwrite=overwrite)
+    check_can_derive(labels, names.UNITS_SUFFIX, "add_units", overwrite=overwrite)
     family, maker = open_units(labels, shapes)
 
     def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[bool]]:
@@ -70,7 +70,7 @@ def add_units(
                 document["verdict"] = verdict
         return made, [True] * members.n_units
 
-    made = MadeField(
+    made = DerivedField(
         names.UNITS_SUFFIX,
         maker.stored,
         "What the annotators drew as one physical object: one label for each",
@@ -78,16 +78,16 @@ def add_units(
         documents,
         {"shapes": shapes},
     )
-    return make_labels(labels, family, made, progress)
+    return derive_labels(labels, family, made, progress)
 
 
 def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitFamily, ConsensusMaker]:
-    """The reader of the units of a run, and what makes their extents.
+    """The reader of the units of a run, and the maker of their consensus geometry.
 
     Raises:
         AgreementInputError: if ``shapes`` does not suit the labels, or needs sizes of images that are not known
     """
-    family = UnitFamily(source_of(labels), labels.field_key)
+    family = UnitFamily(labels.source(), labels.field_key)
     maker = consensus_maker(family.source, shapes)
     if isinstance(maker, PixelVote):
         check_sizes(family.source)

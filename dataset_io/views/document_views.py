@@ -1,4 +1,4 @@
-"""Views of labels of which every annotator gave at most one to a sample, or frame: classes, numbers and masks."""
+"""Views for label types with at most one label per annotator and sample (or frame): classes, numbers and masks."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from ..record.run_labels import RunLabels
 from .label_expressions import Expression, class_of, class_values, document_path, is_in
 from .view_request import ViewRequest
 
-#: whether a frame is asked for, while the stages of a view are worked through
+#: temporary attribute of frames within the pipeline: whether the frame is asked for
 _CHOSEN = "_agreement_view"
 
 
 class DocumentView:
-    """The stages of a view of samples, or frames, by what the annotators gave to each as a whole."""
+    """Selects samples, or frames, by the labels that the annotators gave to each as a whole."""
 
     def __init__(self, labels: RunLabels, request: ViewRequest) -> None:
         self._labels = labels
@@ -29,7 +29,7 @@ class DocumentView:
         self._shown = request.shown(labels.annotators)
 
     def apply(self, view: DatasetView) -> DatasetView:
-        """Leave the samples that are asked for, and of frames of these only the labels."""
+        """Keep the samples that are asked for; of videos, the labels of the frames that are asked for."""
         condition = {"$and": self._conditions()}
         if not self._labels.on_frames:
             query: dict[str, Any] = {"$expr": condition}
@@ -42,7 +42,7 @@ class DocumentView:
             return view if self._request.votes is None else self._with_votes(view)
         set_chosen = {"$mergeObjects": ["$$frame", {_CHOSEN: condition}]}
         frames = {"$map": {"input": {"$ifNull": ["$frames", []]}, "as": "frame", "in": set_chosen}}
-        mark = [{"$set": {"frames": frames}}, {"$match": {f"frames.{_CHOSEN}": True}}]
+        mark: list[dict[str, Any]] = [{"$set": {"frames": frames}}, {"$match": {f"frames.{_CHOSEN}": True}}]
         view = view.add_stage(mongo_stage(mark, needs_frames=True))
         for name in self._label_fields():
             view = view.filter_labels(name, {"$eq": [f"$$frame.{_CHOSEN}", True]}, only_matches=False)
@@ -51,7 +51,7 @@ class DocumentView:
         return view.add_stage(mongo_stage([{"$project": {f"frames.{_CHOSEN}": False}}], needs_frames=True))
 
     def _with_votes(self, view: DatasetView) -> DatasetView:
-        """Leave the labels with which so many annotators agree, and the samples with any."""
+        """Keep the labels with the wanted number of votes, and the samples with any."""
         least, most = self._request.votes or (None, None)
         names = self._label_fields()
         for name in names:
@@ -88,7 +88,7 @@ class DocumentView:
         return conditions
 
     def _disputed(self) -> list[bool]:
-        """What samples, or frames, with the verdicts are marked with."""
+        """The values of the field `disputed` that the wanted verdicts have."""
         return [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in self._request.verdicts]
 
     def _confused(self) -> Expression:

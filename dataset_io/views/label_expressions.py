@@ -1,6 +1,6 @@
-"""What views ask of the labels of a run, in the language of the database.
+"""Conditions on the labels of a run as MongoDB expressions.
 
-Expressions stand in a document, a sample or a frame of a video, which they call ``$`` or ``$$frame``.
+They refer to values of a sample as ``$name``, of a frame as ``$$frame.name``.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def document_path(labels: RunLabels, path: str) -> str:
 
 
 def stored_as(name: str) -> list[Any]:
-    """The values that have a name as text: the text itself, and the number or truth value that is shown so."""
+    """All stored values that are shown as a text: the text itself, and the number or boolean of that name."""
     values: list[Any] = [None] if name == NO_LABEL else []
     values.append(name)
     if name in ("True", "False"):
@@ -47,7 +47,7 @@ def class_values(labels: RunLabels, classes: Iterable[str]) -> list[Any]:
 
 
 def class_of(labels: RunLabels, value: Any) -> Any:
-    """The class that a stored value stands for; one of labels without a class."""
+    """The class of a stored value, with aliases replaced; `NO_LABEL` without a value."""
     given: Any = {"$ifNull": [value, NO_LABEL]}
     branches = [
         {"case": {"$eq": [value, alias]}, "then": {"$literal": name}} for alias, name in labels.config.aliases.items()
@@ -61,7 +61,7 @@ def is_in(value: str, values: Sequence[Any]) -> Expression:
 
 
 class LabelLists:
-    """The label lists of a run: objects, or tags, of which all with one name on one sample are a unit."""
+    """The label lists of a run. A unit is an object, or all tags of one name on a sample."""
 
     def __init__(self, labels: RunLabels) -> None:
         self._labels = labels
@@ -139,6 +139,6 @@ class LabelLists:
 
 
 def _has_list(path: str) -> Expression:
-    """Whether there is a label list at a path; an empty one may not be stored, but its class is."""
+    """Whether there is a label list at a path; FiftyOne may store an empty one without the list itself."""
     emptied = [{"$eq": [{"$type": path}, "missing"]}, {"$eq": [{"$type": f"{path.rpartition('.')[0]}._cls"}, "string"]}]
     return {"$or": [{"$isArray": [path]}, {"$and": emptied}]}

@@ -8,9 +8,8 @@ from ...agreement.errors import AgreementInputError
 from ...agreement.objects.compute import Agreement
 from ...agreement.objects.records import ObjectRecords
 from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ..fiftyone_private import sample_collection, stored_dataset
+from ..fiftyone_private import sample_collection
 from ..record.run_labels import RunLabels
-from ..record.runs import load_records
 
 #: samples of a dataset up to which they are put in such an order: more take seconds to load, and to sort
 MAX_SAMPLES = 10_000
@@ -28,11 +27,11 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
     Returns:
         the ids; None if the run has no records of objects, or the dataset has more than ``MAX_SAMPLES``
     """
-    dataset = stored_dataset(labels.samples)
+    dataset = labels.dataset
     if labels.family != "objects" or sample_collection(dataset).estimated_document_count() > MAX_SAMPLES:
         return None
     try:
-        loaded = load_records(dataset, labels.run_key)
+        loaded = labels.run.records()
     except AgreementInputError:  # of an older version
         return None
     if not isinstance(loaded.records, ObjectRecords):

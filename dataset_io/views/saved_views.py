@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
+from typing import Any
 
 import fiftyone as fo
 import fiftyone.core.utils as fou
@@ -10,11 +12,10 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import reload_saved_views
+from ..fiftyone_private import database, dataset_id, reload_saved_views
+from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
-from ..record.runs import dataset_of
-from ..record.saved_view_marks import marked, marked_views
-from . import view_agreement
+from .build import view_agreement
 from .view_request import VERDICTS
 
 #: what saved views are called after the key of their run: the verdict they show, if any, and what users read about them
@@ -85,3 +86,33 @@ def check_view_names(dataset: fo.Dataset, run_key: str, suffixes: Collection[str
 
 def _name(run_key: str, suffix: str) -> str:
     return f"{run_key}: {suffix}"
+
+
+# ---- views that a run saved, recognised by the end of their description ----
+
+
+def marked(description: str, run_key: str) -> str:
+    """A description with the mark of a run; a user who edits the mark makes the view their own."""
+    return f"{description} {_mark(run_key)}"
+
+
+def _mark(run_key: str) -> str:
+    return f"(annotator agreement, run {run_key})"
+
+
+def marked_views(dataset: fo.Dataset, run_keys: Collection[str]) -> list[dict[str, Any]]:
+    """The documents of the saved views of some runs, those included that the dataset never came to refer to."""
+    ends = "|".join(re.escape(_mark(run_key)) for run_key in sorted(run_keys))
+    wanted = {"_dataset_id": dataset_id(dataset), "description": {"$regex": f"({ends})$"}}
+    return list(database().views.find(wanted).sort("_id")) if ends else []
+
+
+def remove_saved_views(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
+    """Remove the saved views of some runs."""
+    ids = [view["_id"] for view in marked_views(dataset, run_keys)]
+    if not ids:
+        return
+    # nothing ever refers to what is gone
+    database().datasets.update_one({"_id": dataset_id(dataset)}, {"$pull": {"saved_views": {"$in": ids}}})
+    database().views.delete_many({"_id": {"$in": ids}})
+    reload_saved_views(dataset)

@@ -1,4 +1,4 @@
-"""Views of the labels of a run that stand in lists: of objects and tags, unit by unit."""
+"""Views for label types with lists of labels (objects and tags), chosen by unit."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class UnitView:
         self._set_path = f"$$frame.{_SETS}" if labels.on_frames else f"${_SETS}"
 
     def apply(self, view: DatasetView) -> DatasetView:
-        """Leave the labels that are asked for, and the samples with any of them."""
+        """Keep the labels that are asked for, and the samples with any of them."""
         query = self._query()
         if query:
             view = view.match(query)
@@ -47,7 +47,7 @@ class UnitView:
         return view.match(last[0]["$match"])
 
     def _paths(self) -> list[str]:
-        """Where the labels that are shown stand."""
+        """Paths of the label lists that are shown."""
         fields = dict.fromkeys(map(self._labels.field_of, self._shown))
         of_field = dict(zip(self._labels.config.fields, self._labels.label_paths, strict=True))
         return [of_field[field] for field in fields]

@@ -8,12 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from ...agreement.errors import AgreementInputError
 from ...agreement.objects.verdicts import CROWD
 from ...agreement.objects.verdicts import VERDICTS as OBJECT_VERDICTS
 from ...agreement.ratings.compute import VERDICTS as RATING_VERDICTS
 from ...agreement.tags.compute import VERDICTS as TAG_VERDICTS
-from ..record.run_labels import RunLabels, check_annotators_of
+from ..record.run_labels import RunLabels
 
 #: what labels of every family can be judged as
 VERDICTS: dict[str, tuple[str, ...]] = {
@@ -100,8 +102,7 @@ def check_request(
     given = {"verdict": verdict, "missed_by": missed_by, "classes": classes, "confusion": confusion, "votes": votes}
     for option in options_without(labels):
         if given[option] is not None:
-            titles = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
-            raise AgreementInputError(f"`{option}` must be None for a run on {titles}, got {given[option]!r}")
+            raise AgreementInputError(f"`{option}` must be None for a run on {labels.title}, got {given[option]!r}")
     request = ViewRequest(
         verdicts=_verdicts(labels, verdict),
         annotators=_annotators(labels, annotators),
@@ -124,7 +125,7 @@ def options_without(labels: RunLabels) -> tuple[str, ...]:
     """What a view of a run cannot be asked for."""
     without = _WITHOUT[labels.family]
     # plain fields hold no labels that could tell their votes
-    return without if all(kind.is_label for kind in labels.kinds) else (*without, "votes")
+    return without if labels.have_attributes else (*without, "votes")
 
 
 def _names(option: str, value: Any) -> tuple[str, ...]:
@@ -147,7 +148,7 @@ def _verdicts(labels: RunLabels, value: Any) -> tuple[str, ...]:
 
 def _annotators(labels: RunLabels, value: Any) -> tuple[str, ...]:
     annotators = _names("annotators", value)
-    check_annotators_of(labels, "annotators", list(annotators))
+    labels.check_annotators("annotators", list(annotators))
     if len(annotators) > 2:
         raise AgreementInputError(
             f"`annotators` must be one annotator, or two who disagree, got {len(annotators)} ({', '.join(annotators)})"
@@ -160,7 +161,7 @@ def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
         return
     if not isinstance(request.missed_by, str):
         raise AgreementInputError(f"`missed_by` must be the name of an annotator, got {request.missed_by!r}")
-    check_annotators_of(labels, "missed_by", [request.missed_by])
+    labels.check_annotators("missed_by", [request.missed_by])
     if request.annotators == (request.missed_by,):
         raise AgreementInputError(
             f"`missed_by` must be somebody else than `annotators`, whose labels are shown, got {request.missed_by!r} "
@@ -180,12 +181,12 @@ def _confusion(value: Any) -> tuple[str, ...]:
 def _votes(value: Any) -> tuple[int | None, int | None] | None:
     if value is None:
         return None
-    limits = (value, value) if isinstance(value, numbers.Integral) else value
+    limits = (value, value) if isinstance(value, int | np.integer) else value
     if (
         isinstance(limits, str)
         or not isinstance(limits, Sequence)
         or len(limits) != 2
-        or not all(limit is None or _is_count(limit) for limit in limits)
+        or not all(limit is None or is_count(limit) for limit in limits)
         or (None not in limits and limits[0] > limits[1])
     ):
         raise AgreementInputError(
@@ -195,8 +196,9 @@ def _votes(value: Any) -> tuple[int | None, int | None] | None:
     return None if (least, most) == (None, None) else (least, most)
 
 
-def _is_count(value: object) -> bool:
-    return isinstance(value, numbers.Integral) and not isinstance(value, bool) and value >= 1
+def is_count(value: object) -> bool:
+    """Whether a value is a whole number of at least 1."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
 
 
 def _score(option: str, value: Any) -> float | None:

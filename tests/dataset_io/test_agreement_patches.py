@@ -13,7 +13,7 @@ from tests.dataset_io.unit_oracle import documents_of, facts_of, units_of
 from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import AgreementInputError, add_units, agreement_patches, compute_agreement
-from annotator_agreement.dataset_io.record import run_config
+from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.units.patches import DISPUTED
 
 LISTS = dict.fromkeys(ANNOTATORS, "detections")
@@ -224,7 +224,7 @@ def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
         agreement_patches(dataset)
     assert stored(dataset) == before
     add_units(dataset)
-    run_config.update_config(dataset, "agreement", made_labels={"_units": {"status": "running"}})
+    run.Run(dataset, "agreement").update(derived_fields={"_units": {"status": "running"}})
     with pytest.raises(AgreementInputError, match="must be complete, got the status 'running'; make them again"):
         agreement_patches(dataset)
     add_units(dataset)

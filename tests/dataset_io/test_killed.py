@@ -10,7 +10,8 @@ import pytest
 from tests.datasets import detections, random_annotators, stored, user_values
 
 from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
-from annotator_agreement.dataset_io.record import run_config, runs
+from annotator_agreement.dataset_io.record import run
+from annotator_agreement.dataset_io.record.fields import fields_marked
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -23,7 +24,7 @@ def _check_and_delete(dataset, values, before, keys):
     reopened.first()
     assert user_values(reopened, ["agreement", "renamed"]) == values
     for key in keys:
-        if key in list_agreements(reopened) or runs.fields_of_run(reopened, key) or runs._run_documents(reopened, key):
+        if key in list_agreements(reopened) or fields_marked(reopened, key) or run.Run(reopened, key).documents():
             delete_agreement(reopened, key)
     assert stored(reopened) == before
 
@@ -38,7 +39,7 @@ def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agr
             reopened = fo.load_dataset(dataset.name)
             reopened.reload()
             for key in list_agreements(reopened):
-                status = run_config.read_config(reopened, key)["status"]
+                status = run.Run(reopened, key).config["status"]
                 n_frames = sum("frame_number" in document for document in values)
                 assert status == "running" or load_agreement(reopened, key).n_samples == (n_frames or len(values))
         _check_and_delete(dataset, values, before, keys)

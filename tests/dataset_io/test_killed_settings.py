@@ -17,7 +17,8 @@ from annotator_agreement import (
     list_agreements,
     save_agreement_views,
 )
-from annotator_agreement.dataset_io.record import runs
+from annotator_agreement.dataset_io.record import run
+from annotator_agreement.dataset_io.record.fields import fields_marked
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -39,7 +40,7 @@ def _kill_everywhere(kill, make_dataset, prepare, function, *arguments, keys=("a
         assert len(reopened) == 9
         reopened.first()
         for key in keys:
-            left = list_agreements(reopened), runs.fields_of_run(reopened, key), runs._run_documents(reopened, key)
+            left = list_agreements(reopened), fields_marked(reopened, key), run.Run(reopened, key).documents()
             if key in left[0] or left[1] or left[2]:
                 delete_agreement(reopened, key)
         assert stored(reopened) == before, n

@@ -16,7 +16,8 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.record import run_config, runs
+from annotator_agreement.dataset_io import compute
+from annotator_agreement.dataset_io.record import run
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -25,7 +26,7 @@ def test_the_run_records_its_status_options_and_fields(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset.limit(3), ANNOTATORS, iou=0.4)
     config = dataset.get_run_info("agreement").config
-    assert (config.method, config.status, config.schema_version) == ("annotator_agreement", "completed", 2)
+    assert (config.method, config.status, config.schema_version) == ("annotator_agreement", "completed", 3)
     assert config.options["iou"] == 0.4
     assert "alice.detections.agreement_id" in config.fields_written
     assert len(dataset.load_run_view("agreement")) == 3
@@ -133,7 +134,7 @@ def test_renaming_needs_a_free_key_and_a_completed_run(make_dataset):
     with pytest.raises(AgreementInputError, match=r"got 'nothing'; runs are 'agreement', 'other'"):
         rename_agreement(dataset, "nothing", "fresh")
     assert stored(dataset) == before
-    run_config.update_config(dataset, "other", status=run_config.RUNNING)
+    run.Run(dataset, "other").update(status=run.RUNNING)
     with pytest.raises(
         AgreementInputError, match=r"Only a completed run can be renamed, got 'other' with .* 'running'"
     ):
@@ -260,8 +261,8 @@ def test_the_first_error_reaches_the_user_even_if_it_cannot_be_recorded(make_dat
     def fail(*arguments, **options):
         raise OSError("the database is gone")
 
-    monkeypatch.setattr(run_config, "update_config", fail)
-    monkeypatch.setattr(runs, "declare_fields", lambda *arguments: [][0])
+    monkeypatch.setattr(run.Run, "update", fail)
+    monkeypatch.setattr(compute, "declare_fields", lambda *arguments: [][0])
     with pytest.raises(IndexError):
         compute_agreement(dataset, ANNOTATORS)
     assert "could not be recorded" in caplog.text

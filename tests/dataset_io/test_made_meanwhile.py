@@ -16,10 +16,9 @@ from annotator_agreement import (
     resolve_units,
 )
 from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
-from annotator_agreement.dataset_io.record import run_config
+from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.run import read
-from annotator_agreement.dataset_io.units import resolve
-from annotator_agreement.dataset_io.units.made_labels import made_record
+from annotator_agreement.dataset_io.units import derived_fields, resolve
 
 
 def _elsewhere(killable, dataset, function, **options):
@@ -63,8 +62,8 @@ def test_what_somebody_else_records_meanwhile_is_kept(killable, make_dataset, mo
 
     monkeypatch.setattr(resolve, "open_units", open_late)
     resolve_units(dataset)
-    config = run_config.read_config(dataset, "agreement")
-    assert {suffix: made["status"] for suffix, made in config["made_labels"].items()} == {
+    config = run.Run(dataset, "agreement").config
+    assert {suffix: made["status"] for suffix, made in config["derived_fields"].items()} == {
         "_units": "completed",
         "_consensus": "completed",
     }
@@ -87,7 +86,7 @@ def test_of_two_that_make_one_field_the_later_one_wins(make_dataset, before_each
     before_each_write(start_another)
     with pytest.raises(AgreementInputError, match="`agreement_consensus` is being made anew by somebody else"):
         resolve_units(dataset, quorum=0.9)
-    made = made_record(dataset, "agreement", "_consensus")
+    made = derived_fields.derived_record(run.Run(dataset, "agreement"), "_consensus")
     assert (made["status"], made["quorum"]) == ("completed", 0.1)
     votes = [vote for of_sample in dataset.values("agreement_consensus.detections.votes") for vote in of_sample or []]
     resolve_units(dataset, quorum=0.1, overwrite=True)
@@ -103,4 +102,4 @@ def test_units_that_must_not_be_changed_are_not_made_anew(make_dataset):
     field.save()
     with pytest.raises(AgreementInputError, match="must not be read-only, got agreement_units"):
         add_units(dataset, overwrite=True)
-    assert made_record(dataset, "agreement", "_units")["status"] == "completed"
+    assert derived_fields.derived_record(run.Run(dataset, "agreement"), "_units")["status"] == "completed"

@@ -20,7 +20,7 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.dataset_io.families import pixels
-from annotator_agreement.dataset_io.record import run_config
+from annotator_agreement.dataset_io.record import run
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -201,6 +201,6 @@ def test_a_file_that_breaks_during_the_run_stops_it(make_dataset, tmp_path, monk
     monkeypatch.setattr(pixels.PixelFamily, "check", check_then_break)
     with pytest.raises(AgreementInputError, match=r"Files of masks must exist, got 1 that do not \(first: .*2-bob.png"):
         compute_agreement(dataset, ANNOTATORS)
-    assert run_config.read_config(dataset, "agreement")["status"] == "failed"
+    assert run.Run(dataset, "agreement").config["status"] == "failed"
     delete_agreement(dataset)
     assert stored(dataset) == before

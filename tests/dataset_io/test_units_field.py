@@ -13,8 +13,8 @@ from annotator_agreement import (
     add_units,
     compute_agreement,
 )
-from annotator_agreement.dataset_io.record import run_config
-from annotator_agreement.dataset_io.units import made_labels
+from annotator_agreement.dataset_io.record import run
+from annotator_agreement.dataset_io.units import derived_fields
 
 
 def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
@@ -31,7 +31,7 @@ def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
         for unit_id, unit in found.items():
             assert_facts(unit, facts_of(expected[unit_id], n_assigned))
             assert unit["bounding_box"] == pytest.approx(median_box(expected[unit_id]), abs=1e-12)
-    assert made == made_labels.MadeLabels("agreement_units", n_units, 0, 0, 0)
+    assert made == derived_fields.DerivedLabels("agreement_units", n_units, 0, 0, 0)
     assert n_units >= report.n_units > 60
     verdicts = dataset.count_values("agreement_units.detections.verdict")
     assert {"agreed", "class_conflict", "missed", "lone", None} <= set(verdicts)
@@ -53,7 +53,7 @@ def test_labels_read_with_fiftyone_are_ordinary_labels(make_dataset):
     assert field.info == {"annotator_agreement": "agreement"}
     assert isinstance(dataset.get_field("agreement_units.detections.mean_iou"), fo.FloatField)
     assert dataset.get_field("agreement_units.detections.verdict").description
-    assert "agreement_units" in run_config.read_config(dataset, "agreement")["fields_written"]
+    assert "agreement_units" in run.Run(dataset, "agreement").config["fields_written"]
 
 
 def test_no_unit_depends_on_the_order_of_annotators_samples_or_labels(make_dataset):

@@ -10,7 +10,7 @@ from tests.dataset_io.rated import rated_dataset
 from tests.datasets import random_annotators
 
 from annotator_agreement import AgreementInputError, compute_agreement, rename_agreement, view_agreement
-from annotator_agreement.dataset_io.record import run_config
+from annotator_agreement.dataset_io.record import run
 
 NAMES = ["alice", "bob", "carol"]
 
@@ -89,7 +89,7 @@ def test_something_else_than_samples_is_named(dataset):
 
 
 def test_a_run_that_is_not_completed_has_no_views(dataset):
-    run_config.update_config(dataset, "agreement", status=run_config.RUNNING)
+    run.Run(dataset, "agreement").update(status=run.RUNNING)
     with pytest.raises(AgreementInputError, match="'agreement' must be completed, got the status 'running'"):
         view_agreement(dataset)
 

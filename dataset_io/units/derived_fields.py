@@ -1,4 +1,4 @@
-"""Label fields that are made from the labels of a run: recorded before they are written, and removed with the run."""
+"""Derived label fields (units, consensus): recorded before they are written, and removed with their run."""
 
 from __future__ import annotations
 
@@ -15,28 +15,29 @@ from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import list_name, reload_dataset, reload_samples, stored_dataset
+from ..fiftyone_private import list_name, reload_dataset, reload_samples
 from ..labels.paths import declare, delete_fields, places
 from ..labels.source import refuse_read_only
-from ..record import run_config, runs
+from ..record.fields import mark_of, new_field
+from ..record.run import COMPLETED, FAILED, RUNNING, Run, refresh
 from ..record.run_labels import RunLabels
 from ..run.batches import Progress, rare_collections, work_through
 from ..run.read import Reader
 from ..run.write import Writer, Written
-from .unit_members import UnitFamily, UnitMembers, unit_path
+from .unit_members import UnitFamily, UnitMembers
 
 logger = logging.getLogger(__name__)
 
 #: entry of a run's config with what is known of such fields, by suffix
-RECORD = "made_labels"
+RECORD = "derived_fields"
 
 #: MongoDB's codes for documents of more than 16 MB
 _TOO_LARGE = {10334, 17419}
 
 
 @dataclass(frozen=True, slots=True)
-class MadeLabels:
-    """What became of the units of a run.
+class DerivedLabels:
+    """How many labels a derived field got, and what was left out.
 
     Attributes:
         field: the field that was written
@@ -55,8 +56,8 @@ class MadeLabels:
 
 
 @dataclass(frozen=True, slots=True)
-class MadeField:
-    """A field to make.
+class DerivedField:
+    """A derived field to write.
 
     Attributes:
         suffix: what its name has after the run key
@@ -76,14 +77,14 @@ class MadeField:
     options: dict[str, Any]
 
 
-def made_record(dataset: fo.Dataset, run_key: str, suffix: str) -> dict[str, Any] | None:
-    """What a run knows of a field that was made for it: ``status`` and options; None if there is none."""
-    record = (run_config.read_config(dataset, run_key).get(RECORD) or {}).get(suffix)
+def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
+    """What the run recorded of a derived field: ``status`` and options; None if there is none."""
+    record = (run.config.get(RECORD) or {}).get(suffix)
     return None if record is None else dict(record)
 
 
-def check_can_make(labels: RunLabels, suffix: str, function: str, *, overwrite: bool) -> None:
-    """Refuse to make a field that is somebody else's, that must not be changed, or that is there already.
+def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite: bool) -> None:
+    """Refuse to write a derived field that belongs to the user, is read-only, or exists already.
 
     Raises:
         AgreementInputError: saying which
@@ -91,42 +92,42 @@ def check_can_make(labels: RunLabels, suffix: str, function: str, *, overwrite: 
     if not isinstance(overwrite, bool):
         raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
     if labels.family != "objects":
-        found = " and ".join(dict.fromkeys(kind.title for kind in labels.kinds))
-        raise AgreementInputError(f"`{function}` needs a run on objects, got the run {labels.run_key!r} on {found}")
-    dataset, path = stored_dataset(labels.samples), unit_path(labels, suffix)
+        raise AgreementInputError(
+            f"`{function}` needs a run on objects, got the run {labels.run_key!r} on {labels.title}"
+        )
+    dataset, path = labels.dataset, labels.path_of(suffix)
     field = dataset.get_field(path)
-    recorded = runs.recorded_paths(dataset, labels.run_key)
+    recorded = labels.run.recorded_paths()
     if field is None:
         (place,) = places(dataset, [path])
         if path not in recorded and place.collection.find_one({place.paths[0]: {"$exists": True}}) is not None:
             raise AgreementInputError(f"`{path}` must be free, but it exists, undeclared, in the database; remove it")
         return
-    if runs.owner(field) != labels.field_key:
+    if mark_of(field) != labels.field_key:
         raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
-    record = made_record(dataset, labels.run_key, suffix)
-    if record is not None and record["status"] == run_config.COMPLETED and not overwrite:
+    record = derived_record(labels.run, suffix)
+    if record is not None and record["status"] == COMPLETED and not overwrite:
         raise AgreementInputError(f"`{path}` must be new, but it was made before; replace it with overwrite=True")
     refuse_read_only(dataset, [path])
 
 
-def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress: Progress) -> MadeLabels:
-    """Make a field, and replace it if it is there; whatever happens, it can be found and deleted with its run."""
-    dataset, run_key = stored_dataset(labels.samples), labels.run_key
-    config = run_config.read_config(dataset, run_key)
-    path, run_id = unit_path(labels, made.suffix), config["results_id"]
+def derive_labels(labels: RunLabels, family: UnitFamily, made: DerivedField, progress: Progress) -> DerivedLabels:
+    """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run."""
+    dataset, path = labels.dataset, labels.path_of(made.suffix)
+    run = Run(dataset, labels.run_key, labels.run.config["results_id"])
     entry, this_pass = f"{RECORD}.{made.suffix}", str(ObjectId())
     ours = {f"{entry}.pass": this_pass}
 
     def check() -> None:
-        run_config.require_current(dataset, run_key, run_id)
-        if not run_config.is_current(dataset, run_key, run_id, **ours):
+        run.require_current()
+        if not run.is_current(**ours):
             raise AgreementInputError(f"`{path}` is being made anew by somebody else; this has stopped writing it")
 
     def record(status: str) -> None:
-        run_config.update_config(dataset, run_key, only_with=ours, **{f"{entry}.status": status})
+        run.update(only_with=ours, **{f"{entry}.status": status})
 
-    started = {**made.options, "status": run_config.RUNNING, "pass": this_pass}
-    run_config.update_config(dataset, run_key, fields_added=[path], **{entry: started})
+    started = {**made.options, "status": RUNNING, "pass": this_pass}
+    run.update(fields_added=[path], **{entry: started})
     try:
         if dataset.get_field(path) is not None:
             delete_fields(dataset, [path])
@@ -136,9 +137,9 @@ def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress
         check()
         reload_dataset(dataset)
         _declare(dataset, labels.field_key, path, made)
-        record(run_config.COMPLETED)
+        record(COMPLETED)
     except BaseException:
-        _after_failure(labels, path, run_id, lambda: record(run_config.FAILED))
+        _after_failure(run, labels.field_key, path, lambda: record(FAILED))
         raise
     reload_samples(dataset)
     if result.n_changed:
@@ -146,34 +147,33 @@ def make_labels(labels: RunLabels, family: UnitFamily, made: MadeField, progress
     return result
 
 
-def _after_failure(labels: RunLabels, path: str, run_id: str, record_failure: Callable[[], None]) -> None:
-    """Record that a field is not complete, or, where somebody deleted or replaced its run meanwhile, remove it."""
-    dataset, run_key = stored_dataset(labels.samples), labels.run_key
+def _after_failure(run: Run, field_key: str, path: str, record_failure: Callable[[], None]) -> None:
+    """Record the failure; if somebody deleted or replaced the run meanwhile, remove the field."""
     try:
-        runs.refresh(dataset)
-        if run_config.is_current(dataset, run_key, run_id):
+        refresh(run.dataset)
+        if run.is_current():
             record_failure()
-        elif path not in runs.recorded_paths(dataset, run_key):
-            if runs.owner(dataset.get_field(path)) == labels.field_key:
-                delete_fields(dataset, [path])
-            runs.remove_remains(dataset, run_key, [path])
+        elif path not in run.recorded_paths():
+            if mark_of(run.dataset.get_field(path)) == field_key:
+                delete_fields(run.dataset, [path])
+            run.remove_remains([path])
     except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
-        logger.exception("What was made of the run %r could not be recorded", run_key)
+        logger.exception("What was made of the run %r could not be recorded", run.key)
 
 
-def _declare(dataset: fo.Dataset, field_key: str, path: str, made: MadeField) -> None:
+def _declare(dataset: fo.Dataset, field_key: str, path: str, made: DerivedField) -> None:
     """Declare the field, with the mark of its run, and the attributes of its labels, which need none."""
     if dataset.get_field(path) is None:
         info = {names.RUN_METHOD: field_key}
         declared = fo.EmbeddedDocumentField(made.stored, description=made.description, info=info)
         declare(dataset, {path: declared})
     labels = f"{path}.{list_name(made.stored)}"
-    attributes = {f"{labels}.{name}": runs.new_field(spec) for name, spec in made.attributes.items()}
+    attributes = {f"{labels}.{name}": new_field(spec) for name, spec in made.attributes.items()}
     declare(dataset, {name: field for name, field in attributes.items() if dataset.get_field(name) is None})
 
 
 def _reworded(error: BulkWriteError | DocumentTooLarge, path: str) -> Exception:
-    """What the user can do about a document that grew too large; other errors as they are."""
+    """The error with advice if a document grew too large; other errors unchanged."""
     details = error.details["writeErrors"] if isinstance(error, BulkWriteError) else []
     if details and not {entry["code"] for entry in details} & _TOO_LARGE:
         return error
@@ -199,26 +199,26 @@ class _Sent:
 
 
 class _Pass:
-    """One pass over the labels of a run: batches are read ahead, and written while the next ones are worked on."""
+    """One pass over the labels of a run: batches are read ahead, computed and written side by side."""
 
-    def __init__(self, family: UnitFamily, made: MadeField, labels: RunLabels, check: Callable[[], None]) -> None:
+    def __init__(self, family: UnitFamily, made: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
         self._family = family
         self._made = made
         self._labels = labels
         self._check = check
         self._reader = Reader(family)
         self._writer = Writer(family.source, labels.field_key)
-        self._field = unit_path(labels, made.suffix).removeprefix(names.FRAMES_PREFIX)
+        self._field = labels.path_of(made.suffix).removeprefix(names.FRAMES_PREFIX)
         self._totals = [0, 0, 0]
 
-    def execute(self, progress: Progress) -> MadeLabels:
+    def execute(self, progress: Progress) -> DerivedLabels:
         """Read and write everything."""
         n_changed = work_through(self._reader, self._send, self._count, progress)
         n_labels, n_below, n_left_out = self._totals
-        return MadeLabels(unit_path(self._labels, self._made.suffix), n_labels, n_below, n_left_out, n_changed)
+        return DerivedLabels(self._labels.path_of(self._made.suffix), n_labels, n_below, n_left_out, n_changed)
 
     def _send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent | None:
-        """Make the labels of some samples, and have them written; nothing on those that the run did not compare."""
+        """Compute the labels of a batch and start writing them; samples that the run did not compare are skipped."""
         rows = [row for row in rows if row.get("compared") is not None]
         if not rows:
             return None
@@ -249,7 +249,7 @@ class _Pass:
         try:
             refused = sent.written.result().refused
         except (BulkWriteError, DocumentTooLarge) as error:
-            raise _reworded(error, unit_path(self._labels, self._made.suffix)) from None  # it quotes all masks
+            raise _reworded(error, self._labels.path_of(self._made.suffix)) from None  # it quotes all masks
         without = set(refused)
         rows = [k for k, sample_id in enumerate(sent.ids) if sample_id not in without]
         for k, column in enumerate((sent.counts.labels, sent.counts.below, sent.counts.left_out)):

@@ -1,10 +1,13 @@
-"""What a run found in some of its samples, from what it stored: no label is read again."""
+"""Reports of completed runs, on any view, and the table of samples, from what was stored; no label is read again."""
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
+import fiftyone as fo
 import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
@@ -17,12 +20,31 @@ from ...agreement.family import build_report
 from ...agreement.options import OPTIONS
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
-from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection, stored_dataset
+from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.source import flattened
-from ..record.runs import dataset_of, load_records
+from ..record.run import Run
 from ..record.sample_index import frame_keys, keys_in, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.worst import worst_samples
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+Report = TypeVar("Report", bound=AgreementReport)
+
+
+def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
+    """The report of a completed run.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+
+    Raises:
+        AgreementInputError: if there is no such run, it did not complete, or an older version computed it
+    """
+    run = Run(dataset, run_key)
+    return with_samples(run.report(), run.dataset)
 
 
 def agreement_on(
@@ -47,8 +69,6 @@ def agreement_on(
     if resamples is not None:
         resamples = OPTIONS["resamples"].checked(resamples)
         context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=resamples))
-    from .sample_table import with_samples  # which finds the samples of a view with what stands here
-
     return with_samples(build_report(records, context), view)
 
 
@@ -62,23 +82,23 @@ def records_on(
         run_key: key of the run
         loaded: the records of the whole run, if they are at hand
     """
-    dataset = dataset_of(view)
-    loaded = loaded or load_records(dataset, run_key)
+    run = Run(view, run_key)
+    loaded = loaded or run.records()
     kept = loaded.index.among(keys_of(view, on_frames=loaded.index.frame_numbers() is not None))
     if not kept.any():
         raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got {len(view)} of which none is")
     records, index = loaded.records.select(kept), loaded.index.select(kept)
-    run = dataclasses.replace(
+    facts = dataclasses.replace(
         loaded.report.run,
         n_of=loaded.report.n_samples,
         n_videos=None if index.frame_numbers() is None else len(np.unique(index.numbers())),
     )
     context = dataclasses.replace(
         loaded.context,
-        run=run,
-        worst_samples=worst_samples(records.sample_values(), index, dataset),
+        run=facts,
+        worst_samples=worst_samples(records.sample_values(), index, run.dataset),
         clusters=index.clusters(),
-        describe=functools.partial(index.described, dataset),
+        describe=functools.partial(index.list_samples, run.dataset),
     )
     return records, context
 
@@ -87,12 +107,12 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     """Keys of the samples, or frames, of a view."""
     if is_generated(view):
         return _keys_of_sources(view, on_frames=on_frames)
-    samples, dataset = flattened(view), stored_dataset(view)
+    samples = flattened(view)
     wanted = {"_sample_id": True, "frame_number": True} if on_frames else {"_id": True}
     if isinstance(samples, DatasetView):
-        collection, stages = sample_collection(dataset), pipeline_of(samples, frames_only=on_frames)
+        collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
     else:
-        collection, stages = (frame_collection(dataset) if on_frames else sample_collection(dataset)), []
+        collection, stages = (frame_collection(view) if on_frames else sample_collection(view)), []
     pipeline = [*stages, {"$project": wanted}]
     if on_frames:
         found = collection.aggregate(pipeline, allowDiskUse=True)
@@ -110,3 +130,71 @@ def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.b
         return frame_keys(zip(ids, view.values("frame_number"), strict=True))
     clips = zip(ids, view.values("support"), strict=True)
     return frame_keys((video_id, number) for video_id, (first, last) in clips for number in range(first, last + 1))
+
+
+# ---- the table of samples ----
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSamples:
+    """Reads the table of the samples of a report from what the run stored.
+
+    Attributes:
+        view: the samples of the report
+        run_key: key of the run
+    """
+
+    view: SampleCollection
+    run_key: str
+
+    def read(self) -> DataFrame:
+        """The table; see :func:`agreement_samples`."""
+        return agreement_samples(self.view, self.run_key)
+
+
+def with_samples(report: Report, view: SampleCollection) -> Report:
+    """The report, with access to the table of its samples."""
+    return dataclasses.replace(report, samples=StoredSamples(view, report.run_key))
+
+
+def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> DataFrame:
+    """Every sample of a run, as the run found it: one row each, by id.
+
+    Args:
+        dataset: the dataset; or a view, of whose samples the table is
+        run_key: key of the run
+
+    Returns:
+        a pandas DataFrame with ``id`` and ``filepath`` of the sample (of the video, and ``frame_number``, for frames),
+        ``score`` and ``alpha`` (nan where undefined), ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``;
+        samples that were deleted since have no ``filepath``
+
+    Raises:
+        AgreementInputError: if there is no such run, or it did not complete
+    """
+    import pandas as pd  # what a run does not need
+
+    run = Run(dataset, run_key)
+    loaded = run.records()
+    values, ids = loaded.records.sample_values(), loaded.index.ids()
+    found = sample_collection(run.dataset).find(
+        {"_id": {"$in": [ObjectId(sample_id) for sample_id in sorted(set(ids))]}}, {"filepath": True}
+    )
+    filepaths = {str(row["_id"]): row.get("filepath") for row in found}
+    frames = loaded.index.frame_numbers()
+    table = pd.DataFrame(
+        {
+            "id": ids,
+            "filepath": [filepaths.get(sample_id) for sample_id in ids],
+            **({"frame_number": frames} if frames is not None else {}),
+            "score": np.asarray(values.score, np.float64),
+            "alpha": np.asarray(values.alpha, np.float64),
+            "n_annotators": values.n_annotators,
+            "n_objects": values.n_objects,
+            "n_units": values.n_units,
+            "n_disputed": values.n_disputed,
+        }
+    )
+    if not isinstance(dataset, fo.Dataset):
+        table = table[loaded.index.among(keys_of(dataset, on_frames=frames is not None))]
+    return table.sort_values(["id", *(["frame_number"] if frames is not None else [])], ignore_index=True)

@@ -1,4 +1,4 @@
-"""Which of a run's labels a view shows, whatever the view is made of: samples, patches, frames or clips."""
+"""The labels of a run that a view shows, whatever the view is made of: samples, patches, frames or clips."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ Selected = Sequence[str] | Mapping[str, Sequence[str]]
 
 
 @dataclass(frozen=True, slots=True)
-class ShownLabels:
-    """The labels that one document of a view shows.
+class DocumentLabels:
+    """The labels of a run that one document of a view shows.
 
     Attributes:
         view_id: id of the document of the view: a sample, patch, frame or clip
@@ -40,12 +40,12 @@ class ShownLabels:
     label_ids: dict[str, list[ObjectId]]
 
 
-def shown_labels(
+def labels_in_view(
     samples: SampleCollection,
     labels: RunLabels,
     annotators: Sequence[str] = (),
     selected: Selected | None = None,
-) -> list[ShownLabels]:
+) -> list[DocumentLabels]:
     """The labels of a run that a view shows; labels that the run did not compare are left out.
 
     Args:
@@ -87,7 +87,7 @@ def shown_labels(
         projection[f"ids{number}"] = {"$map": {"input": filtered, "in": "$$this._id"}}
     rows = _documents(view, labels, [{"$project": projection}])
     shown = [
-        ShownLabels(
+        DocumentLabels(
             row["_id"],
             row["document"],
             row["sample"],
@@ -130,7 +130,7 @@ def _flat(samples: SampleCollection, labels: RunLabels) -> SampleCollection:
     return labels.samples if isinstance(samples, fo.Dataset) else flattened(samples, on_frames=labels.on_frames)
 
 
-def shown_samples(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:
+def samples_in_view(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:
     """Ids of the documents of a view, and of the samples that they are, or are parts of."""
     view = _flat(samples, labels)
     sample_id = "_sample_id" if is_generated(view) else "_id"

@@ -1,0 +1,187 @@
+"""Sidebar groups and label colours of runs in the App, and back to what the user had.
+
+A dataset has one value of each. The user's own value is remembered in the dataset's settings of plugins, and what the
+App shows is made from it for all runs together. When the last run goes, the user's value is restored. If the user
+changed ours meanwhile, their value stays, without what only concerned runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import fiftyone as fo
+from bson import ObjectId
+
+from ... import names
+from ..fiftyone_private import update_app_config
+from ..labels.paths import all_fields, run_of
+
+#: what is known of a run: ``run_key``; ``paths`` of its sidebar group, if it has one; ``attribute`` and ``fields`` that
+#: it colours, if it does, and the colour of every value in ``value_colors``; and what others keep there
+Entry = dict[str, Any]
+
+#: key of our entry in the dataset's settings of plugins
+_NAME = names.RUN_METHOD
+_BY_VALUE = "value"
+_OF_COLORS = ("colorByAttribute", "valueColors")
+
+
+def entries(dataset: fo.Dataset) -> list[Entry]:
+    """What is known of every run with settings, in the order in which they were made."""
+    return list(_state(dataset).get("runs", []))
+
+
+def set_entry(dataset: fo.Dataset, entry: Entry) -> None:
+    """Show the group and the colours of a run, and remember its entry, in one write."""
+    _show(dataset, [*entries(dataset), entry])
+
+
+def remove_entries(dataset: fo.Dataset, run_keys: Sequence[str]) -> None:
+    """Take the groups and the colours of runs away, and forget their entries."""
+    _show(dataset, [entry for entry in entries(dataset) if entry["run_key"] not in run_keys])
+
+
+def _state(dataset: fo.Dataset) -> dict[str, Any]:
+    return dict(dataset.app_config.plugins.get(_NAME, {}))
+
+
+def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:
+    state, groups, colors = _state(dataset), _Groups(dataset), _Colors(dataset)
+    shown, sidebar = _renewed(groups, state.get("sidebar"), [run for run in runs if run.get("paths")])
+    scheme, coloring = _renewed(colors, state.get("colors"), [run for run in runs if run.get("attribute")])
+    values = {
+        "sidebar_groups": None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown],
+        "color_scheme": None if scheme is None else _scheme(scheme).to_dict(),
+        f"plugins.{_NAME}": {"runs": runs, "sidebar": sidebar, "colors": coloring} if runs else None,
+    }
+    update_app_config(dataset, values)
+
+
+def _renewed(
+    setting: _Groups | _Colors, memory: Mapping[str, Any] | None, runs: Sequence[Entry]
+) -> tuple[Any, dict[str, Any] | None]:
+    """The value of a setting for some runs, and what to remember: the user's value, ours, and what marks ours."""
+    current: Any = setting.read()
+    if memory is None:
+        before = current
+    elif setting.is_same(current, memory["ours"]):
+        before = memory["before"]
+    else:
+        before = setting.without_ours(current, memory)
+    if not runs:
+        return before, None
+    ours, marks = setting.of_runs(before, runs)
+    return ours, {"before": before, "ours": ours, "marks": marks}
+
+
+class _Groups:
+    """The groups of the sidebar, as a list of ``name``, ``paths`` and ``expanded``; None for FiftyOne's own."""
+
+    def __init__(self, dataset: fo.Dataset) -> None:
+        self._dataset = dataset
+        self._fields = all_fields(dataset)
+
+    def read(self) -> list[dict[str, Any]] | None:
+        groups = self._dataset.app_config.sidebar_groups
+        return None if groups is None else _as_values(groups)
+
+    def is_same(self, current: Sequence[Mapping[str, Any]] | None, ours: Sequence[Mapping[str, Any]]) -> bool:
+        """Whether groups are the same but for fields of runs, and fields that were deleted."""
+        return self._of_user(current or ()) == self._of_user(ours)
+
+    def _of_user(self, groups: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
+        return [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
+
+    def _is_users(self, path: str) -> bool:
+        """Whether a path is that of a field that no run wrote."""
+        return path in self._fields and run_of(path, self._fields[path]) is None
+
+    def without_ours(
+        self, current: Sequence[Mapping[str, Any]] | None, memory: Mapping[str, Any]
+    ) -> list[dict[str, Any]] | None:
+        """The user's changed groups, without the fields of runs in our groups; our empty groups are dropped."""
+        groups = []
+        for group in current or ():
+            is_ours = group["name"] in memory["marks"]
+            paths = [path for path in group["paths"] if not is_ours or self._is_users(path)]
+            if paths or not is_ours:
+                groups.append({**group, "paths": paths})
+        return None if current is None else groups
+
+    def of_runs(
+        self, before: Sequence[Mapping[str, Any]] | None, runs: Sequence[Entry]
+    ) -> tuple[list[dict[str, Any]], list[str]]:
+        """The user's groups and, after the labels, one for every run; and the names of those."""
+        default = fo.DatasetAppConfig.default_sidebar_groups(self._dataset)
+        groups = _as_values(default) if before is None else [dict(group) for group in before]
+        own = {path for run in runs for path in run["paths"]}
+        groups = [{**group, "paths": [path for path in group["paths"] if path not in own]} for group in groups]
+        added = []
+        for run in runs:
+            taken = {group["name"] for group in groups}
+            name, number = run["run_key"], 2
+            while name in taken:
+                name, number = f"{run['run_key']} ({number})", number + 1
+            after = [k for k, group in enumerate(groups) if group["name"] in ("labels", "frame labels")]
+            at = after[-1] + 1 if after else len(groups)
+            groups.insert(at, {"name": name, "paths": list(run["paths"]), "expanded": None})
+            added.append(name)
+        return groups, added
+
+
+def _as_values(groups: Sequence[fo.SidebarGroupDocument]) -> list[dict[str, Any]]:
+    return [{"name": group.name, "paths": list(group.paths), "expanded": group.expanded} for group in groups]
+
+
+class _Colors:
+    """The colour scheme of a dataset as values; None for the App's own."""
+
+    def __init__(self, dataset: fo.Dataset) -> None:
+        self._dataset = dataset
+
+    def read(self) -> dict[str, Any] | None:
+        scheme = self._dataset.app_config.color_scheme
+        return None if scheme is None else _of_scheme(scheme)
+
+    def is_same(self, current: Mapping[str, Any] | None, ours: Mapping[str, Any]) -> bool:
+        return current is not None and {**current, "_id": None} == {**ours, "_id": None}
+
+    def without_ours(self, current: Mapping[str, Any] | None, memory: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The user's changed scheme, without colours by attributes of runs."""
+        if current is None:
+            return None
+        before = memory["before"] or {}
+        originals = {entry["path"]: entry for entry in before.get("fields") or []}
+        fields = []
+        for found in current.get("fields") or []:
+            entry, original = dict(found), originals.get(found["path"], {})
+            if entry.get("colorByAttribute") in memory["marks"]:
+                entry = {name: value for name, value in entry.items() if name not in _OF_COLORS}
+                entry |= {name: original[name] for name in _OF_COLORS if name in original}
+            if set(entry) != {"path"} or original:
+                fields.append(entry)
+        color_by = before.get("color_by") if current.get("color_by") == _BY_VALUE else current.get("color_by")
+        return {**current, "fields": fields or before.get("fields"), "color_by": color_by}
+
+    def of_runs(self, before: Mapping[str, Any] | None, runs: Sequence[Entry]) -> tuple[dict[str, Any], list[str]]:
+        """The user's scheme with the colours of all runs (later runs win); and the attributes that colour."""
+        scheme = fo.ColorScheme() if before is None else _scheme(before)
+        by_path = {entry["path"]: dict(entry) for entry in scheme.fields or []}
+        for run in runs:
+            for path in run["fields"]:
+                kept = {name: value for name, value in by_path.get(path, {}).items() if name not in _OF_COLORS}
+                by_path[path] = {"path": path, **kept, "colorByAttribute": run["attribute"]}
+                if run["value_colors"]:
+                    by_path[path]["valueColors"] = run["value_colors"]
+        scheme.fields, scheme.color_by = list(by_path.values()), _BY_VALUE
+        return _of_scheme(scheme), [run["attribute"] for run in runs]
+
+
+def _of_scheme(scheme: fo.ColorScheme) -> dict[str, Any]:
+    values = dict(scheme.to_dict())
+    return {**values, "_id": str(values["_id"])}
+
+
+def _scheme(values: Mapping[str, Any]) -> fo.ColorScheme:
+    return fo.ColorScheme.from_dict({**values, "_id": ObjectId(values["_id"])})

@@ -1,0 +1,104 @@
+"""Delete a run and everything that it wrote, whatever state it is in."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import fiftyone as fo
+import gridfs
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from .. import names
+from ..agreement.errors import AgreementInputError
+from .app.settings import remove_app_settings
+from .families.map_files import delete_map_files, runs_of_files
+from .fiftyone_private import database, dataset_id, forget_cached_results, reload_dataset
+from .labels.paths import delete_fields, places
+from .labels.source import refuse_read_only
+from .record.fields import fields_marked, unset_undeclared
+from .record.run import DELETING, Run, list_agreements, refresh
+from .record.stored_records import delete_orphans, delete_records
+from .views.saved_views import remove_saved_views
+
+
+def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
+    """Delete a run and everything it wrote, whatever state it is in.
+
+    Runs that died, that were being renamed or deleted, and fields left behind by ``dataset.delete_run()`` included.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+
+    Raises:
+        AgreementInputError: if there is nothing of such a run
+    """
+    run = Run(dataset, run_key)
+    dataset = run.dataset
+    reload_dataset(dataset)
+    if run_key in dataset.list_runs() and not run.exists:
+        raise AgreementInputError(f"`run_key` must be an agreement run, got {run_key!r}, a run of another kind")
+    documents = run.documents()
+    keys = _field_keys(run, documents)
+    declared = sorted({path for key in keys for path in fields_marked(dataset, key)})
+    refuse_read_only(dataset, declared)
+    if not documents and not declared and run.reference is None:
+        run.require()
+    if run.exists:
+        run.update(status=DELETING)
+    recorded = run.recorded_paths()
+    remove_saved_views(dataset, keys)
+    remove_app_settings(dataset, keys)
+    _delete_maps(dataset, documents, declared)
+    if declared:
+        delete_fields(dataset, declared)
+    unset_undeclared(dataset, sorted(recorded - set(declared)))
+    _forget(run, documents)
+    refresh(dataset)
+
+
+def _field_keys(run: Run, documents: Sequence[dict[str, Any]]) -> set[str]:
+    """Keys that the fields of a run may carry: its own, the one it was being given, and the one it first had if it was
+    renamed with FiftyOne's own ``rename_run()``."""
+    keys = {run.key}
+    for document in documents:
+        keys.add(document["config"].get("renaming_to") or run.key)
+        keys.add(document["config"].get("options", {}).get("run_key", run.key))
+    return keys - (set(list_agreements(run.dataset)) - {run.key})
+
+
+def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], declared: Sequence[str]) -> None:
+    """Delete the files of heatmaps, those included that only the values of fields tell of."""
+    options = [(document["config"].get("options", {}), document["config"]["results_id"]) for document in documents]
+    found = {(known["map_folder"], run_id) for known, run_id in options if known.get("map_folder")}
+    heatmaps = [path for path in declared if getattr(dataset.get_field(path), "document_type", None) is fo.Heatmap]
+    for place in places(dataset, heatmaps):
+        for path in place.paths:
+            named = place.collection.find({f"{path}.map_path": {"$type": "string"}}, {f"{path}.map_path": True})
+            found |= runs_of_files(document[path]["map_path"] for document in named)
+    own = [document["_id"] for document in documents]
+    for folder, run_id in sorted(found):
+        # a cloned dataset has the files of the original
+        if database().runs.find_one({"config.results_id": run_id, "_id": {"$nin": own}}) is None:
+            delete_map_files(folder, run_id)
+
+
+def _forget(run: Run, documents: Sequence[dict[str, Any]]) -> None:
+    """Remove the run from the dataset, then its results, documents and records: nothing ever refers to what is gone."""
+    connected = database()
+    connected.datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
+    files = gridfs.GridFS(connected)
+    for document in documents:
+        run_id = document["config"]["results_id"]
+        # a cloned dataset has the records of the original
+        if connected.runs.find_one({"config.results_id": run_id, "_id": {"$ne": document["_id"]}}) is None:
+            delete_records(run_id)
+        # the id that the config knows may be that of a half-written file, or, in a cloned dataset, of the original's
+        for file_id in {document.get("results"), ObjectId(run_id)} - {None}:
+            if connected.runs.find_one({"results": file_id, "_id": {"$ne": document["_id"]}}) is None:
+                files.delete(file_id)
+        connected.runs.delete_one({"_id": document["_id"]})
+    delete_orphans()
+    forget_cached_results(run.dataset, run.key)

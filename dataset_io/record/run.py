@@ -1,0 +1,312 @@
+"""A run of a dataset: what is recorded of it, the fields that it wrote and the results that it stored."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.constants as foc
+import numpy as np
+import scipy
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.config import AgreementConfig
+from ...agreement.errors import AgreementInputError, shown
+from ...agreement.family import report_from_dict
+from ...agreement.report import AgreementReport
+from ...metrics.arrays import FloatArray
+from ..fiftyone_private import (
+    database,
+    dataset_id,
+    reload_dataset,
+    reload_samples,
+    root_dataset,
+    run_document,
+    stored_dataset,
+)
+from ..labels.paths import delete_fields
+from .fields import declare_fields, fields_marked, unset_undeclared
+from .stored_records import (
+    OpenRecords,
+    StoredRecords,
+    delete_orphans,
+    has_records,
+    open_records,
+    open_scores,
+    stored_bytes,
+)
+
+RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
+
+
+def dataset_of(samples: object) -> fo.Dataset:
+    """The dataset of a dataset or view.
+
+    Raises:
+        AgreementInputError: if it is neither
+    """
+    if not isinstance(samples, SampleCollection):
+        raise AgreementInputError(f"`dataset` must be a FiftyOne dataset or view, got {type(samples).__name__}")
+    return root_dataset(samples)
+
+
+def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
+    """Keys of the agreement runs of a dataset, whatever their status."""
+    return list(dataset_of(dataset).list_runs(method=names.RUN_METHOD))
+
+
+def versions() -> dict[str, str]:
+    """Versions of what a result depends on."""
+    return {"fiftyone": foc.VERSION, "numpy": np.__version__, "scipy": scipy.__version__}
+
+
+def refresh(dataset: fo.Dataset) -> None:
+    """Read the dataset and its samples in memory again from the database."""
+    reload_dataset(dataset)
+    reload_samples(dataset)
+
+
+class Run:
+    """A run of a dataset, by its key. Nothing is cached, as other processes may change or delete the run at any time.
+
+    Attributes:
+        dataset: the dataset
+        key: key of the run
+        run_id: which run of this key is meant; None for the one that is there
+    """
+
+    def __init__(self, dataset: fo.Dataset | SampleCollection, key: str, run_id: str | None = None) -> None:
+        self.dataset = dataset_of(dataset)
+        self.key = key
+        self.run_id = run_id
+
+    # ---- the record ----
+
+    @property
+    def exists(self) -> bool:
+        """Whether the dataset knows an agreement run of this key."""
+        return self.key in list_agreements(self.dataset)
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What is recorded: ``status``, ``fields_written``, ``options`` and so on."""
+        return dict(self.dataset.get_run_info(self.key).config.serialize())
+
+    @property
+    def status(self) -> str | None:
+        """How far the run came."""
+        return self.config.get("status")
+
+    @property
+    def field_key(self) -> str:
+        """What its fields begin with; not the key if it was renamed with FiftyOne's own ``rename_run()``."""
+        return str(self.config["options"]["run_key"])
+
+    def require(self) -> None:
+        """Read the dataset again and raise :class:`AgreementInputError` unless it has such a run."""
+        reload_dataset(self.dataset)
+        if not self.exists:
+            found = shown(map(repr, list_agreements(self.dataset))) or "none"
+            raise AgreementInputError(
+                f"`run_key` must be an agreement run of {self.dataset.name!r}, got {self.key!r}; runs are {found}"
+            )
+
+    def require_completed(self) -> None:
+        """Raise :class:`AgreementInputError` unless there is such a run, and it completed."""
+        self.require()
+        if self.status != COMPLETED:
+            raise AgreementInputError(
+                f"The run {self.key!r} must be completed, got the status {self.status!r}; compute it again with "
+                "overwrite=True"
+            )
+
+    def update(
+        self, *, fields_added: Sequence[str] = (), only_with: Mapping[str, Any] | None = None, **values: Any
+    ) -> None:
+        """Change some entries of the record; the others are left alone, as another process may be changing them.
+
+        Args:
+            fields_added: more fields that the run writes
+            only_with: values without which nothing is changed
+            **values: the entries; those within others have names with dots
+        """
+        document = run_document(self.dataset, self.key)
+        update: dict[str, Any] = {"$set": _of_config(values)}
+        if fields_added:
+            update["$addToSet"] = _of_config({"fields_written": {"$each": list(fields_added)}})
+        if database().runs.update_one({"_id": document.id, **_of_config(only_with or {})}, update).matched_count:
+            document.reload()
+
+    def is_current(self, **values: Any) -> bool:
+        """Whether the run is still the one with :attr:`run_id`, and its record has some values."""
+        wanted = _of_config({"results_id": self.run_id, **values})
+        current = {"_dataset_id": dataset_id(self.dataset), "key": self.key, **wanted}
+        return database().runs.find_one(current, {"_id": True}) is not None
+
+    def require_current(self) -> None:
+        """Raise :class:`AgreementInputError` if the run was deleted or replaced since it was registered."""
+        if not self.is_current():
+            raise AgreementInputError(
+                f"The run {self.key!r} was deleted or replaced while it was running; it has stopped writing"
+            )
+
+    # ---- what the database holds of a run that crashed or that FiftyOne deleted ----
+
+    @property
+    def reference(self) -> Any:
+        """Id of the run document that the dataset refers to, even if the document is gone; None without a reference."""
+        return self._references().get(self.key)
+
+    def _references(self) -> dict[str, Any]:
+        document = database().datasets.find_one({"_id": dataset_id(self.dataset)}, {"runs": True}) or {}
+        return dict(document.get("runs") or {})
+
+    def documents(self) -> list[dict[str, Any]]:
+        """Its documents, also those that the dataset does not refer to because the process died."""
+        references = self._references()
+        of_others = [reference for key, reference in references.items() if key != self.key]
+        wanted = {
+            "_dataset_id": dataset_id(self.dataset),
+            "config.method": names.RUN_METHOD,
+            "$or": [{"key": self.key}, {"_id": references.get(self.key)}],
+            "_id": {"$nin": of_others},
+        }
+        return list(database().runs.find(wanted))
+
+    def recorded_paths(self) -> set[str]:
+        """All paths that runs of this key, crashed ones included, announced that they would write."""
+        return {path for document in self.documents() for path in document["config"].get("fields_written", [])}
+
+    # ---- its life cycle ----
+
+    @classmethod
+    def register(
+        cls,
+        samples: SampleCollection,
+        config: AgreementConfig,
+        family: str,
+        annotators: Sequence[str],
+        fields: Mapping[str, names.FieldSpec],
+        run_id: str,
+    ) -> Run:
+        """Record a run as running, before anything is written."""
+        dataset = stored_dataset(samples)
+        record = dataset.init_run(
+            method=names.RUN_METHOD,
+            schema_version=names.SCHEMA_VERSION,
+            status=RUNNING,
+            fields_written=list(fields),
+            family=family,
+            annotators=list(annotators),
+            options=config.to_dict(),
+            results_id=run_id,
+            versions=versions(),
+            seed=config.seed,
+        )
+        samples.register_run(config.run_key, record)
+        return cls(dataset, config.run_key, run_id)
+
+    def complete(self, report: AgreementReport, records: StoredRecords, fields: Mapping[str, names.FieldSpec]) -> None:
+        """Store the report and the records, and mark the run as completed."""
+        self.require_current()
+        reload_dataset(self.dataset)
+        declare_fields(self.dataset, self.key, fields)
+        delete_orphans()
+        records.write(self.config["results_id"])
+        document = run_document(self.dataset, self.key)
+        results = self.dataset.init_run_results(self.key, report=json.dumps(report.to_dict()))
+        # as FiftyOne stores results, but under an id that the run's config knows: a file that was half written when the
+        # process died can be found and removed
+        document.results.put(
+            json.dumps(results.serialize()).encode(),
+            _id=ObjectId(self.config["results_id"]),
+            content_type="application/json",
+        )
+        document.save()
+        self.update(status=COMPLETED)
+
+    def fields(self) -> dict[str, fo.Field]:
+        """The fields that carry its mark, by path: the user may have renamed, cloned or deleted label fields since."""
+        return fields_marked(self.dataset, self.field_key)
+
+    def remove_remains(self, paths: Collection[str]) -> None:
+        """Remove what the run wrote after somebody deleted or replaced it; values of the run that replaced it stay."""
+        if not self.documents():
+            delete_fields(self.dataset, fields_marked(self.dataset, self.key))
+        unset_undeclared(self.dataset, sorted(set(paths) - self.recorded_paths()))
+        delete_orphans()
+        refresh(self.dataset)
+
+    # ---- what it stored ----
+
+    def report(self) -> AgreementReport:
+        """The report.
+
+        Raises:
+            AgreementInputError: if there is no such run, it did not complete, or an older version computed it
+        """
+        self.require()
+        results = self.dataset.load_run_results(self.key, cache=False, load_view=False)
+        if self.status != COMPLETED or results is None:
+            raise AgreementInputError(
+                f"The run {self.key!r} must be completed, got the status {self.status!r}; {self._compute_again()}"
+            )
+        return self._read_report(results.report)
+
+    def records(self) -> OpenRecords:
+        """The records of its samples; errors as of :meth:`report`."""
+        report = self.report()
+        return open_records(self._records_id(), report)
+
+    def scores(self) -> tuple[AgreementReport, FloatArray]:
+        """The report, and the scores of the samples in the order of the records, nan where undefined.
+
+        Much faster than :meth:`records`; errors as of :meth:`report`.
+        """
+        report = self.report()
+        return report, open_scores(self._records_id())
+
+    @property
+    def stored_bytes(self) -> int:
+        """How much its records take; 0 where there are none."""
+        return stored_bytes(self.config["results_id"])
+
+    def _records_id(self) -> str:
+        """What its records are stored under.
+
+        Raises:
+            AgreementInputError: if there are none
+        """
+        run_id = str(self.config["results_id"])
+        if not has_records(run_id):
+            raise AgreementInputError(
+                f"The run {self.key!r} must have its records in this database, got none: FiftyOne does not export them "
+                f"with a dataset; {self._compute_again()}"
+            )
+        return run_id
+
+    def _read_report(self, text: str) -> AgreementReport:
+        """The report from the text that the results hold.
+
+        Raises:
+            AgreementInputError: if an older version wrote it
+        """
+        stored = json.loads(text)
+        if stored["schema_version"] != names.SCHEMA_VERSION:
+            raise AgreementInputError(
+                f"The run {self.key!r} must have results of version {names.SCHEMA_VERSION}, got version "
+                f"{stored['schema_version']}, of another version of the plugin; {self._compute_again()}"
+            )
+        # a run that was renamed is known by its new key
+        return report_from_dict({**stored, "run_key": self.key, "config": {**stored["config"], "run_key": self.key}})
+
+    def _compute_again(self) -> str:
+        return f"compute it again with overwrite=True, or remove it with delete_agreement(dataset, {self.key!r})"
+
+
+def _of_config(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {f"config.{name}": value for name, value in values.items()}

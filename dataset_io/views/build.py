@@ -1,0 +1,147 @@
+"""Views of a dataset that show a part of what a run found, made of FiftyOne's own stages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from ... import names
+from ..fiftyone_private import stages_of, stored_dataset
+from ..labels.paths import all_fields, run_of
+from ..record.run_labels import RunLabels, open_run_labels
+from .document_views import DocumentView
+from .pair_order import ids_by_pair_score
+from .unit_views import UnitView
+from .view_request import ViewRequest, Votes, check_request
+
+
+def view_agreement(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    verdict: str | Sequence[str] | None = None,
+    annotators: str | Sequence[str] | None = None,
+    missed_by: str | None = None,
+    classes: str | Sequence[str] | None = None,
+    confusion: Sequence[str] | None = None,
+    votes: Votes = None,
+    min_score: float | None = None,
+    max_score: float | None = None,
+) -> DatasetView:
+    """The samples and labels behind a number of a run's report.
+
+    What is asked for is combined with *and*. A view shows the labels that fulfil all of it and the samples with any of
+    them; without anything that concerns labels all labels of the samples that the run compared. It consists of
+    FiftyOne's own stages, so it can be saved and opened in the App, and follows later changes of the dataset; it knows
+    of units and verdicts what the run found. The labels that the run itself made, and the fields of annotators who are
+    not asked for, are left out where labels are chosen.
+
+    A unit is a physical object; of tags, all equal tags of one sample; of classes and numbers, the sample. Of runs on
+    frames a view has the videos, with such labels on their frames alone.
+
+    Args:
+        samples: the dataset, or a view of it; labels that a view hides count as not there. Of a grouped dataset the
+            samples of all slices are shown
+        run_key: key of the run
+        verdict: labels with this verdict, or one of several
+        annotators: one: the labels of this annotator. Two: the units on which these two disagree (one has the unit and
+            the other, who is assigned, has not, or they say different classes; numbers that are not equal within the
+            tolerance); of masks, the samples with both. The samples with the lowest score of this pair come first; in
+            datasets of more than 10,000 samples, and of labels that are no objects, those with the lowest score
+        missed_by: the labels of the others, in units of two or more, of which this assigned annotator has none: as many
+            units as the report's ``n_missed``
+        classes: labels of this class, or one of several, and all labels of units with such a label
+        confusion: two classes that met in one unit: the labels of these classes. With one annotator, who said the first
+            class, and somebody else the second; with two, the first of them said the first, the other the second
+        votes: labels of units of so many annotators; least and most, of which one may be None. Of classes and numbers,
+            labels with which so many annotators agree
+        min_score: samples with at least this score, the lowest first
+        max_score: samples with at most this score, the lowest first
+
+    Returns:
+        the view
+
+    Raises:
+        AgreementInputError: if there is no such completed run, what it wrote is gone, or an argument is not usable or
+            does not concern the labels of the run
+    """
+    labels = open_run_labels(samples, run_key)
+    request = check_request(
+        labels,
+        verdict=verdict,
+        annotators=annotators,
+        missed_by=missed_by,
+        classes=classes,
+        confusion=confusion,
+        votes=votes,
+        min_score=min_score,
+        max_score=max_score,
+    )
+    return requested_view(labels, request)
+
+
+def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
+    """The view of a checked request."""
+    view = labels.samples.view()
+    by_score = request.has_scores
+    if request.is_pair and not by_score:
+        # with two annotators the score of a sample is that of the pair
+        ids = ids_by_pair_score(labels, request.annotators) if len(labels.annotators) > 2 else None
+        by_score = ids is None
+        view = view if ids is None else view.select(ids, ordered=True)
+    view = view.match(_of_samples(labels, request))
+    # an index can sort only in the first stages; without an index it is faster to sort what is left at the end
+    has_index = labels.score_field in labels.dataset.list_indexes()
+    if by_score and has_index:
+        view = view.sort_by(labels.score_field)
+    if request.has_labels:
+        in_lists = labels.kinds[0].list_name is not None
+        view = (UnitView if in_lists else DocumentView)(labels, request).apply(view)
+    left_out = _left_out(labels, request)
+    if left_out:
+        view = view.exclude_fields(left_out)
+    return view.sort_by(labels.score_field) if by_score and not has_index else view
+
+
+def shows_any(view: DatasetView) -> bool:
+    """Whether a view has any sample.
+
+    A final sort is left out, as it would make the database work through all samples.
+    """
+    stages = stages_of(view)
+    unsorted = stored_dataset(view).view()
+    for stage in stages[:-1] if stages and isinstance(stages[-1], fo.SortBy) else stages:
+        unsorted = unsorted.add_stage(stage)
+    return bool(len(unsorted.limit(1)))
+
+
+def _of_samples(labels: RunLabels, request: ViewRequest) -> dict[str, dict[str, float | None]]:
+    """A query for the samples that the run compared and whose scores are in the range."""
+    limits = {"$gte": request.min_score, "$lte": request.max_score}
+    query: dict[str, dict[str, float | None]] = {f"{labels.field_key}_n_annotators": {"$ne": None}}
+    if request.has_scores:
+        query[labels.score_field] = {operator: limit for operator, limit in limits.items() if limit is not None}
+    return query
+
+
+def _left_out(labels: RunLabels, request: ViewRequest) -> list[str]:
+    """Fields to hide: labels of annotators who are not shown, and derived fields."""
+    if not request.has_labels:
+        return []
+    shown = {labels.field_of(name) for name in request.shown(labels.annotators)}
+    left_out = [name for name in labels.config.fields if name not in shown]
+    for path, field in all_fields(labels.dataset).items():
+        is_top = "." not in path.removeprefix(names.FRAMES_PREFIX)
+        if is_top and run_of(path, field) == labels.field_key and _holds_labels(field):
+            left_out.append(path)
+    return [name for name in left_out if labels.samples.get_field(name) is not None]
+
+
+def _holds_labels(field: fo.Field) -> bool:
+    """Whether a field holds labels that the App draws (heatmaps are not hidden)."""
+    document = getattr(field, "document_type", None)
+    return document is not None and issubclass(document, fol.Label) and document is not fo.Heatmap
