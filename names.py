@@ -149,14 +149,8 @@ VERDICT_COLORS = {
     "crowd": "#666666",
 }
 
-#: what the families of label types write
-FIELD_SETS: dict[str, FieldSet] = {
-    "objects": OBJECT_FIELDS,
-    "ratings": RATING_FIELDS,
-    "numbers": NUMBER_FIELDS,
-    "tags": TAG_FIELDS,
-    "pixels": PIXEL_FIELDS,
-}
+#: everything that runs may write
+FIELD_SETS = (OBJECT_FIELDS, RATING_FIELDS, NUMBER_FIELDS, TAG_FIELDS, PIXEL_FIELDS)
 
 
 def chosen_fields(fields: FieldSet, options: object) -> FieldSet:
@@ -224,7 +218,7 @@ def of_video(suffix: str, spec: FieldSpec) -> FieldSpec:
 
 def own_names(run_key: str) -> set[str]:
     """Every name that a run of this key may give to a field, on samples or on labels."""
-    written = {suffix for fields in FIELD_SETS.values() for suffix in (*fields.sample, *fields.label)}
+    written = {suffix for fields in FIELD_SETS for suffix in (*fields.sample, *fields.label)}
     return {run_key + suffix for suffix in (*written, *RESERVED_SAMPLE_SUFFIXES)}
 
 

@@ -34,7 +34,7 @@ from ..agreement.report import AgreementReport, RunFacts
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .delete import delete_agreement
-from .families import FAMILIES
+from .families import open_family
 from .families.family import Family
 from .families.frames import VideoScores
 from .families.map_files import delete_map_files
@@ -202,7 +202,7 @@ def run_agreement(
     if overwrite:
         _delete_if_there(source)
     fields = source.fields_written(run_key)
-    run = Run.register(source.samples, config, source.family, source.annotators, fields, source.run_id)
+    run = Run.register(source.samples, config, source.kinds[0].compared_as, source.annotators, fields, source.run_id)
     try:
         declare_fields(dataset, run_key, fields)
         report, records = _Pass(family, run).execute(progress, started)
@@ -222,7 +222,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     if isinstance(samples, SampleCollection) and not is_generated(samples):
         reload_dataset(stored_dataset(samples))
     source = open_source(samples, config, units=units)
-    family = FAMILIES[source.family](source)
+    family = open_family(source)
     paths = source.fields_written(config.run_key)
     check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)
     check_not_in_database(source.dataset, config.run_key, paths)

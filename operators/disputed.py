@@ -59,7 +59,7 @@ class AgreementPatches(AgreementOperator):
         try:
             check_units(labels)
         except AgreementInputError:
-            if labels.family != "objects":
+            if not labels.family.has_objects:
                 raise
             description = "The run has no labels of objects yet: one for every object, removed with the run"
             add_switch(inputs, "make_units", "Write the objects first", description, default=True)

@@ -36,7 +36,7 @@ class _WritesObjects(AgreementOperator):
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         run_key = chosen_run(ctx)
         labels = open_run_labels(ctx.dataset, run_key)
-        if labels.family == "objects" and labels.kinds[0].comparable == "shapes":
+        if labels.family.has_objects and labels.kinds[0].comparable == "shapes":
             add_choice(inputs, "shapes", "Masks and polygons", _SHAPES)
         self.add_more(inputs)
         if derived_record(labels.run, self.suffix) is not None:

@@ -12,7 +12,7 @@ from fiftyone.operators import types
 from .. import names
 from ..dataset_io import save_agreement_views, view_agreement
 from ..dataset_io.record.run_labels import open_run_labels
-from ..dataset_io.views.view_request import VERDICTS, check_request, options_without
+from ..dataset_io.views.view_request import check_request, options_without
 from .base import AgreementOperator, add_choice, add_several, chosen_run, tell
 from .selection import add_within_view, samples_within, shows_part
 
@@ -34,7 +34,7 @@ class ViewAgreement(AgreementOperator):
         labels = open_run_labels(ctx.dataset, chosen_run(ctx))
         without = options_without(labels)
         if "verdict" not in without:
-            verdicts = (_ANY, *VERDICTS[labels.family])
+            verdicts = (_ANY, *labels.family.verdicts)
             add_choice(inputs, "verdict", "Verdict", verdicts, description="Labels with this verdict")
         description = "One: the labels of this annotator; two: where these two disagree"
         add_several(inputs, "annotators", "Annotators", description, labels.annotators)

@@ -125,7 +125,7 @@ def _missing_indexes(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> lis
 def _fields_in_order(labels: RunLabels) -> dict[str, fo.Field]:
     """The fields of a run on samples and frames, in the order in which users read about them."""
     of_run = labels.run.fields()
-    suffixes = [f"{labels.field_key}{suffix}" for suffix in names.FIELD_SETS[labels.family].sample]
+    suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
     listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]
     later = [path for path in of_run if "." not in path.removeprefix(names.FRAMES_PREFIX)]
     return {path: of_run[path] for path in dict.fromkeys([*listed, *later]) if path in of_run}
@@ -152,7 +152,7 @@ def check_settings(labels: RunLabels, settings: AppSettings) -> None:
             raise AgreementInputError(
                 f"`color_by` must be one of {', '.join(get_args(ColorBy))} or None, got {color_by!r}"
             )
-        written = names.FIELD_SETS[labels.family].label
+        written = labels.kinds[0].fields.label
         if _SUFFIXES[color_by] not in written or not labels.have_attributes:
             raise AgreementInputError(
                 "`color_by` must be something that the run writes on labels, got "

@@ -1,10 +1,11 @@
-"""The families of label types, by name."""
+"""How the labels of every family are read, compared and written."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
+from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ..labels.source import Source
 from .family import Family
 from .objects import ObjectFamily
@@ -12,10 +13,14 @@ from .pixels import PixelFamily
 from .ratings import RatingFamily
 from .tags import TagFamily
 
-FAMILIES: dict[str, Callable[[Source], Family[Any, Any]]] = {
-    "objects": ObjectFamily,
-    "ratings": RatingFamily,
-    "numbers": RatingFamily,
-    "tags": TagFamily,
-    "pixels": PixelFamily,
+_FAMILIES: dict[str, Callable[[Source], Family[Any, Any]]] = {
+    OBJECTS.name: ObjectFamily,
+    RATINGS.name: RatingFamily,
+    TAGS.name: TagFamily,
+    PIXELS.name: PixelFamily,
 }
+
+
+def open_family(source: Source) -> Family[Any, Any]:
+    """What reads, compares and writes the labels of a source."""
+    return _FAMILIES[source.family.name](source)

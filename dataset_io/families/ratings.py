@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from ... import names
 from ...agreement.classes import ClassCodes
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import value_name
@@ -54,7 +53,7 @@ class RatingFamily:
         self._codes = ClassCodes(source.config.aliases)
         self._class_names: list[str] = []
         run_key = source.config.run_key
-        self._label_suffixes = [run_key + suffix for suffix in names.FIELD_SETS[source.family].label]
+        self._label_suffixes = [run_key + suffix for suffix in source.kinds[0].fields.label]
 
     # ---- reading ----
 

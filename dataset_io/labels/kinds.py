@@ -8,6 +8,8 @@ from dataclasses import dataclass
 import fiftyone as fo
 import fiftyone.core.labels as fol
 
+from ... import names
+from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS, Family
 from .geometry_readers import BoxReader, GeometryReader
 from .point_readers import KeypointReader, TemporalReader
 from .shape_readers import InstanceMaskReader, PolylineReader
@@ -21,8 +23,7 @@ class LabelKind:
         title: its name in messages
         stored: type of the label field, or of a plain field
         list_name: name of the list of labels in the field; None where the field is one label, or a plain value
-        family: how it is compared: ``objects`` are matched across annotators; ``ratings`` and ``numbers``, one a
-            sample, and ``tags``, sets of classes, are compared as they are
+        family: how it is compared
         comparable: kinds of one name can be compared with each other
         geometry: reads the extent of its objects
         measure: what the similarity of two of its objects is called
@@ -32,7 +33,7 @@ class LabelKind:
     title: str
     stored: type[fol.Label] | type[fo.Field]
     list_name: str | None
-    family: str
+    family: Family
     comparable: str
     geometry: GeometryReader | None = None
     measure: str = "IoU"
@@ -49,9 +50,19 @@ class LabelKind:
         return self.comparable == "numbers"
 
     @property
+    def compared_as(self) -> str:
+        """What is recorded of a run: only runs on labels that are compared alike can be compared with each other."""
+        return "numbers" if self.is_number else self.family.name
+
+    @property
+    def fields(self) -> names.FieldSet:
+        """What a run writes on samples and on labels."""
+        return names.NUMBER_FIELDS if self.is_number else self.family.fields
+
+    @property
     def groups(self) -> frozenset[str]:
         """Names under which options may concern it: its family, what it is compared with, and itself."""
-        return frozenset((self.family, self.comparable, self.title.lower()))
+        return frozenset((self.compared_as, self.comparable, self.title.lower()))
 
     def label_path(self, field: str) -> str:
         """Where the label, or the list of labels, of a field stands."""
@@ -70,30 +81,30 @@ KINDS = (
         "Detections",
         fol.Detections,
         "detections",
-        "objects",
+        OBJECTS,
         "shapes",
         BoxReader(),
         mask_geometry=InstanceMaskReader(),
     ),
-    LabelKind("Polylines", fol.Polylines, "polylines", "objects", "shapes", PolylineReader()),
-    LabelKind("Keypoints", fol.Keypoints, "keypoints", "objects", "keypoints", KeypointReader(), "OKS"),
+    LabelKind("Polylines", fol.Polylines, "polylines", OBJECTS, "shapes", PolylineReader()),
+    LabelKind("Keypoints", fol.Keypoints, "keypoints", OBJECTS, "keypoints", KeypointReader(), "OKS"),
     LabelKind(
         "TemporalDetections",
         fol.TemporalDetections,
         "detections",
-        "objects",
+        OBJECTS,
         "temporal",
         TemporalReader(),
         "temporal IoU",
     ),
-    LabelKind("Classification", fol.Classification, None, "ratings", "classes"),
-    LabelKind("Classifications", fol.Classifications, "classifications", "tags", "tags"),
-    LabelKind("Segmentation", fol.Segmentation, None, "pixels", "masks"),
-    LabelKind("Regression", fol.Regression, None, "numbers", "numbers"),
-    LabelKind("text", fo.StringField, None, "ratings", "classes"),
-    LabelKind("true or false", fo.BooleanField, None, "ratings", "classes"),
-    LabelKind("integers", fo.IntField, None, "numbers", "numbers"),
-    LabelKind("numbers", fo.FloatField, None, "numbers", "numbers"),
+    LabelKind("Classification", fol.Classification, None, RATINGS, "classes"),
+    LabelKind("Classifications", fol.Classifications, "classifications", TAGS, "tags"),
+    LabelKind("Segmentation", fol.Segmentation, None, PIXELS, "masks"),
+    LabelKind("Regression", fol.Regression, None, RATINGS, "numbers"),
+    LabelKind("text", fo.StringField, None, RATINGS, "classes"),
+    LabelKind("true or false", fo.BooleanField, None, RATINGS, "classes"),
+    LabelKind("integers", fo.IntField, None, RATINGS, "numbers"),
+    LabelKind("numbers", fo.FloatField, None, RATINGS, "numbers"),
 )
 
 

@@ -16,6 +16,7 @@ from pymongo.collection import Collection
 from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
+from ...agreement.family import Family
 from ...agreement.options import value_name
 from ...agreement.ratings.scale import level_of
 from ..fiftyone_private import (
@@ -91,7 +92,7 @@ class Source:
         return isinstance(self.samples, fo.DatasetView)
 
     @property
-    def family(self) -> str:
+    def family(self) -> Family:
         """How the labels are compared."""
         return self.kinds[0].family
 
@@ -118,7 +119,7 @@ class Source:
     def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
         """Everything that a run of this key writes, by path in the dataset's schema."""
         of_labels = [path for kind, path in zip(self.kinds, self.schema_paths, strict=True) if kind.is_label]
-        fields = names.chosen_fields(names.FIELD_SETS[self.family], self.config)
+        fields = names.chosen_fields(self.kinds[0].fields, self.config)
         return names.written_fields(run_key, fields, tuple(of_labels), on_frames=self.on_frames)
 
     def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:

@@ -13,6 +13,7 @@ from fiftyone.core.collections import SampleCollection
 from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
+from ...agreement.family import Family
 from ..fiftyone_private import is_generated, sample_collection, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
 from ..labels.paths import is_of_frames
@@ -51,7 +52,7 @@ class RunLabels:
         return self.run.dataset
 
     @property
-    def family(self) -> str:
+    def family(self) -> Family:
         """How the labels were compared."""
         return self.kinds[0].family
 

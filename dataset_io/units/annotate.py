@@ -18,7 +18,6 @@ from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from ..views.build import view_agreement
 from ..views.labels_in_view import Selected, labels_in_view
-from ..views.view_request import VERDICTS
 from .patches import DISPUTED
 
 #: what FiftyOne's own backends need to log in; it would ask for them on a terminal that the App does not have
@@ -145,7 +144,7 @@ def disputed_view(
     dataset = dataset_of(samples)
     labels = open_run_labels(dataset, run_key)
     asked = labels.annotators_asked(annotators)
-    disputed = [verdict for verdict in DISPUTED if verdict in VERDICTS[labels.family]]
+    disputed = [verdict for verdict in DISPUTED if verdict in labels.family.verdicts]
     if not disputed or not labels.have_attributes:
         raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
     wanted = list(dict.fromkeys(labels.field_of(name) for name in asked or labels.annotators))

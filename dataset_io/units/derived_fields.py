@@ -91,7 +91,7 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
     """
     if not isinstance(overwrite, bool):
         raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
-    if labels.family != "objects":
+    if not labels.family.has_objects:
         raise AgreementInputError(
             f"`{function}` needs a run on objects, got the run {labels.run_key!r} on {labels.title}"
         )

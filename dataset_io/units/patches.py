@@ -102,7 +102,7 @@ def check_units(labels: RunLabels) -> None:
     Raises:
         AgreementInputError: saying how to make them
     """
-    if labels.family != "objects":
+    if not labels.family.has_objects:
         raise AgreementInputError(
             f"Units are those of runs on objects, got the run {labels.run_key!r} on {labels.title}"
         )

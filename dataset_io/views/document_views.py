@@ -36,7 +36,7 @@ class DocumentView:
             # an index can find these
             if self._request.verdicts:
                 query[f"{self._labels.field_key}_disputed"] = {"$in": self._disputed()}
-            elif self._request.is_pair and self._labels.family != "pixels":
+            elif self._request.is_pair and self._labels.family.verdicts:
                 query[f"{self._labels.field_key}_disputed"] = True
             view = view.match(query)
             return view if self._request.votes is None else self._with_votes(view)
@@ -79,7 +79,7 @@ class DocumentView:
         if request.verdicts and labels.on_frames:
             conditions.append({"$in": [f"$$frame.{labels.field_key}_disputed", self._disputed()]})
         conditions += [self._is_given(name) for name in request.annotators]
-        if request.is_pair and labels.family != "pixels":
+        if request.is_pair and labels.family.verdicts:
             conditions.append({"$not": [self._agree(*request.annotators)]})
         if request.classes:
             conditions.append({"$or": [self._has_class(name, request.classes) for name in labels.annotators]})

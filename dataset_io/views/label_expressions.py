@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...agreement.family import TAGS
 from ...agreement.ratings.scale import NO_LABEL
 from ..labels.paths import is_of_frames
 from ..record.run_labels import RunLabels
@@ -75,7 +76,7 @@ class LabelLists:
 
     def unit(self, label: str) -> Any:
         """The unit of a label."""
-        if self._labels.family == "tags":
+        if self._labels.family is TAGS:
             return class_of(self._labels, f"{label}.label")
         return f"{label}.{self._key}_id"
 

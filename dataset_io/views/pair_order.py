@@ -28,7 +28,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
         the ids; None if the run has no records of objects, or the dataset has more than ``MAX_SAMPLES``
     """
     dataset = labels.dataset
-    if labels.family != "objects" or sample_collection(dataset).estimated_document_count() > MAX_SAMPLES:
+    if not labels.family.has_objects or sample_collection(dataset).estimated_document_count() > MAX_SAMPLES:
         return None
     try:
         loaded = labels.run.records()

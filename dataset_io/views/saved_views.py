@@ -16,7 +16,6 @@ from ..fiftyone_private import database, dataset_id, reload_saved_views
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from .build import view_agreement
-from .view_request import VERDICTS
 
 #: what saved views are called after the key of their run: the verdict they show, if any, and what users read about them
 _VIEWS: dict[str, tuple[str | None, str]] = {
@@ -44,8 +43,8 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
         AgreementInputError: as :func:`view_agreement`; if a name is that of a view that somebody else saved
     """
     dataset = dataset_of(dataset)
-    family = open_run_labels(dataset, run_key).family
-    suffixes = [suffix for suffix, (verdict, _) in _VIEWS.items() if verdict is None or verdict in VERDICTS[family]]
+    verdicts = open_run_labels(dataset, run_key).family.verdicts
+    suffixes = [suffix for suffix, (verdict, _) in _VIEWS.items() if verdict is None or verdict in verdicts]
     return save_views(dataset, run_key, suffixes)
 
 

@@ -11,7 +11,7 @@ from ...agreement.objects.verdicts import CROWD
 from ..fiftyone_private import mongo_stage
 from ..record.run_labels import RunLabels
 from .label_expressions import Expression, LabelLists, class_values, is_in, stored_as
-from .view_request import VERDICTS, ViewRequest
+from .view_request import ViewRequest
 
 #: a verdict that no label has
 _NO_VERDICT = ""
@@ -73,7 +73,7 @@ class UnitView:
             }
         conditions: list[dict[str, Any]] = []
         if verdicts and not {"agreed", CROWD} & set(verdicts):
-            key, counted = self._labels.field_key, self._labels.family == "objects"
+            key, counted = self._labels.field_key, self._labels.family.has_objects
             conditions.append({f"{key}_n_disputed": {"$gt": 0}} if counted else {f"{key}_disputed": True})
         if label:
             conditions.append({"$or": [{path: {"$elemMatch": label}} for path in self._paths()]})
@@ -86,7 +86,7 @@ class UnitView:
 
     def _verdicts(self) -> list[str]:
         """The verdicts of the labels that are asked for; none if all are."""
-        asked, every = self._request.verdicts, VERDICTS[self._labels.family]
+        asked, every = self._request.verdicts, self._labels.family.verdicts
         verdicts = [verdict for verdict in asked or every if verdict in self._disputed()]
         return [] if len(verdicts) == len(every) else verdicts or [_NO_VERDICT]
 
@@ -95,7 +95,7 @@ class UnitView:
 
         Who disagrees with somebody, or missed what others have, does not agree with everybody.
         """
-        verdicts = VERDICTS[self._labels.family]
+        verdicts = self._labels.family.verdicts
         if self._request.confusion:
             return tuple(verdict for verdict in verdicts if verdict == "class_conflict")
         if self._request.is_pair or self._request.missed_by is not None:

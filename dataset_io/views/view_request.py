@@ -11,28 +11,7 @@ from typing import Any
 import numpy as np
 
 from ...agreement.errors import AgreementInputError
-from ...agreement.objects.verdicts import CROWD
-from ...agreement.objects.verdicts import VERDICTS as OBJECT_VERDICTS
-from ...agreement.ratings.compute import VERDICTS as RATING_VERDICTS
-from ...agreement.tags.compute import VERDICTS as TAG_VERDICTS
 from ..record.run_labels import RunLabels
-
-#: what labels of every family can be judged as
-VERDICTS: dict[str, tuple[str, ...]] = {
-    "objects": (*OBJECT_VERDICTS, CROWD),
-    "ratings": RATING_VERDICTS,
-    "numbers": RATING_VERDICTS,
-    "tags": TAG_VERDICTS,
-    "pixels": (),
-}
-#: what a view cannot be asked for, by family
-_WITHOUT: dict[str, tuple[str, ...]] = {
-    "objects": (),
-    "ratings": ("missed_by",),
-    "numbers": ("missed_by",),
-    "tags": ("confusion",),
-    "pixels": ("verdict", "missed_by", "classes", "confusion", "votes"),
-}
 
 Votes = int | tuple[int | None, int | None] | None
 
@@ -123,7 +102,7 @@ def check_request(
 
 def options_without(labels: RunLabels) -> tuple[str, ...]:
     """What a view of a run cannot be asked for."""
-    without = _WITHOUT[labels.family]
+    without = labels.family.not_in_views
     # plain fields hold no labels that could tell their votes
     return without if labels.have_attributes else (*without, "votes")
 
@@ -138,7 +117,7 @@ def _names(option: str, value: Any) -> tuple[str, ...]:
 
 
 def _verdicts(labels: RunLabels, value: Any) -> tuple[str, ...]:
-    known = VERDICTS[labels.family]
+    known = labels.family.verdicts
     verdicts = _names("verdict", value)
     unknown = [verdict for verdict in verdicts if verdict not in known]
     if unknown:

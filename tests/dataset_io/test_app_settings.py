@@ -312,9 +312,9 @@ def test_fields_of_samples_get_indexes_but_for_those_that_have_one(dataset):
 
 
 def test_every_verdict_has_a_colour_that_is_told_apart():
-    from annotator_agreement.dataset_io.views.view_request import VERDICTS
+    from annotator_agreement.agreement.family import FAMILIES
 
-    verdicts = {verdict for family in VERDICTS.values() for verdict in family}
+    verdicts = {verdict for family in FAMILIES.values() for verdict in family.verdicts}
     assert set(names.VERDICT_COLORS) == verdicts
     colors = list(names.VERDICT_COLORS.values())
     assert len(set(colors)) == len(colors)

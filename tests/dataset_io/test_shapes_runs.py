@@ -18,7 +18,7 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.agreement.config import make_config
-from annotator_agreement.dataset_io.families import FAMILIES
+from annotator_agreement.dataset_io.families import open_family
 from annotator_agreement.dataset_io.labels.source import open_source
 from annotator_agreement.dataset_io.run import read
 
@@ -127,7 +127,7 @@ def test_other_names_of_the_annotators_change_nothing_but_the_names(make_dataset
 
 
 def _n_batches(dataset, fields, **options):
-    family = FAMILIES["objects"](open_source(dataset, make_config(fields, **options)))
+    family = open_family(open_source(dataset, make_config(fields, **options)))
     return [len(rows) for rows in read.Reader(family).batches()]
 
 

@@ -24,7 +24,7 @@ def test_fields_written_are_documented_in_the_readme():
     from annotator_agreement import names
 
     readme = (ROOT / "README.md").read_text()
-    for fields in names.FIELD_SETS.values():
+    for fields in names.FIELD_SETS:
         for suffix in (*fields.sample, *fields.label):
             assert f"`agreement{suffix}`" in readme
 
