@@ -34,17 +34,11 @@ FRAMES_PREFIX = "frames."
 
 @dataclass(frozen=True, slots=True)
 class FieldSpec:
-    """A field that a run writes.
+    """A field that a run writes."""
 
-    Attributes:
-        type: ``float``, ``int``, ``str``, ``bool``, ``list`` (of strings) or ``heatmap``
-        description: what users read about it
-        option: the option without which it is not written; None if it always is
-    """
-
-    type: str
-    description: str
-    option: str | None = None
+    type: str  #: ``float``, ``int``, ``str``, ``bool``, ``list`` (of strings) or ``heatmap``
+    description: str  #: what users read about it
+    option: str | None = None  #: the option without which it is not written; None if it always is
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,17 +29,11 @@ _N_NAMES = {"pairs": 2, "sessions": 0}
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, and which of its samples another one has too.
+    """A run, and which of its samples another one has too."""
 
-    Attributes:
-        records: of all its samples
-        context: of the run
-        rows: shape ``(S,)``, the samples that both have, in the same order as those of the other run
-    """
-
-    records: Records
-    context: ReportContext
-    rows: IntArray
+    records: Records  #: of all its samples
+    context: ReportContext  #: of the run
+    rows: IntArray  #: shape ``(S,)``, the samples that both have, in the same order as those of the other run
 
 
 def compare_runs(

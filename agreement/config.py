@@ -29,25 +29,19 @@ _DEFAULT: dict[str, Any] = {name: option.default for name, option in OPTIONS.ite
 
 @dataclass(frozen=True, slots=True)
 class AgreementConfig:
-    """The options of a run, checked; ``OPTIONS`` says what each does.
+    """The options of a run, checked; ``OPTIONS`` says what each does."""
 
-    Attributes:
-        fields: label fields, one an annotator (field mode), or a single one (attribute mode)
-        annotators: field mode: name of every field's annotator; attribute mode: the values of the attribute to
-            compare, all if empty
-        persons: who labels, for every one of ``annotators``, if several of them are sessions of one person or the
-            values of the attribute were given names; else empty
-        iou_from_data: whether ``iou`` was asked to be the threshold that the data suggest
-    """
-
-    fields: tuple[str, ...]
+    fields: tuple[str, ...]  #: label fields, one an annotator (field mode), or a single one (attribute mode)
     run_key: str = _DEFAULT["run_key"]
     annotator_attribute: str | None = _DEFAULT["annotator_attribute"]
     assigned_field: str | None = _DEFAULT["assigned_field"]
+    #: field mode: name of every field's annotator; attribute mode: the values of the attribute to compare, all if empty
     annotators: tuple[str, ...] = ()
+    #: who labels, for every one of ``annotators``, if several of them are sessions of one person or the values of the
+    #: attribute were given names; else empty
     persons: tuple[str, ...] = ()
     iou: float = _DEFAULT["iou"]
-    iou_from_data: bool = False
+    iou_from_data: bool = False  #: whether ``iou`` was asked to be the threshold that the data suggest
     similarity: Similarity = _DEFAULT["similarity"]
     method: Method = _DEFAULT["method"]
     classes: ClassHandling = _DEFAULT["classes"]

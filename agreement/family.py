@@ -34,28 +34,17 @@ class Family:
 
     Everything in the pure layers that depends on the family stands here; charts and ``dataset_io`` have one object each
     that adds what these layers need.
-
-    Attributes:
-        name: in reports and stored runs
-        report: class of its reports
-        records: class of what is kept of samples
-        build: makes the report from records
-        numbers: makes the numbers of a report from records
-        fields: what a run writes on samples and labels
-        verdicts: what a label can be judged as
-        not_in_views: what a view of labels cannot be asked for
-        has_objects: whether labels of several annotators are matched into physical objects
     """
 
-    name: str
-    report: type[AgreementReport]
-    records: type[Records]
-    build: Callable[[Any, ReportContext], AgreementReport]
-    numbers: Callable[[Any, ReportContext], Iterable[Numbers]]
-    fields: names.FieldSet
-    verdicts: tuple[str, ...] = ()
-    not_in_views: tuple[str, ...] = ()
-    has_objects: bool = False
+    name: str  #: in reports and stored runs
+    report: type[AgreementReport]  #: class of its reports
+    records: type[Records]  #: class of what is kept of samples
+    build: Callable[[Any, ReportContext], AgreementReport]  #: makes the report from records
+    numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: makes the numbers of a report from records
+    fields: names.FieldSet  #: what a run writes on samples and labels
+    verdicts: tuple[str, ...] = ()  #: what a label can be judged as
+    not_in_views: tuple[str, ...] = ()  #: what a view of labels cannot be asked for
+    has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
 
 
 OBJECTS = Family(

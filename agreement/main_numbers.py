@@ -23,25 +23,16 @@ QUESTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class MainNumber:
-    """A number that every surface shows by the same name.
+    """A number that every surface shows by the same name."""
 
-    Attributes:
-        key: path of its value in the report, and the key of its interval
-        title: what it is called; ``{measure}`` stands for what the similarity of two objects is called
-        meaning: what it is, in one sentence; ``{report…}`` and ``{documents}`` (samples or frames) are filled in
-        form: how it is shown: ``number`` or ``share``
-        group: where it is shown: the headline, one of the questions, or a comparison alone
-        is_optional: whether it is left out where it is undefined
-        without: what the similarity of objects is called where there is no such number
-    """
-
-    key: str
-    title: str
+    key: str  #: path of its value in the report, and the key of its interval
+    title: str  #: what it is called; ``{measure}`` stands for what the similarity of two objects is called
+    #: what it is, in one sentence; ``{report…}`` and ``{documents}`` (samples or frames) are filled in
     meaning: str = ""
-    form: str = "number"
-    group: str = HEADLINE
-    is_optional: bool = False
-    without: str = ""
+    form: str = "number"  #: how it is shown: ``number`` or ``share``
+    group: str = HEADLINE  #: where it is shown: the headline, one of the questions, or a comparison alone
+    is_optional: bool = False  #: whether it is left out where it is undefined
+    without: str = ""  #: what the similarity of objects is called where there is no such number
 
     def value(self, report: Any) -> float | None:
         """The value in a report; None where undefined."""

@@ -35,24 +35,17 @@ SUMS_AT_ONCE = 2**20
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Some numbers of a report as functions of sums over its ``S`` samples.
+    """Some numbers of a report as functions of sums over its ``S`` samples."""
 
-    Attributes:
-        keys: where each of the ``V`` numbers stands
-        columns: shape ``(T, C)``, additive columns of some samples
-        formula: sums ``(..., C)`` to values ``(..., V)``, nan where undefined
-        samples: shape ``(T,)``, which samples the rows are of, each at most once; None: of all in their order
-        basis: shape ``(V,)``, for every number the column that is not 0 in the samples that it concerns; None: every
-            number concerns all samples
-        by_sample: whether the rows are those of samples; if not, their sum is all that is known, and the numbers have
-            no interval
-    """
-
-    keys: tuple[Key, ...]
-    columns: SparseColumns
-    formula: Statistic
+    keys: tuple[Key, ...]  #: where each of the ``V`` numbers stands
+    columns: SparseColumns  #: shape ``(T, C)``, additive columns of some samples
+    formula: Statistic  #: sums ``(..., C)`` to values ``(..., V)``, nan where undefined
+    #: shape ``(T,)``, which samples the rows are of, each at most once; None: of all in their order
     samples: IntArray | None = None
+    #: shape ``(V,)``, for every number the column that is not 0 in the samples that it concerns; None: every number
+    #: concerns all samples
     basis: IntArray | None = None
+    #: whether the rows are those of samples; if not, their sum is all that is known, and the numbers have no interval
     by_sample: bool = True
 
     def values(self) -> FloatArray:

@@ -211,36 +211,25 @@ GROUPS = {
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """An argument of ``compute_agreement``.
+    """An argument of ``compute_agreement``."""
 
-    Attributes:
-        name: of the argument
-        default: its default
-        title: what stands above its input in the form, and what comparisons of runs call it
-        sentence: what it does: in the docstring, the README and the form
-        check: takes the name and the value, and returns the value in the form in which it is kept
-        concerns: the groups of labels on which it has an effect; all if empty
-        needs: the option without which it has no effect on a group of labels, by group
-        choices: the values, and what each means
-        choices_of: the group of labels that a choice is for, where it is not for all
-        input: ``number``, ``slider``, ``text``, ``names``, ``values`` or ``renamings``: its input in the form, where
-            it is neither a choice nor a switch; empty if it is asked for in another place, or not at all
-        hint: what the form says instead of ``sentence``
-        changes_numbers: whether two runs that differ in it alone may find different numbers
-    """
-
-    name: str
-    default: Any
-    title: str
-    sentence: str
+    name: str  #: of the argument
+    default: Any  #: its default
+    title: str  #: what stands above its input in the form, and what comparisons of runs call it
+    sentence: str  #: what it does: in the docstring, the README and the form
+    #: takes the name and the value, and returns the value in the form in which it is kept
     check: Callable[[str, Any], Any] = _anything
-    concerns: tuple[str, ...] = ()
+    concerns: tuple[str, ...] = ()  #: the groups of labels on which it has an effect; all if empty
+    #: the option without which it has no effect on a group of labels, by group
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    choices: Mapping[str | None, str] = dataclasses.field(default_factory=dict)
+    choices: Mapping[str | None, str] = dataclasses.field(default_factory=dict)  #: the values, and what each means
+    #: the group of labels that a choice is for, where it is not for all
     choices_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    #: ``number``, ``slider``, ``text``, ``names``, ``values`` or ``renamings``: its input in the form, where it is
+    #: neither a choice nor a switch; empty if it is asked for in another place, or not at all
     input: str = ""
-    hint: str = ""
-    changes_numbers: bool = True
+    hint: str = ""  #: what the form says instead of ``sentence``
+    changes_numbers: bool = True  #: whether two runs that differ in it alone may find different numbers
 
     @property
     def documentation(self) -> str:

@@ -23,40 +23,25 @@ R = TypeVar("R", bound="Records")
 
 @dataclass(frozen=True, slots=True)
 class SampleValues:
-    """What is known of every sample, whatever its labels.
+    """What is known of every sample, whatever its labels."""
 
-    Attributes:
-        score: shape ``(S,)``, nan where not scored
-        alpha: shape ``(S,)``, nan where undefined, or where samples have no alpha of their own
-        n_annotators: shape ``(S,)``, those who were assigned
-        n_objects: shape ``(S,)``, labels that were compared
-        n_units: shape ``(S,)``, what was compared
-        n_disputed: shape ``(S,)``, how much of it is not fully agreed
-    """
-
-    score: FloatArray
-    alpha: FloatArray
-    n_annotators: IntArray
-    n_objects: IntArray
-    n_units: IntArray
-    n_disputed: IntArray
+    score: FloatArray  #: shape ``(S,)``, nan where not scored
+    alpha: FloatArray  #: shape ``(S,)``, nan where undefined, or where samples have no alpha of their own
+    n_annotators: IntArray  #: shape ``(S,)``, those who were assigned
+    n_objects: IntArray  #: shape ``(S,)``, labels that were compared
+    n_units: IntArray  #: shape ``(S,)``, what was compared
+    n_disputed: IntArray  #: shape ``(S,)``, how much of it is not fully agreed
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What was found in any number of samples; records of batches are added with ``+``.
+    """What was found in any number of samples; records of batches are added with ``+``."""
 
-    Attributes:
-        n_annotators: number of annotators ``R``
-        parts: columns of every batch, by name
-        family: the family of label types
-        rows: what the rows of every column are: one a sample, or, by name, the column with their number in every sample
-    """
+    n_annotators: int  #: number of annotators ``R``
+    parts: tuple[AnyColumns, ...]  #: columns of every batch, by name
 
-    n_annotators: int
-    parts: tuple[AnyColumns, ...]
-
-    family: ClassVar[str]
+    family: ClassVar[str]  #: the family of label types
+    #: what the rows of every column are: one a sample, or, by name, the column with their number in every sample
     rows: ClassVar[Mapping[str, str]]
 
     def __add__(self: R, other: R) -> R:

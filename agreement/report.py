@@ -117,33 +117,22 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """What a report needs beside the records of its samples.
+    """What a report needs beside the records of its samples."""
 
-    Attributes:
-        config: the options of the run
-        annotators: name of every annotator, in the order of the records
-        class_names: name of every category code
-        label_types: what the fields hold, for readers
-        run: what happened during the run
-        measure: what the similarity of two objects is called
-        worst_samples: the samples with the lowest scores
-        attribute_values: for every compared attribute the value of every code
-        details: what a family's report needs beside these, as JSON values
-        clusters: shape ``(S,)``, video or group of every sample, which are resampled as a whole; None without these
-        describe: describes samples
-    """
-
-    config: AgreementConfig
-    annotators: Sequence[str]
-    class_names: Sequence[str]
-    label_types: Sequence[str]
-    run: RunFacts
-    measure: str = "IoU"
-    worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    config: AgreementConfig  #: the options of the run
+    annotators: Sequence[str]  #: name of every annotator, in the order of the records
+    class_names: Sequence[str]  #: name of every category code
+    label_types: Sequence[str]  #: what the fields hold, for readers
+    run: RunFacts  #: what happened during the run
+    measure: str = "IoU"  #: what the similarity of two objects is called
+    worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)  #: the samples with the lowest scores
+    #: for every compared attribute the value of every code
     attribute_values: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
+    #: what a family's report needs beside these, as JSON values
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    #: shape ``(S,)``, video or group of every sample, which are resampled as a whole; None without these
     clusters: IntArray | None = None
-    describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]
+    describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
 
     def to_stored(self) -> dict[str, Any]:
         """What the report itself does not tell, as JSON values."""

@@ -28,69 +28,41 @@ Sections = Callable[[Any], list[Section]]
 
 @dataclass(frozen=True, slots=True)
 class ClassNumbers:
-    """Agreement on every class.
+    """Agreement on every class."""
 
-    Attributes:
-        entries: list of the report
-        name: attribute with the name of a class
-        number: attribute with the agreement on it
-        title: what the number is
-        kind: what a class is called
-        has_labels: whether there are labels of a class to show; masks hold all classes
-    """
-
-    entries: str
-    name: str
-    number: str
-    title: str
-    kind: str = "class"
-    has_labels: bool = True
+    entries: str  #: list of the report
+    name: str  #: attribute with the name of a class
+    number: str  #: attribute with the agreement on it
+    title: str  #: what the number is
+    kind: str = "class"  #: what a class is called
+    has_labels: bool = True  #: whether there are labels of a class to show; masks hold all classes
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictShares:
-    """Verdicts on everybody's labels, as shares of these.
+    """Verdicts on everybody's labels, as shares of these."""
 
-    Attributes:
-        titles: what the verdicts that are drawn are called
-        title: what the shares are
-        worst: the verdict that is told of whoever has most of it
-        finding: how it is told, with the share for ``{}``
-    """
-
-    titles: Mapping[str, str]
-    title: str
-    worst: str
-    finding: str
+    titles: Mapping[str, str]  #: what the verdicts that are drawn are called
+    title: str  #: what the shares are
+    worst: str  #: the verdict that is told of whoever has most of it
+    finding: str  #: how it is told, with the share for ``{}``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """What the charts layer shows of the reports of a family.
+    """What the charts layer shows of the reports of a family."""
 
-    Attributes:
-        rules: how the numbers were made, in names and texts
-        sections: what everybody should read; the rules stand behind the first one
-        details: everything else
-        summary: sections that only the Markdown shows, which has no details
-        overview: sections of the panel, below the headline
-        pair_values: numbers of a pair of annotators that its matrix can show, and what they are called
-        classes: agreement on every class, if there is
-        verdicts: shares of verdicts, if labels have these
-        disputed: what is counted as disputed in a sample; nothing if there is only one thing
-        shares_of_classes: whether annotators have shares of classes instead of counts
-    """
-
-    rules: Callable[[Any], list[tuple[str, str]]]
-    sections: Sequence[Sections]
-    details: Sequence[Sections] = ()
-    summary: Sequence[Sections] = ()
-    overview: Sequence[Sections] = ()
+    rules: Callable[[Any], list[tuple[str, str]]]  #: how the numbers were made, in names and texts
+    sections: Sequence[Sections]  #: what everybody should read; the rules stand behind the first one
+    details: Sequence[Sections] = ()  #: everything else
+    summary: Sequence[Sections] = ()  #: sections that only the Markdown shows, which has no details
+    overview: Sequence[Sections] = ()  #: sections of the panel, below the headline
+    #: numbers of a pair of annotators that its matrix can show, and what they are called
     pair_values: Mapping[str, str] = field(default_factory=dict)
-    classes: ClassNumbers | None = None
-    verdicts: VerdictShares | None = None
-    disputed: str = ""
-    shares_of_classes: bool = False
+    classes: ClassNumbers | None = None  #: agreement on every class, if there is
+    verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have these
+    disputed: str = ""  #: what is counted as disputed in a sample; nothing if there is only one thing
+    shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
 
 
 #: verdicts that are drawn; missed objects are drawn for the annotators who missed them

@@ -75,21 +75,13 @@ Part = str | Note | Facts | Numbers | Answer | Table
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """A part of a report.
+    """A part of a report."""
 
-    Attributes:
-        title: heading
-        parts: what it says, in this order
-        note: what a line of text adds to the heading
-        figures: names of the figures that show the same (``votes`` for ``plot_votes``)
-        is_first: whether it is the headline of the whole report
-    """
-
-    title: str
-    parts: Sequence[Part]
-    note: str = ""
-    figures: tuple[str, ...] = ()
-    is_first: bool = False
+    title: str  #: heading
+    parts: Sequence[Part]  #: what it says, in this order
+    note: str = ""  #: what a line of text adds to the heading
+    figures: tuple[str, ...] = ()  #: names of the figures that show the same (``votes`` for ``plot_votes``)
+    is_first: bool = False  #: whether it is the headline of the whole report
 
 
 # ---- as text ----

@@ -35,19 +35,13 @@ def part_of(n: int, whole: int) -> Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table.
+    """A column of a table."""
 
-    Attributes:
-        title: the header
-        get: attribute (or key) of an entry, or a function of it; the function may give a cell
-        show: the text of a value
-        interval: whether the interval of the attribute stands behind its value
-    """
-
-    title: str
+    title: str  #: the header
+    #: attribute (or key) of an entry, or a function of it; the function may give a cell
     get: str | Callable[[Any], Any]
-    show: Callable[[Any], str] = plain
-    interval: bool = False
+    show: Callable[[Any], str] = plain  #: the text of a value
+    interval: bool = False  #: whether the interval of the attribute stands behind its value
 
     def cell(self, entry: Any) -> Cell:
         """The cell of an entry."""
@@ -71,19 +65,12 @@ def verdict_column(verdict: str, title: str) -> Column:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Rows under a header.
+    """Rows under a header."""
 
-    Attributes:
-        header: titles of the columns
-        rows: the cells
-        title: what the table shows, if the section has several
-        keys: what each row is about, for those who click it
-    """
-
-    header: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    title: str = ""
-    keys: Sequence[str] = ()
+    header: Sequence[str]  #: titles of the columns
+    rows: Sequence[Sequence[Cell]]  #: the cells
+    title: str = ""  #: what the table shows, if the section has several
+    keys: Sequence[str] = ()  #: what each row is about, for those who click it
 
     @property
     def numeric(self) -> list[bool]:

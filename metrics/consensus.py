@@ -76,17 +76,11 @@ def unit_votes(ratings: FloatArray) -> Votes:
 
 @dataclass(frozen=True, slots=True)
 class ClassVotes:
-    """The class of every unit by vote.
+    """The class of every unit by vote."""
 
-    Attributes:
-        category: shape ``(U,)``, the class that most members gave; ``NO_CLASS`` where several lead
-        votes: shape ``(U,)``, members who gave it, or each of the leading ones
-        tie: shape ``(U,)``, whether several classes lead
-    """
-
-    category: IntArray
-    votes: IntArray
-    tie: BoolArray
+    category: IntArray  #: shape ``(U,)``, the class that most members gave; ``NO_CLASS`` where several lead
+    votes: IntArray  #: shape ``(U,)``, members who gave it, or each of the leading ones
+    tie: BoolArray  #: shape ``(U,)``, whether several classes lead
 
 
 def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes:

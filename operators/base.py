@@ -14,25 +14,16 @@ from ..dataset_io.record.run import Run, list_agreements
 
 
 class AgreementOperator(foo.Operator):
-    """An operator of the plugin: a form, one call of a function of ours, a message.
+    """An operator of the plugin: a form, one call of a function of ours, a message."""
 
-    Attributes:
-        operator_name: its name in FiftyOne
-        label: what it is called in the App
-        description: what it does, in the operator browser
-        icon: a Material icon
-        submit: what its button says
-        run_text: what stands below the choice of a run; None where the form does not begin with one
-        can_be_delegated: whether it can be run by a worker
-    """
-
-    operator_name: ClassVar[str]
-    label: ClassVar[str]
-    description: ClassVar[str]
-    icon: ClassVar[str]
-    submit: ClassVar[str]
+    operator_name: ClassVar[str]  #: its name in FiftyOne
+    label: ClassVar[str]  #: what it is called in the App
+    description: ClassVar[str]  #: what it does, in the operator browser
+    icon: ClassVar[str]  #: a Material icon
+    submit: ClassVar[str]  #: what its button says
+    #: what stands below the choice of a run; None where the form does not begin with one
     run_text: ClassVar[str | None] = None
-    can_be_delegated: ClassVar[bool] = False
+    can_be_delegated: ClassVar[bool] = False  #: whether it can be run by a worker
 
     @property
     def config(self) -> foo.OperatorConfig:

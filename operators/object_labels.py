@@ -22,16 +22,11 @@ _SHAPES = {
 
 
 class _WritesObjects(AgreementOperator):
-    """What both operators have in common.
-
-    Attributes:
-        suffix: what the name of the field that they write ends in
-        function: name of the function that they call, for messages
-    """
+    """What both operators have in common."""
 
     can_be_delegated = True
-    suffix: ClassVar[str]
-    function: ClassVar[str]
+    suffix: ClassVar[str]  #: what the name of the field that they write ends in
+    function: ClassVar[str]  #: name of the function that they call, for messages
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         run_key = chosen_run(ctx)

@@ -20,25 +20,15 @@ _UNDER_WAY = {
 
 @dataclass(frozen=True, slots=True)
 class PanelState:
-    """What a panel can show.
+    """What a panel can show."""
 
-    Attributes:
-        keys: the runs of the dataset
-        run_key: the run that is shown; None without one
-        config: its record
-        problem: why there are no numbers; None where there are
-        advice: what to do about the problem
-        notes: what is not as it was when the run was computed
-        has_dataset: whether there is a dataset to compute on
-    """
-
-    keys: list[str] = field(default_factory=list)
-    run_key: str | None = None
-    config: dict[str, Any] = field(default_factory=dict)
-    problem: str | None = None
-    advice: str = ""
-    notes: list[str] = field(default_factory=list)
-    has_dataset: bool = True
+    keys: list[str] = field(default_factory=list)  #: the runs of the dataset
+    run_key: str | None = None  #: the run that is shown; None without one
+    config: dict[str, Any] = field(default_factory=dict)  #: its record
+    problem: str | None = None  #: why there are no numbers; None where there are
+    advice: str = ""  #: what to do about the problem
+    notes: list[str] = field(default_factory=list)  #: what is not as it was when the run was computed
+    has_dataset: bool = True  #: whether there is a dataset to compute on
 
     @property
     def results_id(self) -> str:

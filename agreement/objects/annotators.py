@@ -96,21 +96,13 @@ class AnnotatorNumbers:
 
 @dataclass(frozen=True, slots=True)
 class _Assigned:
-    """The ``V`` (sample, assigned annotator) of a chunk.
+    """The ``V`` (sample, assigned annotator) of a chunk."""
 
-    Attributes:
-        chunk: the samples
-        sample: shape ``(V,)``
-        annotator: shape ``(V,)``
-        row: shape ``(S, R)``, place of every (sample, annotator) among these
-        own: shape ``(N,)``, that of every object
-    """
-
-    chunk: Chunk
-    sample: IntArray
-    annotator: IntArray
-    row: IntArray
-    own: IntArray
+    chunk: Chunk  #: the samples
+    sample: IntArray  #: shape ``(V,)``
+    annotator: IntArray  #: shape ``(V,)``
+    row: IntArray  #: shape ``(S, R)``, place of every (sample, annotator) among these
+    own: IntArray  #: shape ``(N,)``, that of every object
 
     @classmethod
     def of(cls, chunk: Chunk) -> _Assigned:
@@ -360,25 +352,15 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorSums(Additive):
-    """What a report has of annotators hstack their numbers.
+    """What a report shows of annotators besides their numbers."""
 
-    Attributes:
-        n_assigned: shape ``(R,)``, samples each annotator was assigned to
-        n_drew_nothing: shape ``(R,)``, those in which they drew nothing
-        n_crowd: shape ``(R,)``, labels that are crowd, or explained by one of somebody else
-        classes: counts of (annotator, class) of all objects
-        bias: moments of the offsets of boxes; rows are (annotator, measure)
-        n_judged: shape ``(R,)``, objects in the consensus of the others to which this gives a class
-        n_same_class: shape ``(R,)``, those with that class
-    """
-
-    n_assigned: IntArray
-    n_drew_nothing: IntArray
-    n_crowd: IntArray
-    classes: SparseCounts
-    bias: Moments
-    n_judged: IntArray
-    n_same_class: IntArray
+    n_assigned: IntArray  #: shape ``(R,)``, samples each annotator was assigned to
+    n_drew_nothing: IntArray  #: shape ``(R,)``, those in which they drew nothing
+    n_crowd: IntArray  #: shape ``(R,)``, labels that are crowd, or explained by one of somebody else
+    classes: SparseCounts  #: counts of (annotator, class) of all objects
+    bias: Moments  #: moments of the offsets of boxes; rows are (annotator, measure)
+    n_judged: IntArray  #: shape ``(R,)``, objects in the consensus of the others to which this gives a class
+    n_same_class: IntArray  #: shape ``(R,)``, those with that class
 
     @classmethod
     def of(cls, chunk: Chunk) -> AnnotatorSums:

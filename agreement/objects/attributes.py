@@ -30,19 +30,12 @@ _BITS = 31
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What the codes of an attribute stand for.
+    """What the codes of an attribute stand for."""
 
-    Attributes:
-        name: of the attribute
-        values: value of every code, None for *not given*
-        numbers: number of every code, nan where it is none
-        tolerance: numbers that differ by at most this agree
-    """
-
-    name: str
-    values: Sequence[Any]
-    numbers: FloatArray
-    tolerance: float
+    name: str  #: of the attribute
+    values: Sequence[Any]  #: value of every code, None for *not given*
+    numbers: FloatArray  #: number of every code, nan where it is none
+    tolerance: float  #: numbers that differ by at most this agree
 
     @classmethod
     def of(cls, name: str, values: Sequence[Any], tolerance: float) -> Values:
@@ -70,19 +63,12 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSums(Additive):
-    """What a report has of an attribute hstack its numbers.
+    """What a report shows of an attribute besides its numbers."""
 
-    Attributes:
-        n_units: units in which two or more annotators gave a value
-        n_conflicts: those in which two values differ
-        met: counts of (value, other value) over pairs of labels of one unit that differ
-        worst: the samples with the largest share of pairs of values that differ, with the opposite sign
-    """
-
-    n_units: int
-    n_conflicts: int
-    met: SparseCounts
-    worst: Worst
+    n_units: int  #: units in which two or more annotators gave a value
+    n_conflicts: int  #: those in which two values differ
+    met: SparseCounts  #: counts of (value, other value) over pairs of labels of one unit that differ
+    worst: Worst  #: the samples with the largest share of pairs of values that differ, with the opposite sign
 
 
 class Attribute:

@@ -19,43 +19,31 @@ _VIDEO, _A, _TRACK_A, _B, _TRACK_B = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """The videos and tracks of a batch whose samples are frames.
+    """The videos and tracks of a batch whose samples are frames."""
 
-    Attributes:
-        video: shape ``(S,)``, video of every frame
-        track: shape ``(N,)``, track of every object, its number within video and annotator; ``NO_TRACK`` without one
-    """
-
-    video: IntArray
+    video: IntArray  #: shape ``(S,)``, video of every frame
+    #: shape ``(N,)``, track of every object, its number within video and annotator; ``NO_TRACK`` without one
     track: IntArray
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The objects of some samples, and who was assigned to these.
+    """The objects of some samples, and who was assigned to these."""
 
-    Attributes:
-        objects: ``N`` objects, sorted by sample, annotator, label id; categories from 1
-        geometry: extent of every object
-        assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
-        crowd: shape ``(N,)``, objects that are crowd regions; None if there are none
-        tracks: videos and tracks, where the samples are frames; None elsewhere
-        attributes: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
-        attribute_numbers: for every compared attribute the number that a code stands for, one entry for each code; nan
-            where it stands for something else
-        size_px: shape ``(S, 2)``, width and height of the images, nan where not known; None where it does not matter
-        sample_keys: shape ``(S,)``, numbers as if drawn by chance; where some samples stand for all, those with the
-            smallest do, and where this is None, the first ones
-    """
-
-    objects: Objects
-    geometry: Geometry
-    assigned: BoolArray
-    crowd: BoolArray | None = None
-    tracks: Tracks | None = None
+    objects: Objects  #: ``N`` objects, sorted by sample, annotator, label id; categories from 1
+    geometry: Geometry  #: extent of every object
+    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator was assigned to a sample
+    crowd: BoolArray | None = None  #: shape ``(N,)``, objects that are crowd regions; None if there are none
+    tracks: Tracks | None = None  #: videos and tracks, where the samples are frames; None elsewhere
+    #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
     attributes: tuple[IntArray, ...] = ()
+    #: for every compared attribute the number that a code stands for, one entry for each code; nan where it stands for
+    #: something else
     attribute_numbers: tuple[FloatArray, ...] = ()
+    #: shape ``(S, 2)``, width and height of the images, nan where not known; None where it does not matter
     size_px: FloatArray | None = None
+    #: shape ``(S,)``, numbers as if drawn by chance; where some samples stand for all, those with the smallest do, and
+    #: where this is None, the first ones
     sample_keys: IntArray | None = None
 
     @property
@@ -88,21 +76,13 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class SamplePairs:
-    """The pairs of annotators assigned to the same sample, over the samples of a batch.
+    """The pairs of annotators assigned to the same sample, over the samples of a batch."""
 
-    Attributes:
-        sample: shape ``(Q,)``
-        a: shape ``(Q,)``, annotator who comes first
-        b: shape ``(Q,)``
-        n_a: shape ``(Q,)``, objects of ``a`` on the sample
-        n_b: shape ``(Q,)``
-    """
-
-    sample: IntArray
-    a: IntArray
-    b: IntArray
-    n_a: IntArray
-    n_b: IntArray
+    sample: IntArray  #: shape ``(Q,)``
+    a: IntArray  #: shape ``(Q,)``, annotator who comes first
+    b: IntArray  #: shape ``(Q,)``
+    n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample
+    n_b: IntArray  #: shape ``(Q,)``
     _start: IntArray
     _rank: IntArray
     _n_assigned: IntArray
@@ -139,12 +119,10 @@ class TrackCounts:
     """How often the tracks of one annotator met those of another, over any number of frames.
 
     Batches are kept apart until enough of them came together, so that adding many takes no longer than sorting once.
-
-    Attributes:
-        parts: ``(keys, counts)``; keys ``(5, T)``, each once and in ascending order: video, annotator, track, other
-            annotator, their track (``NO_TRACK`` on frames where they have none as a partner); counts ``(T,)``, frames
     """
 
+    #: ``(keys, counts)``; keys ``(5, T)``, each once and in ascending order: video, annotator, track, other annotator,
+    #: their track (``NO_TRACK`` on frames where they have none as a partner); counts ``(T,)``, frames
     parts: tuple[tuple[IntArray, IntArray], ...] = ()
 
     def __add__(self, other: TrackCounts) -> TrackCounts:

@@ -47,16 +47,11 @@ _BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.i
 
 @dataclass(frozen=True, slots=True)
 class ClassSums(Additive):
-    """Sums over rated samples.
+    """Sums over rated samples."""
 
-    Attributes:
-        n_objects: shape ``(K,)``, labels of every class
-        n_units: shape ``(K,)``, units in which anybody gave it
-        met: how often two different classes met in one unit: counts of (ratings of the unit, class, other class)
-    """
-
-    n_objects: IntArray
-    n_units: IntArray
+    n_objects: IntArray  #: shape ``(K,)``, labels of every class
+    n_units: IntArray  #: shape ``(K,)``, units in which anybody gave it
+    #: how often two different classes met in one unit: counts of (ratings of the unit, class, other class)
     met: SparseCounts
 
     @classmethod

@@ -28,53 +28,32 @@ ALPHA_REASONS = ("", "one_annotator", "no_objects", "single_category", "no_paira
 
 @dataclass(frozen=True, slots=True)
 class MatchedPairs:
-    """The pairs of objects of one unit; ``i < j``.
+    """The pairs of objects of one unit; ``i < j``."""
 
-    Attributes:
-        i: shape ``(P,)``, row of the object whose annotator comes first
-        j: shape ``(P,)``
-        iou: shape ``(P,)``
-        same_class: shape ``(P,)``
-    """
-
-    i: IntArray
-    j: IntArray
-    iou: FloatArray
-    same_class: BoolArray
+    i: IntArray  #: shape ``(P,)``, row of the object whose annotator comes first
+    j: IntArray  #: shape ``(P,)``
+    iou: FloatArray  #: shape ``(P,)``
+    same_class: BoolArray  #: shape ``(P,)``
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """Columns over the ``U`` units of a batch.
+    """Columns over the ``U`` units of a batch."""
 
-    Attributes:
-        sample: shape ``(U,)``
-        votes: shape ``(U,)``, members
-        assigned: shape ``(U,)``, annotators assigned to the sample
-        verdict: shape ``(U,)``, index into ``UNIT_VERDICTS``; ``NO_VERDICT`` where the sample is not rated
-    """
-
-    sample: IntArray
-    votes: IntArray
-    assigned: IntArray
-    verdict: IntArray
+    sample: IntArray  #: shape ``(U,)``
+    votes: IntArray  #: shape ``(U,)``, members
+    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample
+    verdict: IntArray  #: shape ``(U,)``, index into ``UNIT_VERDICTS``; ``NO_VERDICT`` where the sample is not rated
 
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Sparse ratings of units in categories, as alpha counts them; rated samples only.
+    """Sparse ratings of units in categories, as alpha counts them; rated samples only."""
 
-    Attributes:
-        unit: shape ``(T,)``; units past the objects' own stand for images that everybody left empty
-        category: shape ``(T,)``, class code or ``MISSING``
-        count: shape ``(T,)``, annotators
-        sample: shape ``(U',)``, sample of every unit
-    """
-
-    unit: IntArray
-    category: IntArray
-    count: IntArray
-    sample: IntArray
+    unit: IntArray  #: shape ``(T,)``; units past the objects' own stand for images that everybody left empty
+    category: IntArray  #: shape ``(T,)``, class code or ``MISSING``
+    count: IntArray  #: shape ``(T,)``, annotators
+    sample: IntArray  #: shape ``(U',)``, sample of every unit
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,49 +61,32 @@ class Agreement:
     """The agreement on some samples: all that a report needs, without the labels.
 
     A run keeps this of every batch, in compact columns (:class:`~.records.ObjectRecords`).
-
-    Attributes:
-        config: the options of the run
-        objects: ``N`` objects that count, sorted by sample and annotator; crowd is left out
-        assigned: shape ``(S, R)``
-        unit: shape ``(N,)``, unit of every object
-        units: columns over the ``U`` units
-        pairs: pairs of objects of one unit
-        sample_pairs: ``Q`` pairs of annotators on samples
-        object_verdict: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
-        area: shape ``(N,)``, in the unit of the geometry
-        boxes_xyxy: shape ``(N, 4)``, bounding boxes in that unit; None where objects have none
-        size_px: shape ``(S, 2)``, width and height of the images; nan where not known
-        attributes: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
-        visibility: shape ``(P,)``, share of points that both labelled, of every pair of matched keypoints; else None
-        best_iou: shape ``(Q, 2)``, mean over the first annotator's objects of the best IoU with those of the second,
-            and the other direction; nan where the one has none
-        aligned: shape ``(Q, 3)``, of mutual best pairs: how many, sum of recall, sum of precision; else None
-        n_crowd: shape ``(S, R)``, objects of every annotator that do not count
-        score: shape ``(S,)``, nan where not scored
-        alpha: shape ``(S,)``, nan where undefined
-        alpha_reason: shape ``(S,)``, index into ``ALPHA_REASONS``
     """
 
-    config: AgreementConfig
-    objects: Objects
-    assigned: BoolArray
-    unit: IntArray
-    units: Units
-    pairs: MatchedPairs
-    sample_pairs: SamplePairs
-    object_verdict: IntArray
-    area: FloatArray
-    boxes_xyxy: FloatArray | None
-    size_px: FloatArray
+    config: AgreementConfig  #: the options of the run
+    objects: Objects  #: ``N`` objects that count, sorted by sample and annotator; crowd is left out
+    assigned: BoolArray  #: shape ``(S, R)``
+    unit: IntArray  #: shape ``(N,)``, unit of every object
+    units: Units  #: columns over the ``U`` units
+    pairs: MatchedPairs  #: pairs of objects of one unit
+    sample_pairs: SamplePairs  #: ``Q`` pairs of annotators on samples
+    object_verdict: IntArray  #: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+    area: FloatArray  #: shape ``(N,)``, in the unit of the geometry
+    boxes_xyxy: FloatArray | None  #: shape ``(N, 4)``, bounding boxes in that unit; None where objects have none
+    size_px: FloatArray  #: shape ``(S, 2)``, width and height of the images; nan where not known
+    #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
     attributes: tuple[IntArray, ...]
+    #: shape ``(P,)``, share of points that both labelled, of every pair of matched keypoints; else None
     visibility: FloatArray | None
+    #: shape ``(Q, 2)``, mean over the first annotator's objects of the best IoU with those of the second, and the other
+    #: direction; nan where the one has none
     best_iou: FloatArray
+    #: shape ``(Q, 3)``, of mutual best pairs: how many, sum of recall, sum of precision; else None
     aligned: FloatArray | None
-    n_crowd: IntArray
-    score: FloatArray
-    alpha: FloatArray
-    alpha_reason: IntArray
+    n_crowd: IntArray  #: shape ``(S, R)``, objects of every annotator that do not count
+    score: FloatArray  #: shape ``(S,)``, nan where not scored
+    alpha: FloatArray  #: shape ``(S,)``, nan where undefined
+    alpha_reason: IntArray  #: shape ``(S,)``, index into ``ALPHA_REASONS``
 
     @property
     def n_samples(self) -> int:
@@ -203,19 +165,12 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class MatchedBatch(Agreement):
-    """The agreement on a batch whose labels are at hand.
+    """The agreement on a batch whose labels are at hand."""
 
-    Attributes:
-        batch: the objects that count
-        counted: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd
-        matching: unit of every object
-        overlaps: overlapping pairs of objects
-    """
-
-    batch: Batch
-    counted: BoolArray
-    matching: Matching
-    overlaps: Overlaps
+    batch: Batch  #: the objects that count
+    counted: BoolArray  #: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd
+    matching: Matching  #: unit of every object
+    overlaps: Overlaps  #: overlapping pairs of objects
 
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:

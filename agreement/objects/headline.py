@@ -67,21 +67,13 @@ HEADLINE = (*_RATIOS, *_OF_JOINT, *_OF_GIVEN_MATCH, *_OF_PRESENCE)
 
 
 class HeadlineNumbers:
-    """The headline numbers; they have no basis, since they are about all samples.
+    """The headline numbers; they have no basis, since they are about all samples."""
 
-    Attributes:
-        total: sums of the plain columns by name, once the numbers were asked for
-        joint: sums over the ratings of all units, as alpha counts them
-        given_match: sums over the ratings of units with at least two members, missing left out
-        presence: sums over rated samples: who drew nothing (category 0) and anything (1)
-        used: codes of the categories of ``joint``
-    """
-
-    total: dict[str, float]
-    joint: TallySums
-    given_match: TallySums
-    presence: TallySums
-    used: IntArray
+    total: dict[str, float]  #: sums of the plain columns by name, once the numbers were asked for
+    joint: TallySums  #: sums over the ratings of all units, as alpha counts them
+    given_match: TallySums  #: sums over the ratings of units with at least two members, missing left out
+    presence: TallySums  #: sums over rated samples: who drew nothing (category 0) and anything (1)
+    used: IntArray  #: codes of the categories of ``joint``
 
     def __init__(self, n_categories: int, undefined: Undefined, *, by_sample: bool) -> None:
         self._n_categories = n_categories
@@ -171,31 +163,18 @@ def _presence(chunk: Chunk) -> Ratings:
 
 @dataclass(frozen=True, slots=True)
 class HeadlineSums(Additive):
-    """What the headline has hstack its numbers.
+    """What the headline shows besides its numbers."""
 
-    Attributes:
-        alpha_reasons: shape ``(5,)``, samples whose alpha is undefined for each of ``ALPHA_REASONS``
-        n_rated: samples with at least two assigned annotators
-        n_empty: rated samples in which nobody drew anything
-        n_units: units of rated samples
-        n_objects: objects of rated samples
-        votes: shape ``(R + 1, R + 1)``, entry ``[n, k]``: units on samples with ``n`` assigned that ``k`` drew
-        lowest_f1: the samples with the lowest F1
-        most_confused: the samples with the largest share of matched labels of different classes, sign changed
-        loosest: the samples with the lowest mean IoU
-        matches: all pairs of matched labels
-    """
-
-    alpha_reasons: IntArray
-    n_rated: int
-    n_empty: int
-    n_units: int
-    n_objects: int
-    votes: IntArray
-    lowest_f1: Worst
-    most_confused: Worst
-    loosest: Worst
-    matches: Matches
+    alpha_reasons: IntArray  #: shape ``(5,)``, samples whose alpha is undefined for each of ``ALPHA_REASONS``
+    n_rated: int  #: samples with at least two assigned annotators
+    n_empty: int  #: rated samples in which nobody drew anything
+    n_units: int  #: units of rated samples
+    n_objects: int  #: objects of rated samples
+    votes: IntArray  #: shape ``(R + 1, R + 1)``, entry ``[n, k]``: units on samples with ``n`` assigned that ``k`` drew
+    lowest_f1: Worst  #: the samples with the lowest F1
+    most_confused: Worst  #: the samples with the largest share of matched labels of different classes, sign changed
+    loosest: Worst  #: the samples with the lowest mean IoU
+    matches: Matches  #: all pairs of matched labels
 
     @classmethod
     def of(cls, chunk: Chunk) -> HeadlineSums:

@@ -206,38 +206,26 @@ def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True, slots=True)
 class PairSums(Additive):
-    """What a report has of pairs hstack their numbers; dense columns have the shape ``(P,)``.
+    """What a report shows of pairs besides their numbers; dense columns have the shape ``(P,)``.
 
     ``P`` counts the pairs of ``R`` annotators in the order (0, 1), (0, 2) … (R - 2, R - 1).
-
-    Attributes:
-        n_samples: shared samples
-        n_a: objects of the first annotator
-        n_b: objects of the second
-        n_matched: units with both
-        n_same_class: those in which they agree on the class
-        iou_same_class: sum of IoU over units with both and one class
-        a_to_b: over samples, mean over ``a``'s objects of the best IoU with ``b``'s
-        b_to_a: the other direction
-        symmetric: over samples, mean of the two directions
-        aligned: shape ``(3, P)``, mutual best pairs (method ``mutual_best``): how many, sum over them of shared area /
-            area of ``a``'s object, and of shared area / area of ``b``'s object
-        visibility: sum over pairs of matched keypoints of the share of points that both labelled; 0 of other labels
-        confusion: counts of (pair, class of ``a``'s object, class of ``b``'s) over units with both
     """
 
-    n_samples: IntArray
-    n_a: IntArray
-    n_b: IntArray
-    n_matched: IntArray
-    n_same_class: IntArray
-    iou_same_class: FloatArray
-    a_to_b: Moments
-    b_to_a: Moments
-    symmetric: Moments
+    n_samples: IntArray  #: shared samples
+    n_a: IntArray  #: objects of the first annotator
+    n_b: IntArray  #: objects of the second
+    n_matched: IntArray  #: units with both
+    n_same_class: IntArray  #: those in which they agree on the class
+    iou_same_class: FloatArray  #: sum of IoU over units with both and one class
+    a_to_b: Moments  #: over samples, mean over ``a``'s objects of the best IoU with ``b``'s
+    b_to_a: Moments  #: the other direction
+    symmetric: Moments  #: over samples, mean of the two directions
+    #: shape ``(3, P)``, mutual best pairs (method ``mutual_best``): how many, sum over them of shared area / area of
+    #: ``a``'s object, and of shared area / area of ``b``'s object
     aligned: FloatArray
+    #: sum over pairs of matched keypoints of the share of points that both labelled; 0 of other labels
     visibility: FloatArray
-    confusion: SparseCounts
+    confusion: SparseCounts  #: counts of (pair, class of ``a``'s object, class of ``b``'s) over units with both
 
     @classmethod
     def of(cls, chunk: Chunk) -> PairSums:

@@ -54,13 +54,9 @@ _ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecords(Records):
-    """What was found in any number of samples.
+    """What was found in any number of samples."""
 
-    Attributes:
-        totals: what is only known of the run as a whole; None of a selection of samples
-    """
-
-    totals: RunTotals | None = None
+    totals: RunTotals | None = None  #: what is only known of the run as a whole; None of a selection of samples
 
     family: ClassVar[str] = "objects"
     rows: ClassVar[Mapping[str, str]] = _ROWS

@@ -29,19 +29,12 @@ from .sums import Additive
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The objects of rated samples in units.
+    """The objects of rated samples in units."""
 
-    Attributes:
-        first: shape ``(N,)``, row of the first object of every object's unit
-        votes: shape ``(N,)``, members of the unit of which an object is the first; 0 for other objects
-        together: shape ``(P,)``, whether an overlapping pair is in one unit
-        same_class: shape ``(Q,)``, first object of the unit of every pair of objects of one unit and class
-    """
-
-    first: IntArray
-    votes: IntArray
-    together: BoolArray
-    same_class: IntArray
+    first: IntArray  #: shape ``(N,)``, row of the first object of every object's unit
+    votes: IntArray  #: shape ``(N,)``, members of the unit of which an object is the first; 0 for other objects
+    together: BoolArray  #: shape ``(P,)``, whether an overlapping pair is in one unit
+    same_class: IntArray  #: shape ``(Q,)``, first object of the unit of every pair of objects of one unit and class
 
     @property
     def n_units(self) -> int:
@@ -56,31 +49,18 @@ class Grouping:
 
 @dataclass(frozen=True, slots=True)
 class UnitCounter:
-    """The objects of rated samples, ready to be grouped into units in different ways.
+    """The objects of rated samples, ready to be grouped into units in different ways."""
 
-    Attributes:
-        rows: shape ``(N,)``, row of every object among the ``N'`` of the batch
-        number: shape ``(N',)``, the other way round
-        sample: shape ``(N,)``
-        category: shape ``(N,)``
-        assigned: shape ``(S,)``, assigned annotators
-        i: shape ``(P,)``, with ``j`` the overlapping pairs
-        j: shape ``(P,)``
-        one_class: shape ``(P,)``, whether a pair is of one class
-        class_of: shape ``(N,)``, number of the (sample, class) of every object
-        class_sample: shape ``(C,)``, sample of these
-    """
-
-    rows: IntArray
-    number: IntArray
-    sample: IntArray
-    category: IntArray
-    assigned: IntArray
-    i: IntArray
-    j: IntArray
-    one_class: BoolArray
-    class_of: IntArray
-    class_sample: IntArray
+    rows: IntArray  #: shape ``(N,)``, row of every object among the ``N'`` of the batch
+    number: IntArray  #: shape ``(N',)``, the other way round
+    sample: IntArray  #: shape ``(N,)``
+    category: IntArray  #: shape ``(N,)``
+    assigned: IntArray  #: shape ``(S,)``, assigned annotators
+    i: IntArray  #: shape ``(P,)``, with ``j`` the overlapping pairs
+    j: IntArray  #: shape ``(P,)``
+    one_class: BoolArray  #: shape ``(P,)``, whether a pair is of one class
+    class_of: IntArray  #: shape ``(N,)``, number of the (sample, class) of every object
+    class_sample: IntArray  #: shape ``(C,)``, sample of these
 
     @classmethod
     def of(cls, objects: Objects, overlaps: Overlaps, n_assigned: IntArray) -> UnitCounter:
@@ -178,29 +158,17 @@ class UnitCounter:
 
 @dataclass(frozen=True, slots=True)
 class SweepPoint(Additive):
-    """Sums over rated samples at one threshold.
+    """Sums over rated samples at one threshold."""
 
-    Attributes:
-        threshold: least similarity of a match
-        joint: ratings of units as alpha counts them
-        score: sum of the samples' scores
-        n_scored: samples with a score
-        n_matched: pairs of objects of one unit
-        n_drawn: objects of both annotators, over all pairs of annotators on samples
-        n_units: units
-        n_hard: components of objects that needed a decision
-        n_inexact: those whose solution is not proven to be the best
-    """
-
-    threshold: float
-    joint: NominalTally
-    score: float
-    n_scored: int
-    n_matched: int
-    n_drawn: int
-    n_units: int
-    n_hard: int
-    n_inexact: int
+    threshold: float  #: least similarity of a match
+    joint: NominalTally  #: ratings of units as alpha counts them
+    score: float  #: sum of the samples' scores
+    n_scored: int  #: samples with a score
+    n_matched: int  #: pairs of objects of one unit
+    n_drawn: int  #: objects of both annotators, over all pairs of annotators on samples
+    n_units: int  #: units
+    n_hard: int  #: components of objects that needed a decision
+    n_inexact: int  #: those whose solution is not proven to be the best
 
     fixed: ClassVar[tuple[str, ...]] = ("threshold",)
 
@@ -333,42 +301,27 @@ def threshold_points(sweep: SweepStatistics, config: AgreementConfig) -> list[Th
 
 @dataclass(frozen=True, slots=True)
 class RuleSums(Additive):
-    """Sums over rated samples that somebody drew in.
+    """Sums over rated samples that somebody drew in."""
 
-    Attributes:
-        method: how objects are matched
-        classes: how classes enter the matching
-        missing: whether a missed object is a category
-        joint: ratings of units as alpha counts them
-        alpha: sum of the samples' alphas
-        n_defined: samples with an alpha
-        n_single: samples without, because everybody used one category
-    """
-
-    method: Method
-    classes: ClassHandling
-    missing: Missing
-    joint: NominalTally
-    alpha: float
-    n_defined: int
-    n_single: int
+    method: Method  #: how objects are matched
+    classes: ClassHandling  #: how classes enter the matching
+    missing: Missing  #: whether a missed object is a category
+    joint: NominalTally  #: ratings of units as alpha counts them
+    alpha: float  #: sum of the samples' alphas
+    n_defined: int  #: samples with an alpha
+    n_single: int  #: samples without, because everybody used one category
 
     fixed: ClassVar[tuple[str, ...]] = ("method", "classes", "missing")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleStatistics:
-    """Sums under every rule of matching and of missing objects, and what images add that everybody left empty.
+    """Sums under every rule of matching and of missing objects, and what images add that everybody left empty."""
 
-    Attributes:
-        sums: in the order in which they are reported
-        empty: ratings of the images that everybody left empty, where these count and missing is a category
-        n_empty: number of these images
-    """
-
-    sums: tuple[RuleSums, ...] = ()
+    sums: tuple[RuleSums, ...] = ()  #: in the order in which they are reported
+    #: ratings of the images that everybody left empty, where these count and missing is a category
     empty: NominalTally = dataclasses.field(default_factory=NominalTally.empty)
-    n_empty: int = 0
+    n_empty: int = 0  #: number of these images
 
     def __add__(self, other: RuleStatistics) -> RuleStatistics:
         sums = self.sums or other.sums

@@ -29,17 +29,11 @@ _SLACK = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class SizeRule:
-    """What is small, medium and large.
+    """What is small, medium and large."""
 
-    Attributes:
-        limits: areas where medium and large begin; None where objects have no size
-        unit: of these areas
-        in_pixels: whether the labels' geometry is in pixels
-    """
-
-    limits: tuple[float, float] | None
-    unit: str
-    in_pixels: bool
+    limits: tuple[float, float] | None  #: areas where medium and large begin; None where objects have no size
+    unit: str  #: of these areas
+    in_pixels: bool  #: whether the labels' geometry is in pixels
 
     @classmethod
     def of(cls, records: ObjectRecords, config: AgreementConfig) -> SizeRule:
@@ -111,21 +105,13 @@ def _all_sizes_known(records: ObjectRecords) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class SizeSums(Additive):
-    """Sums over the units of every size, shape ``(3,)``.
+    """Sums over the units of every size, shape ``(3,)``."""
 
-    Attributes:
-        n_units: units
-        n_pairs: pairs of matched labels
-        n_labels: labels of both annotators, over all pairs of annotators
-        n_expected: annotators assigned to units that two or more drew
-        n_missing: those of them without an object
-    """
-
-    n_units: IntArray
-    n_pairs: IntArray
-    n_labels: IntArray
-    n_expected: IntArray
-    n_missing: IntArray
+    n_units: IntArray  #: units
+    n_pairs: IntArray  #: pairs of matched labels
+    n_labels: IntArray  #: labels of both annotators, over all pairs of annotators
+    n_expected: IntArray  #: annotators assigned to units that two or more drew
+    n_missing: IntArray  #: those of them without an object
 
 
 def size_sums(chunk: Chunk) -> SizeSums:

@@ -57,17 +57,11 @@ class Additive:
 
 @dataclass(frozen=True, slots=True)
 class SparseCounts:
-    """How often each combination of some columns of codes occurs; only those that occur are kept.
+    """How often each combination of some columns of codes occurs; only those that occur are kept."""
 
-    Attributes:
-        keys: shape ``(T,)``, every combination in one number; ascending
-        counts: shape ``(T,)``
-        widths: bits of the codes of every column, by default equally many; at most 62 together
-    """
-
-    keys: IntArray
-    counts: IntArray
-    widths: tuple[int, ...]
+    keys: IntArray  #: shape ``(T,)``, every combination in one number; ascending
+    counts: IntArray  #: shape ``(T,)``
+    widths: tuple[int, ...]  #: bits of the codes of every column, by default equally many; at most 62 together
 
     @classmethod
     def of(cls, *columns: IntArray, widths: tuple[int, ...] | None = None) -> SparseCounts:
@@ -169,21 +163,13 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The few samples with the lowest values; of equal ones those with more to it, then with the larger labels.
+    """The few samples with the lowest values; of equal ones those with more to it, then with the larger labels."""
 
-    Attributes:
-        row: shape ``(N,)``, of the samples
-        value: shape ``(N,)``
-        weight: shape ``(N,)``, how much the value stands for
-        area: shape ``(N,)``, of the labels together
-        n_samples: how many samples were looked at
-    """
-
-    row: IntArray
-    value: FloatArray
-    weight: FloatArray
-    area: FloatArray
-    n_samples: int
+    row: IntArray  #: shape ``(N,)``, of the samples
+    value: FloatArray  #: shape ``(N,)``
+    weight: FloatArray  #: shape ``(N,)``, how much the value stands for
+    area: FloatArray  #: shape ``(N,)``, of the labels together
+    n_samples: int  #: how many samples were looked at
 
     @classmethod
     def of(cls, value: FloatArray, weight: FloatArray | IntArray, area: FloatArray) -> Worst:
@@ -222,34 +208,21 @@ class Worst:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The agreement on some samples, with what several parts of the report need of it, computed once.
+    """The agreement on some samples, with what several parts of the report need of it, computed once."""
 
-    Attributes:
-        agreement: ``N`` objects in ``U`` units on ``S`` samples, ``P`` pairs of objects of one unit, ``Q`` pairs of
-            annotators on samples
-        n_categories: number ``K`` of category codes, that of *missing* included
-        rated_unit: shape ``(U,)``, units of samples that are rated
-        alike: shape ``(N,)``, members of the unit of every object that have its class, itself included
-        size: shape ``(U,)``, index into ``SIZES``, -1 where not known
-        match_pair: shape ``(P,)``, pair of annotators
-        match_sample: shape ``(P,)``
-        shared_pair: shape ``(Q,)``, pair of annotators
-        label_area: shape ``(S,)``, areas of all labels together
-        drew: shape ``(S, R)``, who drew anything
-        by_sample: whether columns have a row for every sample, or a single one with their sums
-    """
-
+    #: ``N`` objects in ``U`` units on ``S`` samples, ``P`` pairs of objects of one unit, ``Q`` pairs of annotators on
+    #: samples
     agreement: Agreement
-    n_categories: int
-    rated_unit: BoolArray
-    alike: IntArray
-    size: IntArray
-    match_pair: IntArray
-    match_sample: IntArray
-    shared_pair: IntArray
-    label_area: FloatArray
-    drew: BoolArray
-    by_sample: bool
+    n_categories: int  #: number ``K`` of category codes, that of *missing* included
+    rated_unit: BoolArray  #: shape ``(U,)``, units of samples that are rated
+    alike: IntArray  #: shape ``(N,)``, members of the unit of every object that have its class, itself included
+    size: IntArray  #: shape ``(U,)``, index into ``SIZES``, -1 where not known
+    match_pair: IntArray  #: shape ``(P,)``, pair of annotators
+    match_sample: IntArray  #: shape ``(P,)``
+    shared_pair: IntArray  #: shape ``(Q,)``, pair of annotators
+    label_area: FloatArray  #: shape ``(S,)``, areas of all labels together
+    drew: BoolArray  #: shape ``(S, R)``, who drew anything
+    by_sample: bool  #: whether columns have a row for every sample, or a single one with their sums
 
     @classmethod
     def of(cls, agreement: Agreement, n_categories: int, size: IntArray, *, by_sample: bool = True) -> Chunk:
@@ -401,17 +374,11 @@ class TallySums:
 
 @dataclass(frozen=True, slots=True)
 class Matches(Additive):
-    """All pairs of matched labels; 16 bytes each.
+    """All pairs of matched labels; 16 bytes each."""
 
-    Attributes:
-        iou_parts: IoU of every pair
-        category_parts: class of the two labels, ``NO_CLASS`` if they differ
-        size_parts: index into ``SIZES`` of their unit, -1 where not known
-    """
-
-    iou_parts: Kept
-    category_parts: Kept
-    size_parts: Kept
+    iou_parts: Kept  #: IoU of every pair
+    category_parts: Kept  #: class of the two labels, ``NO_CLASS`` if they differ
+    size_parts: Kept  #: index into ``SIZES`` of their unit, -1 where not known
 
     @classmethod
     def of(cls, chunk: Chunk) -> Matches:

@@ -76,28 +76,19 @@ def _tally_without(annotator: int, agreement: MatchedBatch) -> NominalTally:
 
 @dataclass(frozen=True, slots=True)
 class RunTotals(Additive):
-    """Totals of any number of batches.
+    """Totals of any number of batches."""
 
-    Attributes:
-        n_hard: components of objects that needed a decision
-        n_inexact: those too large for an exact solution
-        n_repaired: polygons that had to be repaired
-        n_points: keypoints without an extent, which have a single labelled point, or several in one place
-        tracks: how often the tracks of annotators met on frames
-        sweep: the main numbers at other thresholds
-        rules: alpha under other rules
-        threshold_sample: samples from which the threshold is found that the data suggest
-        rematched: alpha without each of the annotators, the others matched again
-    """
-
-    n_hard: int = 0
-    n_inexact: int = 0
-    n_repaired: int = 0
-    n_points: int = 0
+    n_hard: int = 0  #: components of objects that needed a decision
+    n_inexact: int = 0  #: those too large for an exact solution
+    n_repaired: int = 0  #: polygons that had to be repaired
+    n_points: int = 0  #: keypoints without an extent, which have a single labelled point, or several in one place
+    #: how often the tracks of annotators met on frames
     tracks: TrackCounts = dataclasses.field(default_factory=TrackCounts)
-    sweep: SweepStatistics = dataclasses.field(default_factory=SweepStatistics)
-    rules: RuleStatistics = dataclasses.field(default_factory=RuleStatistics)
+    sweep: SweepStatistics = dataclasses.field(default_factory=SweepStatistics)  #: the main numbers at other thresholds
+    rules: RuleStatistics = dataclasses.field(default_factory=RuleStatistics)  #: alpha under other rules
+    #: samples from which the threshold is found that the data suggest
     threshold_sample: ThresholdSample = dataclasses.field(default_factory=ThresholdSample)
+    #: alpha without each of the annotators, the others matched again
     rematched: Rematched = dataclasses.field(default_factory=Rematched)
 
 

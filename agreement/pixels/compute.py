@@ -99,15 +99,10 @@ def _boundaries(
 
 @dataclass(frozen=True, slots=True)
 class PixelBatch:
-    """The masks of some samples.
+    """The masks of some samples."""
 
-    Attributes:
-        samples: ``S`` samples; None where fewer than two annotators are assigned
-        assigned: shape ``(S, R)``, whether there is a mask of an annotator that can be compared
-    """
-
-    samples: tuple[SampleMasks | None, ...]
-    assigned: BoolArray
+    samples: tuple[SampleMasks | None, ...]  #: ``S`` samples; None where fewer than two annotators are assigned
+    assigned: BoolArray  #: shape ``(S, R)``, whether there is a mask of an annotator that can be compared
 
     def select(self, kept: BoolArray) -> PixelBatch:
         """The batch of the samples that a mask ``(S,)`` keeps."""
@@ -117,41 +112,24 @@ class PixelBatch:
 
 @dataclass(frozen=True, slots=True)
 class PixelAgreement:
-    """The agreement on some samples, of which those with fewer than two masks are not rated.
+    """The agreement on some samples, of which those with fewer than two masks are not rated."""
 
-    Attributes:
-        counts: what it follows from
-        numbers: shape ``(S, len(NUMBERS))``, means over the pairs of annotators; nan where undefined
-        pair_numbers: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
-        pair: shape ``(Q, 2)``, these annotators, in ascending order of the samples, then of the annotators
-        mask_iou: shape ``(S, R)``, mean class IoU of every mask with the others, background left out; nan without any
-        alpha: shape ``(S,)``, nan where undefined
-        alpha_reason: shape ``(S,)``, index into ``ALPHA_REASONS``
-        differing: shape ``(S,)``, ordered pairs of masks, over the pixels, that differ
-        n_pixels: shape ``(S,)``, pixels that were compared
-        n_units: shape ``(S,)``, classes that anybody used, background left out
-        n_disputed: shape ``(S,)``, those on which any pair does not fully agree
-        is_empty: shape ``(S,)``, whether nobody drew anything but background
-        class_iou: shape ``(V,)``, of every value of every sample: mean over the pairs in which it is present
-        class_dice: shape ``(V,)``
-        area: shape ``(V, R)``, pixels that every annotator gave it
-    """
-
-    counts: MaskCounts
-    numbers: FloatArray
-    pair_numbers: FloatArray
-    pair: IntArray
+    counts: MaskCounts  #: what it follows from
+    numbers: FloatArray  #: shape ``(S, len(NUMBERS))``, means over the pairs of annotators; nan where undefined
+    pair_numbers: FloatArray  #: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
+    pair: IntArray  #: shape ``(Q, 2)``, these annotators, in ascending order of the samples, then of the annotators
+    #: shape ``(S, R)``, mean class IoU of every mask with the others, background left out; nan without any
     mask_iou: FloatArray
-    alpha: FloatArray
-    alpha_reason: IntArray
-    differing: IntArray
-    n_pixels: IntArray
-    n_units: IntArray
-    n_disputed: IntArray
-    is_empty: BoolArray
-    class_iou: FloatArray
-    class_dice: FloatArray
-    area: IntArray
+    alpha: FloatArray  #: shape ``(S,)``, nan where undefined
+    alpha_reason: IntArray  #: shape ``(S,)``, index into ``ALPHA_REASONS``
+    differing: IntArray  #: shape ``(S,)``, ordered pairs of masks, over the pixels, that differ
+    n_pixels: IntArray  #: shape ``(S,)``, pixels that were compared
+    n_units: IntArray  #: shape ``(S,)``, classes that anybody used, background left out
+    n_disputed: IntArray  #: shape ``(S,)``, those on which any pair does not fully agree
+    is_empty: BoolArray  #: shape ``(S,)``, whether nobody drew anything but background
+    class_iou: FloatArray  #: shape ``(V,)``, of every value of every sample: mean over the pairs in which it is present
+    class_dice: FloatArray  #: shape ``(V,)``
+    area: IntArray  #: shape ``(V, R)``, pixels that every annotator gave it
 
     @property
     def score(self) -> FloatArray:

@@ -22,24 +22,15 @@ _ENTRIES_AT_ONCE = 500_000
 
 @dataclass(frozen=True, slots=True)
 class SampleMasks:
-    """The masks of one sample with at least two annotators, counted.
+    """The masks of one sample with at least two annotators, counted."""
 
-    Attributes:
-        annotators: ``M`` indices, ascending: whose masks were compared
-        values: shape ``(K,)``, values that anybody used, ascending
-        areas: shape ``(M, K)``, pixels of every value in every mask
-        shared: shape ``(P, K)``, pixels of every value in both masks of every pair, in the order (0, 1), (0, 2) …
-            (M - 2, M - 1)
-        n_ignored: pixels left out because somebody gave them an ignored value
-        boundaries: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if they were not
-            asked for
-    """
-
-    annotators: tuple[int, ...]
-    values: IntArray
-    areas: IntArray
+    annotators: tuple[int, ...]  #: ``M`` indices, ascending: whose masks were compared
+    values: IntArray  #: shape ``(K,)``, values that anybody used, ascending
+    areas: IntArray  #: shape ``(M, K)``, pixels of every value in every mask
+    #: shape ``(P, K)``, pixels of every value in both masks of every pair, in the order (0, 1), (0, 2) … (M - 2, M - 1)
     shared: IntArray
-    n_ignored: int
+    n_ignored: int  #: pixels left out because somebody gave them an ignored value
+    #: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if they were not asked for
     boundaries: FloatArray | None
 
 
@@ -56,24 +47,15 @@ def count_areas(joint: JointCounts, values: IntArray) -> tuple[IntArray, IntArra
 
 @dataclass(frozen=True, slots=True)
 class MaskCounts:
-    """The masks of ``S`` samples, counted; all columns in the order of the samples, which are rated if two have a mask.
+    """Counts of the masks of ``S`` samples, in sample order; a sample is rated if two annotators have a mask."""
 
-    Attributes:
-        assigned: shape ``(S, R)``, who has a mask that was compared
-        n_values: shape ``(S,)``, different values of every sample
-        n_ignored: shape ``(S,)``, pixels left out because somebody gave them an ignored value
-        values: shape ``(V,)``, the values, ascending in every sample
-        areas: the areas of every sample, mask by mask, all in one column
-        shared: the shared areas of every sample, pair by pair, all in one column
-        boundaries: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; else None
-    """
-
-    assigned: BoolArray
-    n_values: IntArray
-    n_ignored: IntArray
-    values: IntArray
-    areas: IntArray
-    shared: IntArray
+    assigned: BoolArray  #: shape ``(S, R)``, who has a mask that was compared
+    n_values: IntArray  #: shape ``(S,)``, different values of every sample
+    n_ignored: IntArray  #: shape ``(S,)``, pixels left out because somebody gave them an ignored value
+    values: IntArray  #: shape ``(V,)``, the values, ascending in every sample
+    areas: IntArray  #: the areas of every sample, mask by mask, all in one column
+    shared: IntArray  #: the shared areas of every sample, pair by pair, all in one column
+    #: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; else None
     boundaries: FloatArray | None
 
     @classmethod
@@ -145,24 +127,15 @@ def _table(column: IntArray, n_values: IntArray, n_rows: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class MaskTable:
-    """``B`` samples with masks of ``M`` annotators each, as tables over their ``K`` values (``K``: of most).
+    """``B`` samples with masks of ``M`` annotators each, as tables over their ``K`` values (``K``: of most)."""
 
-    Attributes:
-        samples: shape ``(B,)``, the samples
-        members: shape ``(B, M)``, their annotators, ascending
-        of_value: shape ``(V,)``, rows of their values among those of all samples
-        is_value: shape ``(B, K)``, the entries of a table that stand for a value
-        areas: shape ``(M, B, K)``, pixels of every value in every mask
-        shared: shape ``(P, B, K)``, pixels of every value in both masks of every pair
-        sample_pair: shape ``(B,)``, first of the rows of the sample among those of all pairs of annotators on samples
-    """
-
-    samples: IntArray
-    members: IntArray
-    of_value: IntArray
-    is_value: BoolArray
-    areas: IntArray
-    shared: IntArray
+    samples: IntArray  #: shape ``(B,)``, the samples
+    members: IntArray  #: shape ``(B, M)``, their annotators, ascending
+    of_value: IntArray  #: shape ``(V,)``, rows of their values among those of all samples
+    is_value: BoolArray  #: shape ``(B, K)``, the entries of a table that stand for a value
+    areas: IntArray  #: shape ``(M, B, K)``, pixels of every value in every mask
+    shared: IntArray  #: shape ``(P, B, K)``, pixels of every value in both masks of every pair
+    #: shape ``(B,)``, first of the rows of the sample among those of all pairs of annotators on samples
     sample_pair: IntArray
 
     @property

@@ -18,17 +18,11 @@ _CERTAIN_NAMES = frozenset({"background", "bg"})
 
 @dataclass(frozen=True, slots=True)
 class MaskValues:
-    """The meaning of the values of all masks of a run.
+    """The meaning of the values of all masks of a run."""
 
-    Attributes:
-        background: value of the background; None if there is none
-        ignored: values that mean "do not judge"
-        names: names of classes by value
-    """
-
-    background: int | None
-    ignored: tuple[int, ...]
-    names: dict[int, str]
+    background: int | None  #: value of the background; None if there is none
+    ignored: tuple[int, ...]  #: values that mean "do not judge"
+    names: dict[int, str]  #: names of classes by value
 
     def name(self, value: int, *, is_rgb: bool) -> str:
         """Name of a class; its value, or its colour, if it has none."""

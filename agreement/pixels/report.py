@@ -193,21 +193,13 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
 
 @dataclass(frozen=True, slots=True)
 class _Counts:
-    """Pixels of rated samples.
+    """Pixels of rated samples."""
 
-    Attributes:
-        values: shape ``(K,)``, the values that occur, ascending
-        n_samples: shape ``(K,)``, samples with every value
-        areas: shape ``(K, R)``, pixels that every annotator gave it
-        of_samples: shape ``(S,)``, pixels of every sample that were compared
-        first_value: shape ``(S,)``, lowest value of every sample
-    """
-
-    values: IntArray
-    n_samples: IntArray
-    areas: IntArray
-    of_samples: IntArray
-    first_value: IntArray
+    values: IntArray  #: shape ``(K,)``, the values that occur, ascending
+    n_samples: IntArray  #: shape ``(K,)``, samples with every value
+    areas: IntArray  #: shape ``(K, R)``, pixels that every annotator gave it
+    of_samples: IntArray  #: shape ``(S,)``, pixels of every sample that were compared
+    first_value: IntArray  #: shape ``(S,)``, lowest value of every sample
 
     @classmethod
     def of(cls, rated: PixelRecords, n_annotators: int) -> _Counts:

@@ -18,23 +18,14 @@ ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 @dataclass(frozen=True, slots=True)
 class RatingAgreement:
-    """The agreement on a batch.
+    """The agreement on a batch."""
 
-    Attributes:
-        ratings: shape ``(S, R)``, class codes or numbers, nan where one did not rate
-        agree: shape ``(S, R, R)``, whether two annotators both rated, and agree
-        n_annotators: shape ``(S,)``, those who rated
-        score: shape ``(S,)``, share of the pairs of annotators who agree; nan where not rated by two
-        majority: shape ``(S,)``, code or number that most gave; nan without any and where several lead
-        entropy: shape ``(S,)``, of the votes, in bits; nan without a rating
-    """
-
-    ratings: FloatArray
-    agree: BoolArray
-    n_annotators: IntArray
-    score: FloatArray
-    majority: FloatArray
-    entropy: FloatArray
+    ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where one did not rate
+    agree: BoolArray  #: shape ``(S, R, R)``, whether two annotators both rated, and agree
+    n_annotators: IntArray  #: shape ``(S,)``, those who rated
+    score: FloatArray  #: shape ``(S,)``, share of the pairs of annotators who agree; nan where not rated by two
+    majority: FloatArray  #: shape ``(S,)``, code or number that most gave; nan without any and where several lead
+    entropy: FloatArray  #: shape ``(S,)``, of the votes, in bits; nan without a rating
 
     @property
     def rated(self) -> BoolArray:

@@ -62,19 +62,14 @@ def check_categories(names: Iterable[str], config: AgreementConfig) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ScaledRatings:
-    """Ratings as positions in a list of categories.
+    """Ratings as positions in a list of categories."""
 
-    Attributes:
-        positions: shape ``(S, R)``, position of the category of every rating, nan where one did not rate
-        categories: the ``K`` categories: those that the user listed; else those that were given, by name (classes) or
-            ascending (numbers); of whole numbers at the levels interval and ratio all from the smallest to the largest,
-            so that a step is a difference of 1
-        ordered: whether their order means something
-    """
-
-    positions: FloatArray
+    positions: FloatArray  #: shape ``(S, R)``, position of the category of every rating, nan where one did not rate
+    #: the ``K`` categories: those that the user listed; else those that were given, by name (classes) or ascending
+    #: (numbers); of whole numbers at the levels interval and ratio all from the smallest to the largest, so that a step
+    #: is a difference of 1
     categories: tuple[str, ...]
-    ordered: bool
+    ordered: bool  #: whether their order means something
 
     @property
     def weighted(self) -> bool:

@@ -17,19 +17,12 @@ NO_VERDICT = -1
 
 @dataclass(frozen=True, slots=True)
 class TagBatch:
-    """The tags of some samples, and who was assigned to these.
+    """The tags of some samples, and who was assigned to these."""
 
-    Attributes:
-        sample: shape ``(N,)``, sample of every label
-        annotator: shape ``(N,)``
-        tag: shape ``(N,)``, code of the tag, from 1; an annotator may have given it twice
-        assigned: shape ``(S, R)``, whether an annotator was assigned to a sample; all who gave a tag are
-    """
-
-    sample: IntArray
-    annotator: IntArray
-    tag: IntArray
-    assigned: BoolArray
+    sample: IntArray  #: shape ``(N,)``, sample of every label
+    annotator: IntArray  #: shape ``(N,)``
+    tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may have given it twice
+    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator was assigned to a sample; all who gave a tag are
 
     def select(self, samples: BoolArray) -> TagBatch:
         """The batch of the samples that a mask ``(S,)`` keeps."""
@@ -40,67 +33,39 @@ class TagBatch:
 
 @dataclass(frozen=True, slots=True)
 class SetPairs:
-    """The sets of two annotators on one sample, for all pairs; shapes ``(Q,)``.
+    """The sets of two annotators on one sample, for all pairs; shapes ``(Q,)``."""
 
-    Attributes:
-        sample: the sample
-        a: annotator who comes first
-        b: the other
-        shared: tags that both gave
-        size_a: tags of the first
-        size_b: tags of the other
-        jaccard: share of their tags that both gave; 1 for two empty sets
-    """
-
-    sample: IntArray
-    a: IntArray
-    b: IntArray
-    shared: IntArray
-    size_a: IntArray
-    size_b: IntArray
-    jaccard: FloatArray
+    sample: IntArray  #: the sample
+    a: IntArray  #: annotator who comes first
+    b: IntArray  #: the other
+    shared: IntArray  #: tags that both gave
+    size_a: IntArray  #: tags of the first
+    size_b: IntArray  #: tags of the other
+    jaccard: FloatArray  #: share of their tags that both gave; 1 for two empty sets
 
 
 @dataclass(frozen=True, slots=True)
 class SampleTags:
-    """The different tags of every sample, by sample, then tag; shapes ``(T,)``.
+    """The different tags of every sample, by sample, then tag; shapes ``(T,)``."""
 
-    Attributes:
-        sample: the sample
-        tag: code of the tag
-        votes: annotators who gave it
-        verdict: index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
-    """
-
-    sample: IntArray
-    tag: IntArray
-    votes: IntArray
-    verdict: IntArray
+    sample: IntArray  #: the sample
+    tag: IntArray  #: code of the tag
+    votes: IntArray  #: annotators who gave it
+    verdict: IntArray  #: index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
 
 
 @dataclass(frozen=True, slots=True)
 class TagAgreement:
-    """The agreement on a batch.
+    """The agreement on a batch."""
 
-    Attributes:
-        sets: the set of every assigned annotator; samples are units
-        annotator: shape ``(B,)``, annotator of every set
-        pairs: all pairs of sets of one sample
-        tags: the tags of every sample
-        of_given: shape ``(T',)``, row in ``tags`` of every tag in ``sets``
-        of_label: shape ``(N,)``, row in ``tags`` of every label
-        n_annotators: shape ``(S,)``, those assigned
-        score: shape ``(S,)``, mean Jaccard index of two annotators; nan where fewer were assigned
-    """
-
-    sets: TagSets
-    annotator: IntArray
-    pairs: SetPairs
-    tags: SampleTags
-    of_given: IntArray
-    of_label: IntArray
-    n_annotators: IntArray
-    score: FloatArray
+    sets: TagSets  #: the set of every assigned annotator; samples are units
+    annotator: IntArray  #: shape ``(B,)``, annotator of every set
+    pairs: SetPairs  #: all pairs of sets of one sample
+    tags: SampleTags  #: the tags of every sample
+    of_given: IntArray  #: shape ``(T',)``, row in ``tags`` of every tag in ``sets``
+    of_label: IntArray  #: shape ``(N,)``, row in ``tags`` of every label
+    n_annotators: IntArray  #: shape ``(S,)``, those assigned
+    score: FloatArray  #: shape ``(S,)``, mean Jaccard index of two annotators; nan where fewer were assigned
 
     @property
     def rated(self) -> BoolArray:

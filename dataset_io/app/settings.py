@@ -28,19 +28,12 @@ _FILTERED = (fo.FloatField, fo.IntField, fo.BooleanField, fo.StringField)
 
 @dataclass(frozen=True, slots=True)
 class AppSettings:
-    """What is set in the App for a run.
+    """What is set in the App for a run."""
 
-    Attributes:
-        sidebar: whether its fields have a group of their own in the sidebar
-        indexes: whether its fields on samples have indexes
-        color_by: what labels are coloured by; None if the run does not say
-        link_instances: whether the labels of a unit are linked
-    """
-
-    sidebar: bool = False
-    indexes: bool = False
-    color_by: ColorBy | None = None
-    link_instances: bool = False
+    sidebar: bool = False  #: whether its fields have a group of their own in the sidebar
+    indexes: bool = False  #: whether its fields on samples have indexes
+    color_by: ColorBy | None = None  #: what labels are coloured by; None if the run does not say
+    link_instances: bool = False  #: whether the labels of a unit are linked
 
 
 def configure_agreement_app(

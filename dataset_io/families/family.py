@@ -19,19 +19,12 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class LabelsRead(Generic[Labels]):
-    """The labels of some samples.
+    """The labels of some samples."""
 
-    Attributes:
-        labels: the labels, in the form that the reader gives
-        n_invalid: shape ``(S,)``, labels that were left out because they cannot be compared
-        n_unknown: shape ``(S,)``, labels that were left out because their annotator appeared during the run
-        n_added: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
-    """
-
-    labels: Labels
-    n_invalid: IntArray
-    n_unknown: IntArray
-    n_added: IntArray
+    labels: Labels  #: the labels, in the form that the reader gives
+    n_invalid: IntArray  #: shape ``(S,)``, labels that were left out because they cannot be compared
+    n_unknown: IntArray  #: shape ``(S,)``, labels that were left out because their annotator appeared during the run
+    n_added: IntArray  #: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
 
     @classmethod
     def of(cls, labels: Labels, n_samples: int) -> LabelsRead[Labels]:

@@ -37,19 +37,12 @@ PIXELS_OF_A_LABEL = 2_500
 
 @dataclass(frozen=True, slots=True)
 class ObjectLabels:
-    """Objects of some samples, and where in the database every label stands.
+    """Objects of some samples, and where in the database every label stands."""
 
-    Attributes:
-        batch: the ``N`` objects
-        field: shape ``(N,)``, index of the field of every object
-        position: shape ``(N,)``, index of every object in the label list in the database
-        label_ids: ids of the objects
-    """
-
-    batch: Batch
-    field: IntArray
-    position: IntArray
-    label_ids: list[ObjectId]
+    batch: Batch  #: the ``N`` objects
+    field: IntArray  #: shape ``(N,)``, index of the field of every object
+    position: IntArray  #: shape ``(N,)``, index of every object in the label list in the database
+    label_ids: list[ObjectId]  #: ids of the objects
 
 
 class ObjectFamily:

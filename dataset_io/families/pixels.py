@@ -55,19 +55,12 @@ MAX_WORKERS = 4
 
 @dataclass(frozen=True, slots=True)
 class PixelLabels:
-    """What is kept of the masks of some samples.
+    """What is kept of the masks of some samples."""
 
-    Attributes:
-        batch: ``S`` samples
-        ids: ids of the samples
-        shown: shape ``(S, F)``, whether a field has a label
-        maps: heatmap of every sample, encoded; None where there is none
-    """
-
-    batch: PixelBatch
-    ids: list[ObjectId]
-    shown: BoolArray
-    maps: list[bytes | None]
+    batch: PixelBatch  #: ``S`` samples
+    ids: list[ObjectId]  #: ids of the samples
+    shown: BoolArray  #: shape ``(S, F)``, whether a field has a label
+    maps: list[bytes | None]  #: heatmap of every sample, encoded; None where there is none
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,15 +29,10 @@ _REQUIREMENT = "Ratings must be finite numbers (integers up to 2**53, others up 
 
 @dataclass(frozen=True, slots=True)
 class RatingLabels:
-    """The ratings of some samples.
+    """The ratings of some samples."""
 
-    Attributes:
-        ratings: shape ``(S, R)``, class codes or numbers, nan where one did not rate
-        class_names: name of every class code; empty for numbers
-    """
-
-    ratings: FloatArray
-    class_names: Sequence[str]
+    ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where one did not rate
+    class_names: Sequence[str]  #: name of every class code; empty for numbers
 
 
 class RatingFamily:

@@ -29,19 +29,12 @@ from .family import LabelsRead
 
 @dataclass(frozen=True, slots=True)
 class TagLabels:
-    """Tags of some samples, and where in the database every label stands.
+    """Tags of some samples, and where in the database every label stands."""
 
-    Attributes:
-        batch: the ``N`` tags
-        field: shape ``(N,)``, index of the field of every tag
-        position: shape ``(N,)``, index of every tag in the label list in the database
-        tag_names: name of every tag code
-    """
-
-    batch: TagBatch
-    field: IntArray
-    position: IntArray
-    tag_names: Sequence[str]
+    batch: TagBatch  #: the ``N`` tags
+    field: IntArray  #: shape ``(N,)``, index of the field of every tag
+    position: IntArray  #: shape ``(N,)``, index of every tag in the label list in the database
+    tag_names: Sequence[str]  #: name of every tag code
 
 
 class TagFamily:

@@ -21,17 +21,11 @@ BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of 
 
 
 class GeometryReader(Protocol):
-    """Reads the geometry of the labels of one type.
+    """Reads the geometry of the labels of one type."""
 
-    Attributes:
-        columns: attributes of a label that are read, below their short name in query results
-        files: attributes that name files
-        requirement: what a label must have to be usable, for messages
-    """
-
-    columns: ClassVar[dict[str, str]]
-    files: ClassVar[tuple[str, ...]] = ()
-    requirement: ClassVar[str]
+    columns: ClassVar[dict[str, str]]  #: attributes of a label that are read, below their short name in query results
+    files: ClassVar[tuple[str, ...]] = ()  #: attributes that name files
+    requirement: ClassVar[str]  #: what a label must have to be usable, for messages
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
         """A query that finds labels whose geometry cannot be used."""

@@ -17,26 +17,17 @@ from .shape_readers import InstanceMaskReader, PolylineReader
 
 @dataclass(frozen=True, slots=True)
 class LabelKind:
-    """A label type that can be compared.
+    """A label type that can be compared."""
 
-    Attributes:
-        title: its name in messages
-        stored: type of the label field, or of a plain field
-        list_name: name of the list of labels in the field; None where the field is one label, or a plain value
-        family: how it is compared
-        comparable: kinds of one name can be compared with each other
-        geometry: reads the extent of its objects
-        measure: what the similarity of two of its objects is called
-        mask_geometry: reads the extent of its objects where some of them have masks; None if they never do
-    """
-
-    title: str
-    stored: type[fol.Label] | type[fo.Field]
+    title: str  #: its name in messages
+    stored: type[fol.Label] | type[fo.Field]  #: type of the label field, or of a plain field
+    #: name of the list of labels in the field; None where the field is one label, or a plain value
     list_name: str | None
-    family: Family
-    comparable: str
-    geometry: GeometryReader | None = None
-    measure: str = "IoU"
+    family: Family  #: how it is compared
+    comparable: str  #: kinds of one name can be compared with each other
+    geometry: GeometryReader | None = None  #: reads the extent of its objects
+    measure: str = "IoU"  #: what the similarity of two of its objects is called
+    #: reads the extent of its objects where some of them have masks; None if they never do
     mask_geometry: GeometryReader | None = None
 
     @property

@@ -18,15 +18,10 @@ _HAS_MASK = {"$or": [{"mask": {"$ne": None}}, {"mask_path": {"$ne": None}}]}
 
 @dataclass(frozen=True, slots=True)
 class LabelFacts:
-    """What is found among the labels of a source.
+    """What is found among the labels of a source."""
 
-    Attributes:
-        masks: fields, by number, with instance masks that are to be compared
-        crowd: whether any label is marked as a crowd region
-    """
-
-    masks: frozenset[int]
-    crowd: bool
+    masks: frozenset[int]  #: fields, by number, with instance masks that are to be compared
+    crowd: bool  #: whether any label is marked as a crowd region
 
 
 def label_facts(source: Source) -> LabelFacts:

@@ -76,15 +76,10 @@ class MaskShape:
 
 @dataclass(frozen=True, slots=True)
 class ReadMask:
-    """A mask with one value a pixel.
+    """A mask with one value a pixel."""
 
-    Attributes:
-        values: shape ``(H, W)``, integers; a colour is the integer ``0xrrggbb``, as FiftyOne has them
-        is_rgb: whether values are colours
-    """
-
-    values: ClassMask
-    is_rgb: bool
+    values: ClassMask  #: shape ``(H, W)``, integers; a colour is the integer ``0xrrggbb``, as FiftyOne has them
+    is_rgb: bool  #: whether values are colours
 
     @property
     def shape(self) -> MaskShape:

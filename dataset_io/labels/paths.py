@@ -15,17 +15,11 @@ from ..fiftyone_private import frame_collection, has_frame_fields, merge_fields,
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Documents of one collection, and paths within them.
+    """Documents of one collection, and paths within them."""
 
-    Attributes:
-        collection: the samples or the frames of a dataset
-        prefix: what the paths begin with in the schema of the dataset
-        paths: paths within a document
-    """
-
-    collection: Collection[dict[str, Any]]
-    prefix: str
-    paths: list[str]
+    collection: Collection[dict[str, Any]]  #: the samples or the frames of a dataset
+    prefix: str  #: what the paths begin with in the schema of the dataset
+    paths: list[str]  #: paths within a document
 
 
 def places(dataset: fo.Dataset, paths: Iterable[str]) -> Iterator[Place]:

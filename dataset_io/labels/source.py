@@ -42,23 +42,15 @@ class Source:
     """The labels of a run, as they are found in a dataset.
 
     Documents are what is read and written one by one: samples, or, where the fields are those of frames, frames.
-
-    Attributes:
-        samples: the dataset or view
-        config: the options
-        kinds: type of the labels of every field
-        annotators: names, sorted
-        annotator_values: value of the attribute that the labels of each have (attribute mode)
-        field_annotator: annotator of every field (field mode), as index into ``annotators``
-        run_id: tells the run from others, of any time and any key
     """
 
-    samples: SampleCollection
-    config: AgreementConfig
-    kinds: tuple[LabelKind, ...]
-    annotators: tuple[str, ...]
-    field_annotator: tuple[int, ...]
-    annotator_values: tuple[str, ...] = ()
+    samples: SampleCollection  #: the dataset or view
+    config: AgreementConfig  #: the options
+    kinds: tuple[LabelKind, ...]  #: type of the labels of every field
+    annotators: tuple[str, ...]  #: names, sorted
+    field_annotator: tuple[int, ...]  #: annotator of every field (field mode), as index into ``annotators``
+    annotator_values: tuple[str, ...] = ()  #: value of the attribute that the labels of each have (attribute mode)
+    #: tells the run from others, of any time and any key
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
 
     @property

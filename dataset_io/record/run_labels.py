@@ -23,23 +23,15 @@ from .run import Run
 
 @dataclass(frozen=True, slots=True)
 class RunLabels:
-    """The labels of a completed run.
+    """The labels of a completed run."""
 
-    Attributes:
-        run: the run
-        samples: the dataset or view, of groups the samples of all slices
-        field_key: what the run's fields begin with; not its key if it was renamed with FiftyOne's own ``rename_run()``
-        config: the options of the run
-        kinds: type of the labels of every field
-        annotators: names, sorted
-    """
-
-    run: Run
-    samples: SampleCollection
+    run: Run  #: the run
+    samples: SampleCollection  #: the dataset or view, of groups the samples of all slices
+    #: what the run's fields begin with; not its key if it was renamed with FiftyOne's own ``rename_run()``
     field_key: str
-    config: AgreementConfig
-    kinds: tuple[LabelKind, ...]
-    annotators: tuple[str, ...]
+    config: AgreementConfig  #: the options of the run
+    kinds: tuple[LabelKind, ...]  #: type of the labels of every field
+    annotators: tuple[str, ...]  #: names, sorted
 
     @property
     def run_key(self) -> str:

@@ -50,14 +50,10 @@ class _File(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class StoredRecords:
-    """The records of a run as bytes.
+    """The records of a run as bytes."""
 
-    Attributes:
-        header: where every column stands, and the parts of a report's context that JSON can hold
-        columns: the columns, one after the other; scores come first, where they are found without reading the rest
-    """
-
-    header: dict[str, Any]
+    header: dict[str, Any]  #: where every column stands, and the parts of a report's context that JSON can hold
+    #: the columns, one after the other; scores come first, where they are found without reading the rest
     columns: list[bytes]
 
     @classmethod
@@ -88,19 +84,12 @@ class StoredRecords:
 
 @dataclass(frozen=True, slots=True)
 class OpenRecords:
-    """The records of a run and the samples that they describe.
+    """The records of a run and the samples that they describe."""
 
-    Attributes:
-        report: of the run
-        records: of its samples
-        index: these samples
-        context: what reports on them need beside the records, without what depends on the samples
-    """
-
-    report: AgreementReport
-    records: Records
-    index: SampleIndex
-    context: ReportContext
+    report: AgreementReport  #: of the run
+    records: Records  #: of its samples
+    index: SampleIndex  #: these samples
+    context: ReportContext  #: what reports on them need beside the records, without what depends on the samples
 
 
 def has_records(run_id: str) -> bool:

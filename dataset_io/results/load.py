@@ -137,15 +137,10 @@ def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.b
 
 @dataclass(frozen=True, slots=True)
 class StoredSamples:
-    """Reads the table of the samples of a report from what the run stored.
+    """Reads the table of the samples of a report from what the run stored."""
 
-    Attributes:
-        view: the samples of the report
-        run_key: key of the run
-    """
-
-    view: SampleCollection
-    run_key: str
+    view: SampleCollection  #: the samples of the report
+    run_key: str  #: key of the run
 
     def read(self) -> DataFrame:
         """The table; see :func:`agreement_samples`."""

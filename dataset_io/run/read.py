@@ -24,23 +24,14 @@ _CURSOR_BATCH = 500
 
 @dataclass(frozen=True, slots=True)
 class ReadBatch(Generic[Labels]):
-    """Some samples and their labels.
+    """Some samples and their labels."""
 
-    Attributes:
-        samples: ``S`` samples
-        labels: their labels
-        n_invalid: shape ``(S,)``, labels that were left out because they cannot be compared
-        n_unknown: shape ``(S,)``, labels that were left out because their annotator appeared during the run
-        n_added: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
-        changed: ids of samples that changed between two queries
-    """
-
-    samples: list[StoredSample]
-    labels: Labels
-    n_invalid: IntArray
-    n_unknown: IntArray
-    n_added: IntArray
-    changed: list[ObjectId]
+    samples: list[StoredSample]  #: ``S`` samples
+    labels: Labels  #: their labels
+    n_invalid: IntArray  #: shape ``(S,)``, labels that were left out because they cannot be compared
+    n_unknown: IntArray  #: shape ``(S,)``, labels that were left out because their annotator appeared during the run
+    n_added: IntArray  #: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
+    changed: list[ObjectId]  #: ids of samples that changed between two queries
 
     def select(self, kept: BoolArray, labels: Labels) -> ReadBatch[Labels]:
         """The samples that a mask ``(S,)`` keeps, and their labels."""

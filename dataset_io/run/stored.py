@@ -17,24 +17,16 @@ from ..labels.kinds import LabelKind
 
 @dataclass(frozen=True, slots=True)
 class StoredSample:
-    """A sample, or a frame, as it was when it was read.
+    """A sample, or a frame, as it was when it was read."""
 
-    Attributes:
-        sample_id: id of the document
-        last_modified_at: its time stamp, None if it has none
-        label_ids: for every field the ids of all labels in the database (of a plain field, its value); None where there
-            is no label list, label or value
-        video_id: id of the sample that a frame belongs to
-        frame_number: its number in that video
-        group_id: id of the group that a sample belongs to
-    """
-
-    sample_id: ObjectId
-    last_modified_at: datetime | None
+    sample_id: ObjectId  #: id of the document
+    last_modified_at: datetime | None  #: its time stamp, None if it has none
+    #: for every field the ids of all labels in the database (of a plain field, its value); None where there is no label
+    #: list, label or value
     label_ids: tuple[list[Any] | None, ...]
-    video_id: ObjectId | None = None
-    frame_number: int = 0
-    group_id: ObjectId | None = None
+    video_id: ObjectId | None = None  #: id of the sample that a frame belongs to
+    frame_number: int = 0  #: its number in that video
+    group_id: ObjectId | None = None  #: id of the group that a sample belongs to
 
     @property
     def title(self) -> str:

@@ -18,16 +18,11 @@ from .stored import StoredSample, as_read
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a batch.
+    """What became of a batch."""
 
-    Attributes:
-        n_written: samples that were written
-        refused: ids of the samples that changed after they were read
-        of_videos: what is kept of every frame for its video, those that were refused included; None without videos
-    """
-
-    n_written: int
-    refused: list[ObjectId]
+    n_written: int  #: samples that were written
+    refused: list[ObjectId]  #: ids of the samples that changed after they were read
+    #: what is kept of every frame for its video, those that were refused included; None without videos
     of_videos: FloatArray | None = None
 
 

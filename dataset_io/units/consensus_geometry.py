@@ -38,15 +38,10 @@ Extent = dict[str, Any] | None
 
 
 class ConsensusMaker(Protocol):
-    """Makes the extents of units.
+    """Makes the extents of units."""
 
-    Attributes:
-        stored: type of the field that holds such labels
-        label: type of these labels
-    """
-
-    stored: ClassVar[type[fol.Label]]
-    label: ClassVar[type[fol.Label]]
+    stored: ClassVar[type[fol.Label]]  #: type of the field that holds such labels
+    label: ClassVar[type[fol.Label]]  #: type of these labels
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """The extent of every unit."""

@@ -37,44 +37,29 @@ _TOO_LARGE = {10334, 17419}
 
 @dataclass(frozen=True, slots=True)
 class DerivedLabels:
-    """How many labels a derived field got, and what was left out.
+    """How many labels a derived field got, and what was left out."""
 
-    Attributes:
-        field: the field that was written
-        n_labels: labels in it
-        n_below_quorum: units with too few votes
-        n_left_out: units of which a label was deleted, added or made unusable since the run, or that have no pixels
-            where pixels are voted on
-        n_changed: samples, or frames, that somebody kept on editing, and that are left out
-    """
-
-    field: str
-    n_labels: int
-    n_below_quorum: int
+    field: str  #: the field that was written
+    n_labels: int  #: labels in it
+    n_below_quorum: int  #: units with too few votes
+    #: units of which a label was deleted, added or made unusable since the run, or that have no pixels where pixels are
+    #: voted on
     n_left_out: int
-    n_changed: int
+    n_changed: int  #: samples, or frames, that somebody kept on editing, and that are left out
 
 
 @dataclass(frozen=True, slots=True)
 class DerivedField:
-    """A derived field to write.
+    """A derived field to write."""
 
-    Attributes:
-        suffix: what its name has after the run key
-        stored: type of the field
-        description: what users read about it
-        attributes: what its labels have beside class and extent
-        label_documents: the label of every unit as it is stored, None where its members cannot be used (any more); and
-            which units have enough votes
-        options: what it is made with, for the record
-    """
-
-    suffix: str
-    stored: type[fol.Label]
-    description: str
-    attributes: dict[str, names.FieldSpec]
+    suffix: str  #: what its name has after the run key
+    stored: type[fol.Label]  #: type of the field
+    description: str  #: what users read about it
+    attributes: dict[str, names.FieldSpec]  #: what its labels have beside class and extent
+    #: the label of every unit as it is stored, None where its members cannot be used (any more); and which units have
+    #: enough votes
     label_documents: Callable[[UnitMembers], tuple[list[dict[str, Any] | None], list[bool]]]
-    options: dict[str, Any]
+    options: dict[str, Any]  #: what it is made with, for the record
 
 
 def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:

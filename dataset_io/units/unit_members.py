@@ -28,35 +28,22 @@ _WRITTEN = {"unit": "_id", "verdict": "", "votes": "_votes", "iou": "_iou"}
 
 @dataclass(frozen=True, slots=True)
 class UnitMembers:
-    """The ``U`` units of ``S`` samples, ordered by sample and id, and their ``N`` members, by unit and annotator.
+    """The ``U`` units of ``S`` samples, ordered by sample and id, and their ``N`` members, by unit and annotator."""
 
-    Attributes:
-        n_samples: number ``S`` of samples
-        sample: shape ``(U,)``, sample of every unit
-        unit_ids: match id of every unit
-        verdict: shape ``(U,)``, index into ``VERDICTS``, ``NO_VERDICT`` on samples that are not rated; where some
-            members have a verdict of their own, theirs
-        assigned: shape ``(U,)``, annotators assigned
-        size_px: shape ``(U, 2)``, width and height of the image, nan where not known
-        unit: shape ``(N,)``, ascending, unit of every member
-        annotator: shape ``(N,)``
-        category: shape ``(N,)``, class code
-        iou: shape ``(N,)``, mean IoU with the other members as the run found it, nan without any
-        field: shape ``(N,)``, number of the label field
-        geometry: what is stored of the extent of every member, by short name; None where its type has no such
-    """
-
-    n_samples: int
-    sample: IntArray
-    unit_ids: list[str]
+    n_samples: int  #: number ``S`` of samples
+    sample: IntArray  #: shape ``(U,)``, sample of every unit
+    unit_ids: list[str]  #: match id of every unit
+    #: shape ``(U,)``, index into ``VERDICTS``, ``NO_VERDICT`` on samples that are not rated; where some members have a
+    #: verdict of their own, theirs
     verdict: IntArray
-    assigned: IntArray
-    size_px: FloatArray
-    unit: IntArray
-    annotator: IntArray
-    category: IntArray
-    iou: FloatArray
-    field: IntArray
+    assigned: IntArray  #: shape ``(U,)``, annotators assigned
+    size_px: FloatArray  #: shape ``(U, 2)``, width and height of the image, nan where not known
+    unit: IntArray  #: shape ``(N,)``, ascending, unit of every member
+    annotator: IntArray  #: shape ``(N,)``
+    category: IntArray  #: shape ``(N,)``, class code
+    iou: FloatArray  #: shape ``(N,)``, mean IoU with the other members as the run found it, nan without any
+    field: IntArray  #: shape ``(N,)``, number of the label field
+    #: what is stored of the extent of every member, by short name; None where its type has no such
     geometry: dict[str, list[Any]]
 
     @property

@@ -25,19 +25,12 @@ Selected = Sequence[str] | Mapping[str, Sequence[str]]
 
 @dataclass(frozen=True, slots=True)
 class DocumentLabels:
-    """The labels of a run that one document of a view shows.
+    """The labels of a run that one document of a view shows."""
 
-    Attributes:
-        view_id: id of the document of the view: a sample, patch, frame or clip
-        document_id: id of the sample, or frame, whose labels they are
-        sample_id: id of that sample, or of the video of the frame
-        label_ids: the labels by field of the run
-    """
-
-    view_id: ObjectId
-    document_id: ObjectId
-    sample_id: ObjectId
-    label_ids: dict[str, list[ObjectId]]
+    view_id: ObjectId  #: id of the document of the view: a sample, patch, frame or clip
+    document_id: ObjectId  #: id of the sample, or frame, whose labels they are
+    sample_id: ObjectId  #: id of that sample, or of the video of the frame
+    label_ids: dict[str, list[ObjectId]]  #: the labels by field of the run
 
 
 def labels_in_view(

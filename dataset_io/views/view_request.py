@@ -18,27 +18,16 @@ Votes = int | tuple[int | None, int | None] | None
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """What a view shows; empty or None what was not asked for.
+    """What a view shows; empty or None what was not asked for."""
 
-    Attributes:
-        verdicts: labels with one of these
-        annotators: one, or two who disagree
-        missed_by: annotator who has not what the others have
-        classes: classes of the units
-        confusion: two classes that met in one unit
-        votes: least and most annotators who agree
-        min_score: lowest score of samples
-        max_score: highest
-    """
-
-    verdicts: tuple[str, ...] = ()
-    annotators: tuple[str, ...] = ()
-    missed_by: str | None = None
-    classes: tuple[str, ...] = ()
-    confusion: tuple[str, ...] = ()
-    votes: tuple[int | None, int | None] | None = None
-    min_score: float | None = None
-    max_score: float | None = None
+    verdicts: tuple[str, ...] = ()  #: labels with one of these
+    annotators: tuple[str, ...] = ()  #: one, or two who disagree
+    missed_by: str | None = None  #: annotator who has not what the others have
+    classes: tuple[str, ...] = ()  #: classes of the units
+    confusion: tuple[str, ...] = ()  #: two classes that met in one unit
+    votes: tuple[int | None, int | None] | None = None  #: least and most annotators who agree
+    min_score: float | None = None  #: lowest score of samples
+    max_score: float | None = None  #: highest
 
     @property
     def has_scores(self) -> bool:

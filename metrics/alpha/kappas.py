@@ -94,16 +94,11 @@ def expected_disagreement(weights: Weights, a: FloatArray, b: FloatArray) -> flo
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """The part that all coefficients of one table share.
+    """The part that all coefficients of one table share."""
 
-    Attributes:
-        counts: ratings of every unit and category
-        share: shape ``(K,)``, mean over the rated units of the share of their ratings in each category
-        disagreement: mean over the units with two ratings of the weighted share of differing pairs; nan without any
-    """
-
-    counts: RatingCounts
-    share: FloatArray
+    counts: RatingCounts  #: ratings of every unit and category
+    share: FloatArray  #: shape ``(K,)``, mean over the rated units of the share of their ratings in each category
+    #: mean over the units with two ratings of the weighted share of differing pairs; nan without any
     disagreement: float
 
 

@@ -261,13 +261,10 @@ class NominalCounts:
     """Nominal ratings of units, counted; units with fewer than two ratings are left out.
 
     Integers, so that any split of the units into batches gives the same coefficients to the last bit.
-
-    Attributes:
-        counts: shape ``(M + 1, K)``, entry ``[m, c]``: ratings of category ``c`` of units with ``m`` ratings
-        differing: shape ``(M + 1,)``, entry ``m``: over the units with ``m`` ratings, the sum of ``m² - Σ_c n_uc²``
     """
 
-    counts: IntArray
+    counts: IntArray  #: shape ``(M + 1, K)``, entry ``[m, c]``: ratings of category ``c`` of units with ``m`` ratings
+    #: shape ``(M + 1,)``, entry ``m``: over the units with ``m`` ratings, the sum of ``m² - Σ_c n_uc²``
     differing: IntArray
 
     @classmethod

@@ -96,21 +96,13 @@ def category_positions(
 
 @dataclass(frozen=True, slots=True)
 class RatingCounts:
-    """How many annotators gave a unit a category, ordered by unit, then category; each pair at most once.
+    """How many annotators gave a unit a category, ordered by unit, then category; each pair at most once."""
 
-    Attributes:
-        unit: shape ``(T,)``, unit numbers ``0 … n_units - 1``
-        category: shape ``(T,)``, positions ``0 … n_categories - 1``
-        count: shape ``(T,)``, ``>= 1``
-        n_units: number of units, those without ratings included
-        n_categories: number of categories, those without ratings included
-    """
-
-    unit: IntArray
-    category: IntArray
-    count: IntArray
-    n_units: int
-    n_categories: int
+    unit: IntArray  #: shape ``(T,)``, unit numbers ``0 … n_units - 1``
+    category: IntArray  #: shape ``(T,)``, positions ``0 … n_categories - 1``
+    count: IntArray  #: shape ``(T,)``, ``>= 1``
+    n_units: int  #: number of units, those without ratings included
+    n_categories: int  #: number of categories, those without ratings included
 
     def per_unit(self) -> IntArray:
         """Number of ratings of every unit, shape ``(U,)``."""
@@ -227,17 +219,11 @@ def percent_agreement(ratings: FloatArray) -> float:
 
 @dataclass(frozen=True, slots=True)
 class AlphaSums:
-    """Alpha of a table of ratings.
+    """Alpha of a table of ratings."""
 
-    Attributes:
-        columns: shape ``(U, C)``, additive columns of the units
-        formula: sums ``(..., C)`` to alpha ``(...,)``
-        few_values: whether there are few enough different values to resample; else the formula takes a single row of
-            sums, ``(C,)``
-    """
-
-    columns: SparseColumns
-    formula: Statistic
+    columns: SparseColumns  #: shape ``(U, C)``, additive columns of the units
+    formula: Statistic  #: sums ``(..., C)`` to alpha ``(...,)``
+    #: whether there are few enough different values to resample; else the formula takes a single row of sums, ``(C,)``
     few_values: bool = True
 
 

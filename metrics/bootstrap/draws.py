@@ -36,17 +36,12 @@ DENSE_FROM = 20
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Columns of some samples, and a statistic of their sums.
+    """Columns of some samples, and a statistic of their sums."""
 
-    Attributes:
-        columns: shape ``(T, C)``, additive columns
-        statistic: function of their sums
-        samples: shape ``(T,)``, sample of every row, each at most once; all other samples count as zeros. None: one row
-            for every sample, in order
-    """
-
-    columns: Columns
-    statistic: Statistic
+    columns: Columns  #: shape ``(T, C)``, additive columns
+    statistic: Statistic  #: function of their sums
+    #: shape ``(T,)``, sample of every row, each at most once; all other samples count as zeros. None: one row for every
+    #: sample, in order
     samples: IntArray | None = None
 
 
@@ -95,21 +90,13 @@ def _weights(rng: np.random.Generator, n_samples: int, n_drawn: IntArray) -> Flo
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a part by blocks of samples.
+    """The rows of a part by blocks of samples."""
 
-    Attributes:
-        columns: shape ``(T, C)``
-        order: shape ``(T,)``, the rows in the order of their samples; None if they are in this order
-        samples: shape ``(T,)``, ascending; None if they are all
-        ends: shape ``(n_blocks + 1,)``, where the rows of every block begin and end
-        dense: whether products of dense rows are faster
-    """
-
-    columns: Columns
-    order: IntArray | None
-    samples: IntArray | None
-    ends: IntArray
-    dense: bool
+    columns: Columns  #: shape ``(T, C)``
+    order: IntArray | None  #: shape ``(T,)``, the rows in the order of their samples; None if they are in this order
+    samples: IntArray | None  #: shape ``(T,)``, ascending; None if they are all
+    ends: IntArray  #: shape ``(n_blocks + 1,)``, where the rows of every block begin and end
+    dense: bool  #: whether products of dense rows are faster
 
     @classmethod
     def of(cls, part: Part, n_samples: int) -> _Rows:

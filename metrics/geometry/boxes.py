@@ -122,13 +122,9 @@ def boxes_as_polygons(boxes_xyxy: FloatArray) -> GeometryArray:
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """Axis-aligned boxes.
+    """Axis-aligned boxes."""
 
-    Attributes:
-        xyxy: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``, one unit per sample
-    """
-
-    xyxy: FloatArray
+    xyxy: FloatArray  #: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``, one unit per sample
 
     def __len__(self) -> int:
         return len(self.xyxy)

@@ -20,22 +20,14 @@ class Edges:
     """Edges of ``N`` polygons as columns, one row each, sorted by polygon, then ``x_left``.
 
     Vertical edges are left out: they bound no area above or below them.
-
-    Attributes:
-        start: shape ``(N + 1,)``, first row of every polygon, and the number of rows
-        x_left: abscissa of the left end
-        x_right: abscissa of the right end, ``> x_left``
-        y_left: ordinate of the left end
-        slope: change of y per unit of x
-        sign: 1 if the polygon lies on the side of smaller y of the edge, -1 if on the other
     """
 
-    start: IntArray
-    x_left: FloatArray
-    x_right: FloatArray
-    y_left: FloatArray
-    slope: FloatArray
-    sign: FloatArray
+    start: IntArray  #: shape ``(N + 1,)``, first row of every polygon, and the number of rows
+    x_left: FloatArray  #: abscissa of the left end
+    x_right: FloatArray  #: abscissa of the right end, ``> x_left``
+    y_left: FloatArray  #: ordinate of the left end
+    slope: FloatArray  #: change of y per unit of x
+    sign: FloatArray  #: 1 if the polygon lies on the side of smaller y of the edge, -1 if on the other
 
 
 _COLUMNS = ("x_left", "x_right", "y_left", "slope", "sign")

@@ -18,19 +18,13 @@ _MAX_WEIGHTS_AT_ONCE = 4_000_000
 
 @dataclass(frozen=True, slots=True)
 class OptimalMatching:
-    """Units, and which components needed a decision.
+    """Units, and which components needed a decision."""
 
-    Attributes:
-        unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
-        n_units: number of units
-        hard_at: shape ``(H,)``, threshold of every component that needed a decision between several partitions
-        inexact_at: threshold of every one of these whose solution is not proven to be the best
-    """
-
-    unit: IntArray
-    n_units: int
+    unit: IntArray  #: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
+    n_units: int  #: number of units
+    #: shape ``(H,)``, threshold of every component that needed a decision between several partitions
     hard_at: FloatArray
-    inexact_at: FloatArray
+    inexact_at: FloatArray  #: threshold of every one of these whose solution is not proven to be the best
 
 
 @dataclass(frozen=True, slots=True)
