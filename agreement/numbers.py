@@ -367,15 +367,6 @@ def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
     return Numbers(keys, hstack(blocks), difference, basis=basis, by_sample=by_sample)
 
 
-def all_differences(a: Iterable[Numbers], b: Iterable[Numbers], n_samples: int) -> Iterator[Numbers]:
-    """The differences of all numbers that both have, wherever these stand in them; see :func:`differences`."""
-    every = list(b)
-    owner = {key: place for place, each in enumerate(every) for key in each.keys}
-    for each in a:
-        for place in dict.fromkeys(owner[key] for key in each.keys if key in owner):
-            yield differences(each, every[place], n_samples)
-
-
 def ratio(above: FloatArray, below: FloatArray) -> FloatArray:
     """Quotients; nan where the divisor is 0 or less."""
     defined = below > 0

@@ -417,7 +417,7 @@ def annotator_summaries(
     Args:
         fields: the numbers of annotators
         total: the sums that these are made of, by the part of the summary
-        sums: what there is hstack them
+        sums: what is shown besides them
         pairs: of all pairs of annotators
         totals: of the run as a whole
         alpha: of all annotators, nan where undefined

@@ -43,7 +43,7 @@ class Units:
     sample: IntArray  #: shape ``(U,)``
     votes: IntArray  #: shape ``(U,)``, members
     assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample
-    verdict: IntArray  #: shape ``(U,)``, index into ``UNIT_VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+    verdict: IntArray  #: shape ``(U,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
 
 
 @dataclass(frozen=True, slots=True)

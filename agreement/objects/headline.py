@@ -217,7 +217,7 @@ def headline_parts(
     Args:
         fields: the headline numbers
         headline: what these are made of
-        sums: what there is hstack them
+        sums: what is shown besides them
         met: how often two classes met in one unit, over all pairs of labels
         class_names: name of every class code
         measure: what the similarity of two objects is called

@@ -12,11 +12,9 @@ from ..attribute_values import NOT_GIVEN
 from ..ratings.compute import agreeing
 from .batch import Batch
 
-#: of objects
+#: of objects; units have the first five of them
 VERDICTS = ("agreed", "class_conflict", "attribute_conflict", "missed", "lone", "split", "duplicate")
 AGREED, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, MISSED, LONE, SPLIT, DUPLICATE = range(len(VERDICTS))
-#: of units, by the same numbers; an object of which something else is said is in a unit that is missed or lone
-UNIT_VERDICTS = VERDICTS[: LONE + 1]
 #: of the labels of a sample that is not rated
 NO_VERDICT = -1
 

@@ -12,7 +12,7 @@ from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.agreement.verdict_oracle import object_verdicts
 
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
-from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, UNIT_VERDICTS, VERDICTS
+from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
 
 SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
 CAR, BUS = 1, 2
@@ -81,7 +81,7 @@ def test_the_union_of_the_parts_must_reach_the_threshold_of_the_run() -> None:
 
 def test_a_split_leaves_units_and_scores_alone() -> None:
     found = compute_agreement_of(batch_of([{0: [WHOLE], 1: [LEFT, RIGHT]}], 2), config_of(2))
-    assert [UNIT_VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3
+    assert [VERDICTS[code] for code in found.units.verdict] == ["lone"] * 3
     assert (found.n_units.tolist(), found.n_disputed.tolist(), found.score.tolist()) == ([3], [3], [0.0])
 
 
