@@ -114,7 +114,7 @@ class AgreementComparison:
         Args:
             file: where to, standard output by default
         """
-        from ..charts.comparison import comparison_text
+        from ..charts import comparison_text
 
         (file or sys.stdout).write(comparison_text(self) + "\n")
 
@@ -128,6 +128,6 @@ class AgreementComparison:
         Raises:
             AgreementInputError: if there is no such table; the message lists those that there are
         """
-        from ..charts.comparison import comparison_frame
+        from ..charts import comparison_frame
 
         return comparison_frame(self, table)

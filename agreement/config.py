@@ -11,7 +11,7 @@ from typing import Any, Literal
 from ..metrics.alpha import Undefined as Undefined
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
-from .annotator_names import chosen_annotators, session_names
+from .annotators import chosen_annotators, session_names
 from .errors import AgreementInputError, shown
 from .options import OPTIONS, Option
 

@@ -17,8 +17,8 @@ from .pixels.numbers import pixel_numbers
 from .pixels.records import PixelRecords
 from .pixels.report import PixelReport, build_pixel_report
 from .ratings.compute import VERDICTS as RATING_VERDICTS
+from .ratings.compute import RatingRecords
 from .ratings.numbers import rating_numbers
-from .ratings.records import RatingRecords
 from .ratings.report import RatingReport, build_rating_report
 from .records import AnyColumns, Records
 from .report import AgreementReport, ReportContext

@@ -209,7 +209,7 @@ class AgreementReport:
             full: everything, instead of what everybody should read
             file: where to, standard output by default
         """
-        from ..charts.document import report_text
+        from ..charts import report_text
 
         (file or sys.stdout).write(report_text(self, full=full) + "\n")
 
@@ -227,7 +227,7 @@ class AgreementReport:
         Raises:
             AgreementInputError: if there is no such table; the message lists those that there are
         """
-        from ..charts.frames import report_frame
+        from ..charts import report_frame
 
         return report_frame(self, table)
 

@@ -1,1 +1,19 @@
-"""A report as text, tables and figures."""
+"""A report as text, tables and figures: what reports and comparisons ask for, imported when it is used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_PUBLIC = {
+    "comparison_frame": ".comparison",
+    "comparison_text": ".comparison",
+    "report_frame": ".dataframes",
+    "report_text": ".document",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name in _PUBLIC:
+        return getattr(importlib.import_module(_PUBLIC[name], __name__), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

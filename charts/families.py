@@ -27,7 +27,7 @@ Sections = Callable[[Any], list[Section]]
 
 
 @dataclass(frozen=True, slots=True)
-class ClassNumbers:
+class ClassValues:
     """Agreement on every class."""
 
     entries: str  #: list of the report
@@ -49,7 +49,7 @@ class VerdictShares:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Family:
+class FamilyCharts:
     """What the charts layer shows of the reports of a family."""
 
     rules: Callable[[Any], list[tuple[str, str]]]  #: how the numbers were made, in names and texts
@@ -59,7 +59,7 @@ class Family:
     overview: Sequence[Sections] = ()  #: sections of the panel, below the headline
     #: numbers of a pair of annotators that its matrix can show, and what they are called
     pair_values: Mapping[str, str] = field(default_factory=dict)
-    classes: ClassNumbers | None = None  #: agreement on every class, if there is
+    classes: ClassValues | None = None  #: agreement on every class, if there is
     verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have these
     disputed: str = ""  #: what is counted as disputed in a sample; nothing if there is only one thing
     shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
@@ -69,7 +69,7 @@ class Family:
 _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
 
 _FAMILIES = {
-    "objects": Family(
+    "objects": FamilyCharts(
         rules=object_rules,
         sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
         details=(
@@ -85,7 +85,7 @@ _FAMILIES = {
             "f1": "F1",
             "mean_iou": "mean IoU",
         },
-        classes=ClassNumbers("classes", "name", "alpha", "alpha (this class against everything else)"),
+        classes=ClassValues("classes", "name", "alpha", "alpha (this class against everything else)"),
         verdicts=VerdictShares(
             {name: VERDICTS[name] for name in _DRAWN_VERDICTS},
             "share of their labels<br>(missed: of what two others drew)",
@@ -94,7 +94,7 @@ _FAMILIES = {
         ),
         disputed="disputed objects",
     ),
-    "ratings": Family(
+    "ratings": FamilyCharts(
         rules=ratings.rating_rules,
         sections=(
             *(ratings.rating_agreement, ratings.rating_coefficients, ratings.rating_annotators),
@@ -108,11 +108,11 @@ _FAMILIES = {
             "has most disputed ratings: {}",
         ),
     ),
-    "tags": Family(
+    "tags": FamilyCharts(
         rules=tags.tag_rules,
         sections=(tags.tag_agreement, tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
-        classes=ClassNumbers("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
+        classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
         verdicts=VerdictShares(
             {name: VERDICTS[name] for name in ("lone", "missed")},
             "share of their tags",
@@ -121,17 +121,17 @@ _FAMILIES = {
         ),
         disputed="disputed tags",
     ),
-    "pixels": Family(
+    "pixels": FamilyCharts(
         rules=pixels.pixel_rules,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
-        classes=ClassNumbers("classes", "name", "mean_iou", "mean IoU", has_labels=False),
+        classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),
         disputed="disputed classes",
         shares_of_classes=True,
     ),
 }
 
 
-def family_of(report: AgreementReport) -> Family:
+def family_of(report: AgreementReport) -> FamilyCharts:
     """What is shown of a report."""
     return _FAMILIES[report.family]

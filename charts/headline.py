@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..agreement.main_numbers import COMPARED, HEADLINE, QUESTIONS
-from .sections import Note, Numbers, Part, Section, ShownNumber
+from .sections import Note, NumberRow, Part, Section, ShownNumber
 from .words import counted, documents, ends_of, listed, shown_number, shown_share
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def headline(report: AgreementReport, notes: Sequence[str] = (), *, groups: Sequ
         groups: groups of main numbers that are shown
     """
     parts: list[Part] = [" · ".join(_extent(report))]
-    parts.append(Numbers([entry for group in groups for entry in shown_numbers(report, group)]))
+    parts.append(NumberRow([entry for group in groups for entry in shown_numbers(report, group)]))
     parts += [alpha_sentence(report), *interval_notes(report), *map(Note, notes)]
     undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
     if undefined:

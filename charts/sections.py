@@ -49,7 +49,7 @@ class ShownNumber:
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class NumberRow:
     """The main numbers."""
 
     entries: Sequence[ShownNumber]
@@ -70,7 +70,7 @@ class Answer:
 
 
 #: a string is one or more sentences
-Part = str | Note | Facts | Numbers | Answer | Table
+Part = str | Note | Facts | NumberRow | Answer | Table
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ def _part_lines(part: Part, indent: str) -> list[str]:
     if isinstance(part, Facts):
         heads = [f"{indent}{name:<{_NAME_WIDTH}} " for name, _ in part.rows]
         return _under_heads(heads, [text for _, text in part.rows], len(indent) + _NAME_WIDTH + 1)
-    if isinstance(part, Numbers):
+    if isinstance(part, NumberRow):
         name, shown = (max(map(len, texts)) for texts in zip(*((n.title, n.text) for n in part.entries), strict=True))
         heads = [f"{indent}{entry.title:<{name}}   {entry.text:<{shown}}   " for entry in part.entries]
         return _under_heads(heads, [entry.meaning for entry in part.entries], len(heads[0]))
@@ -174,7 +174,7 @@ def _block(part: Part) -> str:
         return title + _tabulated(part, "pipe", plain_markdown)
     if isinstance(part, Facts):
         return "\n".join(f"- {plain_markdown(name)}: {plain_markdown(text)}" for name, text in part.rows)
-    if isinstance(part, Numbers):
+    if isinstance(part, NumberRow):
         shown = [(f"{entry.title} {entry.text}", entry.meaning) for entry in part.entries]
         return "\n".join(f"- **{plain_markdown(number)}** – {plain_markdown(text)}" for number, text in shown)
     if isinstance(part, Answer):

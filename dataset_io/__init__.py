@@ -15,7 +15,7 @@ from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches
 from .units.resolve import resolve_units
 from .units.units_field import add_units
-from .views.build import view_agreement
+from .views.agreement_view import view_agreement
 from .views.saved_views import save_agreement_views
 
 __all__ = [

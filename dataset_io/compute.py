@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import logging
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -28,6 +30,8 @@ from ..agreement.config import (
 )
 from ..agreement.errors import AgreementInputError
 from ..agreement.family import build_report
+from ..agreement.objects.batch import Batch
+from ..agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
 from ..agreement.options import OPTIONS
 from ..agreement.records import Records
 from ..agreement.report import AgreementReport, RunFacts
@@ -35,10 +39,10 @@ from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .delete import delete_agreement
 from .families import open_family
-from .families.family import Family
 from .families.frames import VideoScores
 from .families.map_files import delete_map_files
 from .families.objects import ObjectFamily
+from .families.protocol import LabelFamily
 from .fiftyone_private import is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.checks import check_annotators
 from .labels.source import Source, open_source
@@ -48,9 +52,9 @@ from .record.run_keys import check_key_is_free, check_not_in_database, refuse_de
 from .record.sample_index import SampleIndex
 from .record.stored_records import StoredRecords
 from .results.load import with_samples
-from .run.auto_threshold import with_iou_from_data
 from .run.batches import Progress, work_through
 from .run.read import ReadBatch, Reader
+from .run.stored import subsample_keys
 from .run.worst import worst_samples
 from .run.write import Writer, Written
 from .units.units_field import add_units
@@ -216,7 +220,7 @@ def run_agreement(
     return with_samples(report, source.samples)
 
 
-def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> Family[Any, Any]:
+def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool, units: bool) -> LabelFamily[Any, Any]:
     OPTIONS["overwrite"].checked(overwrite)
     OPTIONS["units"].checked(units)
     if isinstance(samples, SampleCollection) and not is_generated(samples):
@@ -231,7 +235,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     family.check()
     check_annotators(source)
     if config.iou_from_data and isinstance(family, ObjectFamily):
-        return with_iou_from_data(family)
+        return _with_iou_from_data(family)
     return family
 
 
@@ -265,7 +269,7 @@ class _Computed:
 class _Pass:
     """One pass over the labels: batches are read ahead, computed and written side by side; records are added up."""
 
-    def __init__(self, family: Family[Any, Any], run: Run) -> None:
+    def __init__(self, family: LabelFamily[Any, Any], run: Run) -> None:
         self._family = family
         self._source = source = family.source
         self._run = run
@@ -348,3 +352,45 @@ class _Pass:
         self._n_unknown += int(read.n_unknown.sum())
         self._n_added += int(read.n_added.sum())
         return refused
+
+
+#: the threshold where the data suggest none
+WITHOUT_CROSSING = 0.5
+
+_SAMPLES_AT_ONCE = 200
+
+
+def _with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
+    """The family with the threshold that its labels suggest, rounded to two decimals.
+
+    At most 2,000 samples (or frames) are read, those whose ids have the smallest hashes: the same ones whatever the
+    order of the samples.
+    """
+    source = family.source
+    # a family of its own, because a family numbers the classes in the order in which it reads them
+    reader = Reader(ObjectFamily(source))
+    sample = ThresholdSample()
+    ids = _some_ids(source)
+    for start in range(0, len(ids), _SAMPLES_AT_ONCE):
+        rows = reader.again(ids[start : start + _SAMPLES_AT_ONCE])
+        batch = _without_crowd(reader.columns(rows).labels.batch)
+        overlaps = batch.geometry.overlaps(batch.objects)
+        sample += ThresholdSample.of(batch, overlaps, source.config.similarity)
+        if sample.is_full:
+            break
+    found = sample.threshold(source.config.similarity, source.config.seed)
+    iou = round(found.threshold, 2) if not math.isnan(found.threshold) else WITHOUT_CROSSING
+    if found.reason:
+        logger.warning("The labels suggest no matching threshold (%s); %s is used", found.reason, WITHOUT_CROSSING)
+    config = dataclasses.replace(source.config, iou=max(iou, 0.01))
+    return ObjectFamily(dataclasses.replace(source, config=config))
+
+
+def _some_ids(source: Source) -> list[ObjectId]:
+    ids = list({row["_id"]: None for row in source.aggregate([{"$project": {"_id": True}}])})
+    order = np.argsort(subsample_keys(ids), kind="stable")[:MAX_SAMPLES]
+    return [ids[k] for k in order.tolist()]
+
+
+def _without_crowd(batch: Batch) -> Batch:
+    return batch if batch.crowd is None else batch.among(~batch.crowd)

@@ -20,7 +20,6 @@ from .alpha.sets import TagSets
 from .bootstrap.confidence import FEW_SAMPLES, ConfidenceIntervals
 from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters
 from .consensus import Votes, unit_votes
-from .detection import Alignment, f1_score, panoptic_quality, segmentation_quality
 from .geometry.boxes import (
     box_iou,
     box_overlaps,
@@ -37,6 +36,7 @@ from .geometry.temporal import Intervals
 from .matching import Matching, match_objects
 from .matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from .matching.threshold import ThresholdFromData, best_similarities, similarities_between_samples, threshold_from_data
+from .pairs import Alignment, f1_score, panoptic_quality, segmentation_quality
 from .pixels.boundaries import BoundaryAgreement, boundary_agreement
 from .pixels.joint_counts import (
     JointCounts,

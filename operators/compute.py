@@ -143,7 +143,7 @@ def free_run_key(dataset: fo.Dataset) -> str:
 
 def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: dict[str, LabelKind]) -> list[str]:
     """Ask for the fields; once one is chosen, only those that can be compared with it are offered."""
-    default = default_fields(candidates)
+    default = preset_fields(candidates)
     chosen = ctx.params.get("fields", default)
     chosen = [chosen] if isinstance(chosen, str) else list(chosen or [])
     first = next((name for name in chosen if name in candidates), None)
@@ -169,7 +169,7 @@ def _comparable(name: str, kind: LabelKind) -> tuple[str, bool]:
     return kind.comparable, is_of_frames(name)
 
 
-def default_fields(candidates: dict[str, LabelKind]) -> list[str]:
+def preset_fields(candidates: dict[str, LabelKind]) -> list[str]:
     """The fields that are chosen as the form opens: comparable ones whose names end alike after the first underscore
     (``alice_boxes``, ``bob_boxes``), or have none; else all of the first kind that has several; none if they are many.
     Plain fields, which may hold anything, are chosen only where there are no labels."""

@@ -13,7 +13,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement.errors import AgreementInputError
 from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
-from ..dataset_io.views.build import shows_any
+from ..dataset_io.views.agreement_view import shows_any
 from .drill_down import sample_behind, samples_behind
 from .layout import DRILL_DOWN_TITLE, drill_down_title, message_schema, panel_schema
 from .model_cache import cached_view_model, hash_of, hash_of_view

@@ -11,7 +11,7 @@ from typing import Any
 from ..agreement.errors import AgreementInputError
 from ..agreement.report import AgreementReport
 from ..charts.document import panel_markdown
-from ..charts.families import ClassNumbers, family_of
+from ..charts.families import ClassValues, family_of
 from ..charts.figures import FIGURES, plot_scores
 from ..charts.tables import Cell, Column
 from ..charts.words import end_of_path, shown_number, shown_share
@@ -112,7 +112,7 @@ def _table(
     }
 
 
-def _class_table(entries: Sequence[Any], classes: ClassNumbers) -> Item:
+def _class_table(entries: Sequence[Any], classes: ClassValues) -> Item:
     """The classes, or tags, of the report, the most frequent first."""
     two_digits = functools.partial(shown_number, digits=2)
     columns = {

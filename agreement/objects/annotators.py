@@ -12,10 +12,10 @@ from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import Objects
+from ..annotators import pair_names
 from ..config import AgreementConfig
 from ..numbers import Fields, GroupRows, Numbers, Rows
 from ..numbers import ratio as ratio_of_sums
-from ..pairs import pair_names
 from ..report import ReportContext, number
 from .classes import Listed, listed_by_row
 from .compute import Ratings, Units, ratings_of

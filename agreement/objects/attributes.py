@@ -12,7 +12,7 @@ import numpy as np
 from ...metrics.alpha.rated import MAX_VALUES, interval_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import hstack
-from ..attribute_values import NOT_GIVEN, is_number
+from ..codes import NOT_GIVEN, is_number
 from ..config import Undefined
 from ..numbers import Estimate, Key, Numbers, Rows, ratio
 from ..ratings.compute import agreeing

@@ -9,9 +9,9 @@ from typing import Protocol
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..annotators import chosen_pairs, n_shared
 from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, mixed, name_hashes
 from ..numbers import Estimate, Fields, Key, Numbers, estimates
-from ..pairs import chosen_pairs, n_shared
 from ..report import ReportContext, mean_defined
 from .annotators import AnnotatorSums, VitalityNumbers, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers

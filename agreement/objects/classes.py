@@ -13,7 +13,7 @@ from ...metrics.alpha.nominal import nominal_alpha_of_squares, nominal_alpha_of_
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.geometry.objects import dice_from_iou
-from ..classes import MISSING
+from ..codes import MISSING
 from ..config import Undefined
 from ..numbers import Fields, Numbers, Rows, ratio
 from ..report import number
@@ -260,7 +260,7 @@ def class_pairs(confusion: SparseCounts, names: Sequence[str]) -> SparseCounts:
     return confusion.regrouped(np.where(first, a, b), np.where(first, b, a))
 
 
-def listed(counts: SparseCounts, names: Sequence[str], at_most: int) -> Listed:
+def list_confusions(counts: SparseCounts, names: Sequence[str], at_most: int) -> Listed:
     """The most frequent pairs of different classes; equally frequent ones by name.
 
     Args:

@@ -9,12 +9,12 @@ import numpy as np
 
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.detection import panoptic_quality
 from ...metrics.geometry.keypoints import Keypoints, visibility_agreement
 from ...metrics.geometry.objects import Objects, Overlaps, dice_from_iou
 from ...metrics.matching import Matching, match_objects, without_units_of
 from ...metrics.matching.partition import TIE
-from ..classes import MISSING
+from ...metrics.pairs import panoptic_quality
+from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing
 from .batch import Batch, SamplePairs
 from .verdicts import AGREED, NO_VERDICT, object_verdicts, unit_verdicts

@@ -10,14 +10,14 @@ import numpy as np
 
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack
-from ...metrics.detection import f1_score
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.partition import TIE
-from ..classes import MISSING
+from ...metrics.pairs import f1_score
+from ..codes import MISSING
 from ..config import Undefined
 from ..numbers import Numbers, Rows, ratio
 from ..report import AlphaSummary, Coefficients, Describe, ScoreSummary
-from .classes import listed
+from .classes import list_confusions
 from .compute import ALPHA_REASONS, Ratings
 from .report import ClassGivenMatch, Existence, Localisation
 from .sums import (
@@ -268,7 +268,7 @@ def _class_given_match(
     class_names: Sequence[str],
     describe: Describe,
 ) -> ClassGivenMatch:
-    tally, confusion = headline.given_match, listed(met, class_names, MAX_LISTED)
+    tally, confusion = headline.given_match, list_confusions(met, class_names, MAX_LISTED)
     coefficients = fields.pop("coefficients") | fields
     return ClassGivenMatch(
         **fields,

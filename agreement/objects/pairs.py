@@ -15,13 +15,12 @@ from ...metrics.alpha.kappas import coefficients_by_pair
 from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
-from ...metrics.clustering import average_linkage
-from ...metrics.detection import Alignment, f1_score, panoptic_quality, segmentation_quality
 from ...metrics.geometry.objects import dice_from_iou
-from ..classes import MISSING
+from ...metrics.pairs import Alignment, average_linkage, f1_score, panoptic_quality, segmentation_quality
+from ..annotators import pair_names
+from ..codes import MISSING
 from ..config import AgreementConfig, Undefined
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
-from ..pairs import pair_names
 from ..report import ReportContext, number
 from .classes import listed_by_row
 from .compute import Agreement

@@ -14,12 +14,12 @@ import numpy as np
 
 from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.detection import f1_score
 from ...metrics.geometry.objects import Objects, Overlaps
 from ...metrics.matching import ClassHandling, Method, match_objects
 from ...metrics.matching.partition import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
-from ..classes import MISSING
+from ...metrics.pairs import f1_score
+from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing, Undefined
 from ..report import number
 from .compute import MatchedBatch, MatchedPairs, pair_scores, sample_scores

@@ -18,8 +18,8 @@ from ...metrics.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.partition import TIE
+from ..annotators import pair_rows
 from ..config import Undefined
-from ..pairs import pair_rows
 from ..report import Describe
 from .compute import Agreement, Ratings
 from .report import Sample

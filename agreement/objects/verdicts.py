@@ -8,7 +8,7 @@ from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps
 from ...metrics.matching import Matching
 from ...metrics.matching.splits import find_duplicates, find_splits
-from ..attribute_values import NOT_GIVEN
+from ..codes import NOT_GIVEN
 from ..ratings.compute import agreeing
 from .batch import Batch
 

@@ -9,10 +9,10 @@ import numpy as np
 from ...metrics.alpha import alpha_of
 from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.bootstrap.draws import hstack, sparse
+from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
 from ..config import Undefined
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..numbers import GroupRows, Key, Numbers, Rows, ratio
-from ..pairs import chosen_pairs, n_shared, pair_names, pair_rows
 from ..report import ReportContext
 from .compute import NUMBERS, PixelAgreement, kappa_of_areas
 from .counts import MaskCounts

@@ -11,9 +11,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...metrics.arrays import IntArray
+from ..annotators import n_shared
 from ..main_numbers import PIXEL_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates
-from ..pairs import n_shared
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, mean_defined
 from .compute import ALPHA_REASONS
 from .mask_values import MaskValues

@@ -10,12 +10,11 @@ from ...metrics.alpha.nominal import Level
 from ...metrics.alpha.rated import alpha_sums
 from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.bootstrap.draws import hstack
+from ..annotators import chosen_pairs, n_shared, pair_names
 from ..content_order import Hashes, combined, hash_sums, mixed, name_hashes
 from ..numbers import Key, Numbers, Rows, ratio
-from ..pairs import chosen_pairs, n_shared, pair_names
 from ..report import ReportContext
-from .compute import agreeing
-from .records import RatingRecords
+from .compute import RatingRecords, agreeing
 from .scale import ScaledRatings, level_of, scaled_ratings
 
 #: samples that are compared at once
@@ -25,10 +24,10 @@ _SAMPLES_AT_ONCE = 4_096
 def rating_numbers(records: RatingRecords, context: ReportContext) -> Iterator[Numbers]:
     """All numbers of rated samples."""
     level = level_of(context.config, numbers=bool(context.details["numbers"]))
-    return numbers_of(records, scaled_ratings(records.ratings, level, context), level, context)
+    return numbers_of_table(records, scaled_ratings(records.ratings, level, context), level, context)
 
 
-def numbers_of(
+def numbers_of_table(
     records: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
 ) -> Iterator[Numbers]:
     """All numbers of rated samples: score and alpha of the whole and of every pair, and the score of every annotator.

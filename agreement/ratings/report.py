@@ -22,13 +22,12 @@ from ...metrics.alpha.kappas import (
 )
 from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
+from ..annotators import n_shared
 from ..main_numbers import RATING_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates
-from ..pairs import n_shared
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, number
-from .compute import VERDICTS, mean_and_spread
-from .numbers import numbers_of, sample_contents
-from .records import RatingRecords
+from .compute import VERDICTS, RatingRecords, mean_and_spread
+from .numbers import numbers_of_table, sample_contents
 from .scale import ScaledRatings, level_of, scaled_ratings
 
 #: kinds of weights; the first counts every disagreement alike, the last is for coefficients of all annotators alone
@@ -134,7 +133,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     scaled_rated = None if scaled is None else scaled.select(records.assigned.sum(axis=1) >= 2)
     fields = Fields(
         report_estimates(
-            numbers_of(rated, scaled_rated, level, of_rated), lambda: sample_contents(rated, of_rated), of_rated
+            numbers_of_table(rated, scaled_rated, level, of_rated), lambda: sample_contents(rated, of_rated), of_rated
         )
     )
     n_rated, of_report = rated.n_samples, fields.of()

@@ -46,7 +46,7 @@ def level_of(config: AgreementConfig, *, numbers: bool) -> Level:
     return config.level
 
 
-def check_categories(names: Iterable[str], config: AgreementConfig) -> None:
+def check_listed(names: Iterable[str], config: AgreementConfig) -> None:
     """Refuse classes that are not among those that the user listed.
 
     Raises:
@@ -114,7 +114,7 @@ def scale_classes(
     """
     used = np.unique(codes[~np.isnan(codes)])
     names = [class_names[code] for code in used.astype(np.int64).tolist()]
-    check_categories(names, config)
+    check_listed(names, config)
     categories = config.categories or tuple(sorted(names))
     return _placed(codes, used, names, categories, ordered=level != "nominal")
 
@@ -134,7 +134,7 @@ def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) ->
     ordered = level != "nominal"
     if config.categories:
         names = [value_name(number) for number in used.tolist()]
-        check_categories(names, config)
+        check_listed(names, config)
         return _placed(numbers, used, names, config.categories, ordered=ordered)
     if len(used) > MAX_CATEGORIES:
         return None

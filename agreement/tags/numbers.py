@@ -10,9 +10,9 @@ from ...metrics.alpha import alpha_of
 from ...metrics.alpha.sets import expected_disagreement_of_sets, set_distance
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
+from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
 from ..numbers import GroupRows, Numbers, ratio
-from ..pairs import chosen_pairs, n_shared, pair_names, pair_rows
 from ..report import ReportContext
 from .compute import TagAgreement
 from .records import TagRecords
@@ -27,10 +27,10 @@ MAX_TAGS = 200
 
 def tag_numbers(records: TagRecords, context: ReportContext) -> Iterator[Numbers]:
     """All numbers of rated samples."""
-    return numbers_of(records.agreement(), records.assigned, context)
+    return numbers_of_sets(records.agreement(), records.assigned, context)
 
 
-def numbers_of(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
+def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
     """All numbers of rated samples.
 
     Args:

@@ -11,12 +11,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...metrics.arrays import IntArray, sums_by
+from ..annotators import n_shared
 from ..main_numbers import TAG_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates
-from ..pairs import n_shared
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary
 from .compute import AGREED, VERDICTS, TagAgreement
-from .numbers import numbers_of, sample_contents
+from .numbers import numbers_of_sets, sample_contents
 from .records import TagRecords
 
 
@@ -110,7 +110,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     config = context.config
     rated, of_rated = rated_only(records, context)
     agreement = rated.agreement()
-    numbers = numbers_of(agreement, rated.assigned, of_rated)
+    numbers = numbers_of_sets(agreement, rated.assigned, of_rated)
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), of_rated))
     of_report, n_rated = fields.of(), rated.n_samples
     return TagReport(

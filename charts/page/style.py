@@ -130,7 +130,7 @@ TEMPLATE = """
 {%- endif -%}
 {%- elif kind == "Facts" -%}
 <dl>{% for name, text in part.rows %}<dt>{{ name }}</dt><dd>{{ text }}</dd>{% endfor %}</dl>
-{%- elif kind == "Numbers" -%}
+{%- elif kind == "NumberRow" -%}
 <div class="cards">
 {%- for entry in part.entries -%}
 <div class="card"><div class="name">{{ entry.title }}</div><div class="number">{{ entry.value }}</div>

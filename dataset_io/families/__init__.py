@@ -7,13 +7,13 @@ from typing import Any
 
 from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS
 from ..labels.source import Source
-from .family import Family
 from .objects import ObjectFamily
 from .pixels import PixelFamily
+from .protocol import LabelFamily
 from .ratings import RatingFamily
 from .tags import TagFamily
 
-_FAMILIES: dict[str, Callable[[Source], Family[Any, Any]]] = {
+_FAMILIES: dict[str, Callable[[Source], LabelFamily[Any, Any]]] = {
     OBJECTS.name: ObjectFamily,
     RATINGS.name: RatingFamily,
     TAGS.name: TagFamily,
@@ -21,6 +21,6 @@ _FAMILIES: dict[str, Callable[[Source], Family[Any, Any]]] = {
 }
 
 
-def open_family(source: Source) -> Family[Any, Any]:
+def open_family(source: Source) -> LabelFamily[Any, Any]:
     """What reads, compares and writes the labels of a source."""
     return _FAMILIES[source.family.name](source)

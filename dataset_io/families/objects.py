@@ -12,8 +12,7 @@ import numpy as np
 from bson import ObjectId
 
 from ... import names
-from ...agreement.attribute_values import AttributeCodes
-from ...agreement.classes import ClassCodes
+from ...agreement.codes import AttributeCodes, ClassCodes
 from ...agreement.objects.batch import NO_TRACK, Batch, Tracks
 from ...agreement.objects.compute import MatchedBatch, compute_agreement_of
 from ...agreement.objects.records import ObjectRecords, record
@@ -28,8 +27,8 @@ from ..labels.kinds import titles
 from ..labels.label_facts import check_attributes, is_crowd, label_facts, value_of, with_masks
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
-from ..run.stored import StoredSample, sample_keys
-from .family import LabelsRead
+from ..run.stored import StoredSample, subsample_keys
+from .protocol import LabelsRead
 
 #: pixels of masks that count as one more label when the size of a batch is limited
 PIXELS_OF_A_LABEL = 2_500
@@ -144,7 +143,7 @@ class ObjectFamily:
                 tuple(np.ascontiguousarray(joined.attributes.T)),
                 tuple(codes.numbers() for codes in self._attributes),
                 size_px=sizes_px(rows),
-                sample_keys=sample_keys(sample.sample_id for sample in samples),
+                sample_keys=subsample_keys(sample.sample_id for sample in samples),
             ),
             field=joined.field,
             position=joined.position,

@@ -42,8 +42,8 @@ from ..labels.mask_reading import (
 )
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .family import LabelsRead
 from .map_files import check_map_folder, encoded_map, map_path, write_map
+from .protocol import LabelsRead
 
 #: what a mask counts for when the size of a batch is limited, in labels: at least this …
 LABELS_OF_A_MASK = 200

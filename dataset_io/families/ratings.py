@@ -8,19 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.classes import ClassCodes
+from ...agreement.codes import ClassCodes
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import value_name
-from ...agreement.ratings.compute import VERDICTS, RatingAgreement, compute_ratings, mean_and_spread
-from ...agreement.ratings.records import RatingRecords, record_ratings
-from ...agreement.ratings.scale import NO_LABEL, check_categories, level_of
+from ...agreement.ratings.compute import (
+    VERDICTS,
+    RatingAgreement,
+    RatingRecords,
+    compute_ratings,
+    mean_and_spread,
+    record_ratings,
+)
+from ...agreement.ratings.scale import NO_LABEL, check_listed, level_of
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray
 from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.kinds import titles
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .family import LabelsRead
+from .protocol import LabelsRead
 
 #: integers beyond are not told apart by the numbers that are computed with; the squares of others must not overflow
 LARGEST_INTEGER, LARGEST = 2**53, 1e100
@@ -57,7 +63,7 @@ class RatingFamily:
         if self._numbers:
             self._check_numbers()
         if self.source.config.categories:
-            check_categories(self._names_in_database(), self.source.config)
+            check_listed(self._names_in_database(), self.source.config)
 
     def _check_numbers(self) -> None:
         unusable = []

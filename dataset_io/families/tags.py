@@ -11,7 +11,7 @@ import numpy as np
 from bson import ObjectId
 
 from ... import names
-from ...agreement.classes import ClassCodes
+from ...agreement.codes import ClassCodes
 from ...agreement.options import value_name
 from ...agreement.ratings.scale import NO_LABEL
 from ...agreement.report import ReportContext, RunFacts
@@ -24,7 +24,7 @@ from ..labels.kinds import titles
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .family import LabelsRead
+from .protocol import LabelsRead
 
 
 @dataclass(frozen=True, slots=True)

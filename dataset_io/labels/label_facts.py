@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from ...agreement.attribute_values import attribute_error
+from ...agreement.codes import attribute_error
 from ...agreement.errors import AgreementInputError, shown
 from .source import Source
 

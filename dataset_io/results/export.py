@@ -129,7 +129,7 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
 
 def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
     """All tables of a run that have rows, as CSV, by file name."""
-    from ...charts.frames import report_frame, table_names  # takes pandas, which a run does not need
+    from ...charts.dataframes import report_frame, table_names  # takes pandas, which a run does not need
 
     frames = {name: report_frame(report, name) for name in table_names(report)}
     frames["samples"] = agreement_samples(dataset, report.run_key)

@@ -9,8 +9,8 @@ from typing import Any, Generic
 from bson import ObjectId
 
 from ...metrics.arrays import BoolArray, IntArray
-from ..families.family import LabelReader, Labels
 from ..families.frames import Videos
+from ..families.protocol import LabelReader, Labels
 from ..labels.source import Source
 from .stored import StoredSample, label_ids
 

@@ -73,7 +73,7 @@ def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[st
     return condition
 
 
-def sample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:
+def subsample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:
     """Deterministic pseudo-random keys (hash of the sample id) for picking a subsample."""
     words = (hashlib.blake2b(sample_id.binary, digest_size=8).digest() for sample_id in sample_ids)
     keys: IntArray = (np.frombuffer(b"".join(words), "<u8") >> np.uint64(1)).astype(np.int64)

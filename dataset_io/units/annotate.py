@@ -16,7 +16,7 @@ from ..fiftyone_private import is_generated, root_dataset
 from ..labels.kinds import kind_of
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
-from ..views.build import view_agreement
+from ..views.agreement_view import view_agreement
 from ..views.labels_in_view import Selected, labels_in_view
 from .patches import DISPUTED
 

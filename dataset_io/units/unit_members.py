@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.classes import ClassCodes
+from ...agreement.codes import ClassCodes
 from ...agreement.objects.verdicts import NO_VERDICT, VERDICTS
 from ...agreement.options import value_name
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
-from ..families.family import LabelsRead
 from ..families.objects import ObjectFamily, sizes_px
+from ..families.protocol import LabelsRead
 from ..labels.geometry_readers import is_finite
 from ..labels.source import Source
 from ..run.stored import StoredSample

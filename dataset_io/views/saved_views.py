@@ -15,7 +15,7 @@ from ...agreement.errors import AgreementInputError, shown
 from ..fiftyone_private import database, dataset_id, reload_saved_views
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
-from .build import view_agreement
+from .agreement_view import view_agreement
 
 #: what saved views are called after the key of their run: the verdict they show, if any, and what users read about them
 _VIEWS: dict[str, tuple[str | None, str]] = {

@@ -11,8 +11,7 @@ import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
 from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
-from .overlay import intersection_measure
-from .vertices import GeometryArray, check_vertices, differs_from_previous, distinct_geometries
+from .vertices import GeometryArray, check_vertices, differs_from_previous, distinct_geometries, intersection_measure
 
 
 @dataclass(frozen=True, slots=True)

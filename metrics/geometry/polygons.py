@@ -11,8 +11,15 @@ import shapely
 from ..arrays import BoolArray, FloatArray, IntArray
 from .edges import polygon_edges, shared_areas
 from .objects import IntersectionOf, Objects, Overlaps, find_overlaps
-from .overlay import Overlay, intersection_measure, overlay
-from .vertices import GeometryArray, check_vertices, differs_from_previous, distinct_geometries
+from .vertices import (
+    GeometryArray,
+    Overlay,
+    check_vertices,
+    differs_from_previous,
+    distinct_geometries,
+    intersection_measure,
+    overlay,
+)
 
 #: beyond this many pairs of edges GEOS is as fast, and needs less memory if very many of them have abscissas in common
 MAX_EDGE_PAIRS = 1_000_000

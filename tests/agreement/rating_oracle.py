@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from annotator_agreement.agreement.config import AgreementConfig
-from annotator_agreement.agreement.ratings.compute import compute_ratings
-from annotator_agreement.agreement.ratings.records import record_ratings
+from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 

@@ -11,7 +11,7 @@ from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of, rando
 from tests.agreement.interval_oracle import check_intervals
 from tests.agreement.test_attribute_summaries import VALUES, given_of
 
-from annotator_agreement.agreement.attribute_values import AttributeCodes
+from annotator_agreement.agreement.codes import AttributeCodes
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.build import build_object_report, sample_contents
 from annotator_agreement.agreement.objects.compute import compute_agreement_of

@@ -22,7 +22,7 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.found import same
 
-from annotator_agreement.agreement.attribute_values import AttributeCodes
+from annotator_agreement.agreement.codes import AttributeCodes
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
-from annotator_agreement.agreement.attribute_values import AttributeCodes
+from annotator_agreement.agreement.codes import AttributeCodes
 from annotator_agreement.agreement.errors import AgreementInputError
 from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.verdicts import attribute_conflicts

@@ -13,7 +13,7 @@ from tests.metrics.rating_tables import PUBLISHED, published_ratings
 
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.build import build_object_report
-from annotator_agreement.agreement.objects.classes import listed as listing
+from annotator_agreement.agreement.objects.classes import list_confusions as listing
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.sums import SparseCounts

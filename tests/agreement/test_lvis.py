@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from annotator_agreement.agreement.classes import ClassCodes
+from annotator_agreement.agreement.codes import ClassCodes
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.build import build_object_report

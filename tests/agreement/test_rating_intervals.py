@@ -13,9 +13,8 @@ from tests.agreement.interval_oracle import check_intervals, interval_keys
 from tests.agreement.rating_oracle import context_of, random_rows
 
 from annotator_agreement.agreement import make_config
-from annotator_agreement.agreement.ratings.compute import compute_ratings
+from annotator_agreement.agreement.ratings.compute import RatingRecords, compute_ratings, record_ratings
 from annotator_agreement.agreement.ratings.numbers import sample_contents
-from annotator_agreement.agreement.ratings.records import RatingRecords, record_ratings
 from annotator_agreement.agreement.ratings.report import RatingReport, build_rating_report
 from annotator_agreement.metrics import FEW_SAMPLES
 

@@ -29,8 +29,7 @@ from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.agreement.ratings import report as report_module
 from annotator_agreement.agreement.ratings import scale
-from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread
-from annotator_agreement.agreement.ratings.records import record_ratings
+from annotator_agreement.agreement.ratings.compute import compute_ratings, mean_and_spread, record_ratings
 from annotator_agreement.agreement.ratings.report import build_rating_report
 
 NAMES = ("alice", "bob", "carol", "dave")

@@ -22,8 +22,7 @@ from annotator_agreement.agreement.pixels.compute import compare_masks, measure
 from annotator_agreement.agreement.pixels.counts import MaskCounts
 from annotator_agreement.agreement.pixels.mask_values import MaskValues
 from annotator_agreement.agreement.pixels.records import PixelRecords, record_pixels
-from annotator_agreement.agreement.ratings.compute import compute_ratings
-from annotator_agreement.agreement.ratings.records import RatingRecords, record_ratings
+from annotator_agreement.agreement.ratings.compute import RatingRecords, compute_ratings, record_ratings
 from annotator_agreement.agreement.records import Records, compact, packed, unpacked
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import TagRecords, record_tags

@@ -7,7 +7,7 @@ import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
-from annotator_agreement.metrics.clustering import average_linkage
+from annotator_agreement.metrics.pairs import average_linkage
 
 NAN = float("nan")
 

@@ -26,7 +26,7 @@ from annotator_agreement.metrics import (
 )
 from annotator_agreement.metrics.geometry import polygons as polygons_module
 from annotator_agreement.metrics.geometry.objects import iou_from_areas
-from annotator_agreement.metrics.geometry.overlay import intersection_measure, overlay
+from annotator_agreement.metrics.geometry.vertices import intersection_measure, overlay
 
 Ring = Sequence[Sequence[float]]
 

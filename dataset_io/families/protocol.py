@@ -47,7 +47,7 @@ class LabelReader(Protocol[Labels]):
         """The labels of query results."""
 
 
-class Family(LabelReader[Labels], Protocol[Labels, Result]):
+class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
     """A family of label types; records of batches are added with ``+``, and its report is built from these."""
 
     def check(self) -> None:

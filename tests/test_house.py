@@ -1,0 +1,112 @@
+"""How the house is furnished: rooms of a readable size, one meaning for every name, imports without circles."""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter, defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.test_layers import LAYERS, ROOT
+
+MOST_MODULES = 16
+FEWEST_LINES = 30
+FAMILIES = {"objects", "ratings", "tags", "pixels"}
+#: the same subject in several families or layers: what is computed of it, stored, shown and asked for
+SUBJECTS = {
+    *("annotators", "classes", "compare", "comparison", "compute", "export", "headline", "numbers", "pairs"),
+    *("objects", "pixels", "ratings", "records", "report", "tags", "thresholds"),
+}
+#: functions that every family has
+OF_EVERY_FAMILY = {"sample_contents"}
+#: the objects of the families themselves, and the table that says which labels an option concerns
+FAMILY_OBJECTS = {"agreement/family.py", "charts/families.py", "agreement/options.py"}
+#: short by nature: an error, and the interface of families
+MAY_BE_SHORT = {"agreement/errors.py", "dataset_io/families/protocol.py"}
+
+
+@cache
+def _modules() -> dict[str, ast.Module]:
+    """The modules of the product by their path, without the faces of packages."""
+    files = [ROOT / "names.py", *(file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py")))]
+    return {
+        file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8"))
+        for file in files
+        if file.name != "__init__.py"
+    }
+
+
+def _lines_of_code(path: str, tree: ast.Module) -> int:
+    """Lines without blanks, comments, docstrings and imports."""
+    without: set[int] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            without.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and node.body:
+            first = node.body[0]
+            if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
+                without.update(range(first.lineno, (first.end_lineno or first.lineno) + 1))
+    lines = enumerate((ROOT / path).read_text(encoding="utf-8").splitlines(), 1)
+    return sum(1 for number, line in lines if line.strip() and line.strip()[0] != "#" and number not in without)
+
+
+def _imported(path: str, tree: ast.Module) -> set[str]:
+    """Modules that a module imports, wherever in it."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.level:
+            folder = Path(path).parents[node.level - 1]
+            target = folder.joinpath(*(node.module or "").split(".")).as_posix()
+            candidates = {f"{target}.py", *(f"{target}/{alias.name}.py" for alias in node.names)}
+            found |= {candidate.removeprefix("./") for candidate in candidates} & _modules().keys()
+    return found - {path}
+
+
+def test_no_module_imports_itself_through_others_also_inside_functions() -> None:
+    left = {path: _imported(path, tree) for path, tree in _modules().items()}
+    while free := {path for path, needed in left.items() if not needed & left.keys()}:
+        left = {path: needed for path, needed in left.items() if path not in free}
+    assert not left
+
+
+def test_a_folder_shows_its_content_at_a_glance() -> None:
+    sizes = Counter(Path(path).parent.as_posix() for path in _modules())
+    assert {folder: n for folder, n in sizes.items() if n > MOST_MODULES} == {}
+
+
+@pytest.mark.parametrize("path", sorted(_modules()))
+def test_a_module_is_a_room(path: str) -> None:
+    if path not in MAY_BE_SHORT:
+        assert _lines_of_code(path, _modules()[path]) >= FEWEST_LINES
+
+
+def test_a_module_name_has_one_meaning() -> None:
+    places = defaultdict(list)
+    for path in _modules():
+        places[Path(path).stem].append(path)
+    assert {name: found for name, found in places.items() if len(found) > 1 and name not in SUBJECTS} == {}
+
+
+def test_a_public_function_name_has_one_meaning() -> None:
+    places = defaultdict(list)
+    for path, tree in _modules().items():
+        for node in tree.body:
+            if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(path)
+    assert {name: found for name, found in places.items() if len(found) > 1 and name not in OF_EVERY_FAMILY} == {}
+
+
+@pytest.mark.parametrize("path", sorted(_modules().keys() - FAMILY_OBJECTS))
+def test_only_the_family_objects_choose_by_the_name_of_a_family(path: str) -> None:
+    chosen = []
+    for node in ast.walk(_modules()[path]):
+        if isinstance(node, ast.Dict):
+            keys = {key.value for key in node.keys if isinstance(key, ast.Constant)}
+            if len(keys & FAMILIES) > 2:
+                chosen.append(node.lineno)
+        if isinstance(node, ast.Compare) and ast.unparse(node.left).endswith("family"):
+            compared = {side.value for side in node.comparators if isinstance(side, ast.Constant)}
+            chosen += [node.lineno] * len(compared & FAMILIES)
+    assert not chosen
