@@ -49,11 +49,11 @@ def pairs(comparison: Comparison) -> Section | None:
     return Section(
         f"{data.name}: pairs",
         "Alpha of two annotators: on these two alone, and in the report of all.",
-        ("mean α", "pooled α"),
+        ("mean alpha", "pooled alpha"),
         rows,
         [
             _mgm_stops(comparison),
-            "The intra-annotator agreement of kalos is the mean α of the sessions of one annotator alone (by its "
+            "The intra-annotator agreement of kalos is the mean alpha of the sessions of one annotator alone (by its "
             "source, `kalos_execution.py`): computed as the rows of two annotators alone.",
         ],
     )
@@ -119,7 +119,7 @@ def class_difficulty(comparison: Comparison) -> Section | None:
     values = (float(np.mean(list(theirs.values()))), float(np.mean(list(ours.values()))))
     return Section(
         f"{data.name}: class difficulty",
-        "kalos gives the α of the units in which a class occurs, with all classes of these. The α of a class in our "
+        "kalos gives the alpha of the units in which a class occurs, with all classes of these. The alpha of a class in our "
         "report is another number (the class against all others, over all units); the kernel gives that of kalos.",
         ("mean over classes",),
         [Row(_THEIRS, "`krippendorff_alpha` of those units", (values,), text)],
@@ -150,7 +150,7 @@ def vitality(comparison: Comparison) -> Section | None:
         rows.append(Row(f"{_THEIRS}: {name}", "`report.annotators`", ((theirs[name], reported[name]),), text))
     return Section(
         f"{data.name}: vitality",
-        "Pooled α of all annotators minus that without one, on the units of all: by the rule of kalos, and as in our "
+        "Pooled alpha of all annotators minus that without one, on the units of all: by the rule of kalos, and as in our "
         "report.",
         ("vitality",),
         rows,

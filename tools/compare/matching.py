@@ -67,7 +67,7 @@ class Comparison:
             title=data.name,
             intro=f"{data.n_samples} images, {len(data.annotators)} annotators, {len(data.ids)} boxes, "
             f"IoU {THRESHOLD}; our options besides: `empty='agree'`, `undefined='one'`.",
-            measures=("mean α", "pooled α"),
+            measures=("mean alpha", "pooled alpha"),
             rows=rows,
             notes=notes,
         )
@@ -121,7 +121,7 @@ class Comparison:
             "kalphacv",
             options,
             theirs,
-            f"{text}; it rounds the α of every image to {KALPHACV_DECIMALS} digits",
+            f"{text}; it rounds the alpha of every image to {KALPHACV_DECIMALS} digits",
             decimals=KALPHACV_DECIMALS,
         )
 
