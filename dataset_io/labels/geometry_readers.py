@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, Protocol
 
@@ -55,6 +55,12 @@ class GeometryReader(Protocol):
             size_px: shape ``(N, 2)``, width and height of the image of every label; the geometry is in pixels then, and
                 relative to the image where it is None
         """
+
+    def boxes(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[FloatArray, BoolArray]:
+        """Boxes ``(N, 4)`` around ``N`` labels as shares of the image, and which labels are usable ``(N,)``."""
+        geometry, usable = self.read(values, replace(config, geometry="box"), None)
+        boxes = geometry.boxes_xyxy()
+        return np.zeros((len(usable), 4)) if boxes is None else boxes, usable
 
 
 @dataclass(frozen=True, slots=True)

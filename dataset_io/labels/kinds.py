@@ -36,6 +36,11 @@ class LabelKind:
         return issubclass(self.stored, fol.Label)
 
     @property
+    def is_temporal(self) -> bool:
+        """Whether an object is a span of time of a video, which FiftyOne shows as a clip, not a patch."""
+        return self.stored is fol.TemporalDetections
+
+    @property
     def is_number(self) -> bool:
         """Whether labels are numbers, not classes."""
         return self.comparable == "numbers"

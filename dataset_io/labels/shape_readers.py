@@ -66,6 +66,10 @@ class InstanceMaskReader(GeometryReader):
         """Masks are placed on the pixels of the image."""
         return True
 
+    def boxes(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[FloatArray, BoolArray]:
+        """The boxes of the detections; no mask is read."""
+        return BoxReader().boxes(values, config)
+
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
     ) -> tuple[Regions, BoolArray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions, as_regions
 from ..labels.geometry_readers import BoxReader, GeometryReader, read_boxes, to_xyxy
-from ..labels.point_readers import is_usable_support, read_keypoints
+from ..labels.point_readers import KeypointReader, TemporalReader, is_usable_support, read_keypoints
 from ..labels.shape_readers import InstanceMaskReader, PolylineReader
 from ..labels.source import Source
 from .unit_members import UnitMembers
@@ -59,12 +58,12 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
     """
     if shapes not in get_args(Shapes):
         raise AgreementInputError(f"`shapes` must be one of {', '.join(get_args(Shapes))}, got {shapes!r}")
-    kinds, config = source.kinds, source.config
-    if kinds[0].comparable == "keypoints":
-        return KeypointMedian()
-    if kinds[0].comparable == "temporal":
-        return TemporalMedian()
+    config = source.config
     readers: set[type[object]] = {type(reader) for reader in source.geometry_readers}
+    if readers == {KeypointReader}:
+        return KeypointMedian()
+    if readers == {TemporalReader}:
+        return TemporalMedian()
     if shapes == "vote" and readers != {BoxReader}:
         if config.line_tolerance is not None and PolylineReader in readers:
             raise AgreementInputError('`shapes` must be "medoid" for lines, which have no pixels, got "vote"')
@@ -160,26 +159,20 @@ class TemporalMedian:
 
 
 class BoxesAround:
-    """Boxes and polylines compared with each other: the median of the boxes around them."""
+    """Labels of several types, or of a type without a rule of its own: the median of the boxes around them."""
 
     stored: ClassVar[type[fol.Label]] = fo.Detections
     label: ClassVar[type[fol.Label]] = fo.Detection
 
     def __init__(self, source: Source) -> None:
         self._readers = source.geometry_readers
-        self._config = dataclasses.replace(source.config, geometry="box")
+        self._config = source.config
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """The box."""
         xyxy, usable = np.zeros((len(members.unit), 4)), np.zeros(len(members.unit), np.bool_)
         for rows, reader in _rows_of_fields(members, self._readers):
-            values = _values(members, rows, reader)
-            if isinstance(reader, PolylineReader):
-                boxes, usable[rows] = reader.read(values, self._config, None)
-                xyxy[rows] = cast(Boxes, boxes).xyxy
-            else:
-                of_boxes, usable[rows] = read_boxes(values["box"])
-                xyxy[rows] = to_xyxy(of_boxes)
+            xyxy[rows], usable[rows] = reader.boxes(_values(members, rows, reader), self._config)
         return _median_xyxy(members, xyxy, usable)
 
 

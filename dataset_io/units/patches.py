@@ -62,7 +62,7 @@ def agreement_patches(
     unit_id = f"$$this.{labels.field_key}_id"
     for name in shown:  # first, so that less is copied to every patch
         view = view.filter_labels(name, {"$in": [unit_id, f"${of_list}.unit"]}, only_matches=False)
-    if labels.kinds[0].comparable == "temporal":
+    if labels.kinds[0].is_temporal:
         view = view.to_clips(field, other_fields=shown)
     else:
         view = view.to_patches(field, other_fields=shown)
