@@ -1,4 +1,4 @@
-"""Names that the plugin shares with FiftyOne's database, schema and registry."""
+"""Names that the plugin uses in FiftyOne: operators, run keys and the fields that a run writes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ANNOTATE_DISPUTED = "annotate_disputed"
 OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
 
-#: fields of the samples of a video stand below this in FiftyOne
+#: prefix of the paths of frame fields in FiftyOne
 FRAMES_PREFIX = "frames."
 
 
@@ -38,12 +38,12 @@ class FieldSpec:
 
     type: str  #: ``float``, ``int``, ``str``, ``bool``, ``list`` (of strings) or ``heatmap``
     description: str  #: what users read about it
-    option: str | None = None  #: the option without which it is not written; None if it always is
+    option: str | None = None  #: option that must be on for the field to be written; None: always written
 
 
 @dataclass(frozen=True, slots=True)
 class FieldSet:
-    """What a run writes on samples and on labels, by suffix of the run key."""
+    """The fields that a run writes on samples and on labels; a field is named run key + suffix."""
 
     sample: dict[str, FieldSpec]
     label: dict[str, FieldSpec]
@@ -131,7 +131,7 @@ PIXEL_FIELDS = FieldSet(
     },
 )
 
-#: a colour for every verdict, which the colour-blind can tell apart (after Okabe and Ito, 2008)
+#: colour of every verdict, safe for colour-blind readers (after Okabe and Ito, 2008)
 VERDICT_COLORS = {
     "agreed": "#009E73",
     "class_conflict": "#D55E00",
@@ -143,24 +143,24 @@ VERDICT_COLORS = {
     "crowd": "#666666",
 }
 
-#: everything that runs may write
+#: the field sets of all label types
 FIELD_SETS = (OBJECT_FIELDS, RATING_FIELDS, NUMBER_FIELDS, TAG_FIELDS, PIXEL_FIELDS)
 
 
 def chosen_fields(fields: FieldSet, options: object) -> FieldSet:
-    """The fields of a set that are written with some options, which are attributes of an object."""
+    """The fields of a set that are written under the given options (read as attributes)."""
     chosen = {
         suffix: spec for suffix, spec in fields.sample.items() if spec.option is None or getattr(options, spec.option)
     }
     return FieldSet(chosen, fields.label)
 
 
-#: suffixes of the sample fields that are made from the labels of a run when the user asks for them
+#: suffixes of the derived fields: one label for every object, and consensus labels
 UNITS_SUFFIX, CONSENSUS_SUFFIX = "_units", "_consensus"
-#: suffixes of sample fields that belong to every run, whether or not it writes them
+#: suffixes of sample fields that are reserved for a run, even if it does not write them
 RESERVED_SAMPLE_SUFFIXES = (UNITS_SUFFIX, CONSENSUS_SUFFIX, "_map")
 
-_OF_MADE_LABELS = {
+_OF_DERIVED_LABELS = {
     "unit": FieldSpec("str", "Match id of the object, which its annotators' labels have too"),
     "votes": FieldSpec("int", "Number of annotators who drew the object"),
     "of": FieldSpec("int", "Number of annotators assigned to the sample"),
@@ -169,11 +169,11 @@ _OF_MADE_LABELS = {
     "classes": FieldSpec("list", "What each of them called it, in the same order"),
     "tie": FieldSpec("bool", "Whether several classes have the most votes; the label has no class then"),
 }
-#: what the labels of units have beside class and extent
-UNIT_ATTRIBUTES = {**_OF_MADE_LABELS, "verdict": FieldSpec("str", "Verdict of the object")}
-#: what the labels of a consensus have beside class and extent
+#: attributes of the derived labels of objects, besides class and extent
+UNIT_ATTRIBUTES = {**_OF_DERIVED_LABELS, "verdict": FieldSpec("str", "Verdict of the object")}
+#: attributes of consensus labels, besides class and extent
 CONSENSUS_ATTRIBUTES = {
-    **_OF_MADE_LABELS,
+    **_OF_DERIVED_LABELS,
     "score": FieldSpec("float", "Share of the assigned annotators who drew it, times their mean IoU; none with one"),
 }
 
@@ -186,8 +186,8 @@ def written_fields(
     Args:
         run_key: key of the run
         fields: the field set of its label types
-        label_paths: where the labels stand (``alice.detections``, ``frames.alice.detections``)
-        on_frames: whether labels are those of frames; samples then get means of the same names
+        label_paths: paths of the labels (``alice.detections``, ``frames.alice.detections``)
+        on_frames: whether the labels are on frames; samples then get aggregates with the same names
     """
     of_samples = {run_key + suffix: spec for suffix, spec in fields.sample.items()}
     of_frames = {FRAMES_PREFIX + path: spec for path, spec in of_samples.items()} if on_frames else {}
@@ -199,23 +199,23 @@ def written_fields(
 
 
 def over_frames(suffix: str, spec: FieldSpec) -> str | None:
-    """How the values of a video's frames become one of the video: ``mean``, ``sum`` or ``max``; None if they do not."""
+    """How frame values are aggregated for a video: ``mean``, ``sum`` or ``max``; None: not aggregated."""
     if suffix == "_n_annotators":
         return "max"
     return {"float": "mean", "int": "sum"}.get(spec.type)
 
 
 def of_video(suffix: str, spec: FieldSpec) -> FieldSpec:
-    """The field of a video that stands for a field of its frames."""
+    """The field of a video that aggregates a field of its frames."""
     return FieldSpec(spec.type, f"{spec.description}; {over_frames(suffix, spec)} over the frames of the video")
 
 
 def own_names(run_key: str) -> set[str]:
-    """Every name that a run of this key may give to a field, on samples or on labels."""
+    """Every field name that a run with this key may write, on samples or on labels."""
     written = {suffix for fields in FIELD_SETS for suffix in (*fields.sample, *fields.label)}
     return {run_key + suffix for suffix in (*written, *RESERVED_SAMPLE_SUFFIXES)}
 
 
 def reserved_paths(run_key: str) -> list[str]:
-    """Sample fields that belong to a run of this key although it may not write them."""
+    """Sample fields that are reserved for a run with this key, even if it does not write them."""
     return [run_key + suffix for suffix in RESERVED_SAMPLE_SUFFIXES]

@@ -23,17 +23,17 @@ from .report import Describe, ReportContext, number
 N_LISTED = 10
 #: scores that differ by no more are equal
 _ROUNDING = 1e-9
-#: names in the key of a number of a pair, or of the sessions of all persons; others have one
+#: how many names the key of a number has: two for a pair, none for all sessions together; one elsewhere
 _N_NAMES = {"pairs": 2, "sessions": 0}
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run, and which of its samples another one has too."""
+    """A run, and the samples that it shares with the other run."""
 
-    records: Records  #: of all its samples
-    context: ReportContext  #: of the run
-    rows: IntArray  #: shape ``(S,)``, the samples that both have, in the same order as those of the other run
+    records: Records  #: records of all samples of the run
+    context: ReportContext  #: context of the run's report
+    rows: IntArray  #: shape ``(S,)``, rows of the shared samples, in the same order in both runs
 
 
 def compare_runs(
@@ -49,12 +49,12 @@ def compare_runs(
     """Compare what two runs found in the same samples.
 
     Args:
-        a: one run
-        b: the other, of the same family of label types
-        describe: says where a sample is
+        a: first run
+        b: second run, of the same family of label types
+        describe: gives id and file path of samples
         clusters: shape ``(S,)``, video or group of every sample
-        resamples: resamples of the samples; 0 for no intervals
-        seed: of the random numbers
+        resamples: number of resamples; 0 for no intervals
+        seed: seed of the random numbers
         on_frames: whether the samples are frames
     """
     rated = np.flatnonzero(np.logical_and(*(run.records.assigned[run.rows].sum(axis=1) >= 2 for run in (a, b))))
@@ -97,16 +97,16 @@ def compare_runs(
 
 
 def _by_sample(records: Records, context: ReportContext) -> Iterator[Numbers]:
-    """The numbers of which the columns of every sample are known: of all that can have an interval."""
-    # a run without intervals would only keep sums
+    """The numbers that are known sample by sample, so that they can have an interval."""
+    # without resamples only the sums would be kept
     config = dataclasses.replace(context.config, resamples=max(context.config.resamples, 1))
     return (each for each in numbers_of(records, dataclasses.replace(context, config=config)) if each.by_sample)
 
 
 class _Matched:
-    """The differences of the numbers that both runs have, and the numbers themselves; few columns at a time.
+    """Pair up the numbers of two runs by key and subtract them, a few columns at a time to save memory.
 
-    Both runs give their numbers in parts, in the same order but for what only one of them has.
+    Both runs yield their numbers in the same order, except for numbers that only one of them has.
     """
 
     def __init__(self, n_samples: int) -> None:
@@ -115,14 +115,14 @@ class _Matched:
         self._waiting: tuple[dict[Key, Numbers], dict[Key, Numbers]] = ({}, {})
 
     def differences(self, sums_a: Iterable[Numbers], sums_b: Iterable[Numbers]) -> Iterator[Numbers]:
-        """Each number of one run minus that of the other."""
+        """Difference of each number between the two runs."""
         for both in zip_longest(sums_a, sums_b):
             for run, sums in enumerate(both):
                 if sums is not None:
                     yield from self._added(sums, run)
 
     def _added(self, sums: Numbers, run: int) -> Iterator[Numbers]:
-        """The differences that follow from numbers of a run, as far as the other one has given the same."""
+        """Differences that become known with new numbers of one run: those whose keys the other run has yielded."""
         self.values[run].update(zip(sums.keys, sums.values().tolist(), strict=True))
         own, others = self._waiting[run], self._waiting[1 - run]
         found = [key for key in sums.keys if key in others]
@@ -142,9 +142,9 @@ def _is_known(change: Change) -> bool:
 
 
 def _by_part(changes: Mapping[Key, Change]) -> dict[str, list[PartChanges]]:
-    """The changes of pairs, classes and so on: what has enough samples for an interval first, the largest change first.
+    """Changes of pairs, classes and so on: entries with an interval first, then the largest change first.
 
-    What a key has beside the names is the path of a number: ``("annotators", "alice", "bias", "mean.size")``.
+    A key is table, names and path of the number: ``("annotators", "alice", "bias", "mean.size")``.
     """
     found: dict[str, dict[Key, dict[str, Change]]] = defaultdict(lambda: defaultdict(dict))
     for key, change in changes.items():
@@ -161,15 +161,15 @@ def _by_part(changes: Mapping[Key, Change]) -> dict[str, list[PartChanges]]:
 
 
 def _order(numbers: Mapping[str, Change]) -> tuple[bool, float]:
-    """Whether a part has too few samples, and how much it did not change: its alpha, or its first number."""
+    """Sort key: entries with an interval first, then the largest change of alpha (or of the first number)."""
     change = numbers.get("alpha") or next(iter(numbers.values()))
-    # rounded, so that equal changes are equal
+    # rounded, so that rounding errors do not decide the order
     size = -1.0 if change.difference is None else round(abs(change.difference), 9)
     return change.interval is None, -size
 
 
 def _options(a: ReportContext, b: ReportContext) -> list[dict[str, Any]]:
-    """The options that differ and may change the numbers, and what the fields hold."""
+    """The options and label types that differ between the runs and can change numbers."""
     of_a = {**a.config.to_dict(), "label types": list(a.label_types)}
     of_b = {**b.config.to_dict(), "label types": list(b.label_types)}
     aside = {option.name for option in OPTIONS.values() if not option.changes_numbers}
@@ -178,13 +178,13 @@ def _options(a: ReportContext, b: ReportContext) -> list[dict[str, Any]]:
 
 
 def _samples(a: FloatArray, b: FloatArray, rows: IntArray, describe: Describe) -> SampleChanges:
-    """What became of every sample.
+    """Count samples whose score rose or fell, and list the largest changes.
 
     Args:
-        a: shape ``(S,)``, scores, in an order that is that of the samples' ids
-        b: shape ``(S,)``
-        rows: shape ``(S,)``, the samples
-        describe: says where a sample is
+        a: shape ``(S,)``, scores in the first run, ordered by sample id
+        b: shape ``(S,)``, scores in the second run
+        rows: shape ``(S,)``, rows of the samples
+        describe: gives id and file path of samples
     """
     difference = b - a
     undefined = np.isnan(difference)

@@ -1,4 +1,4 @@
-"""What a comparison of two runs says."""
+"""The result of comparing two runs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A number in both runs, over the same samples; ``difference`` is ``b - a``, with its interval.
+    """A number in both runs, over the same samples; ``difference`` is ``b - a``.
 
-    None where undefined, and where there are too few samples for an interval.
+    Undefined numbers are None; ``interval`` is also None where there are too few samples.
     """
 
     a: float | None
@@ -31,14 +31,14 @@ class Change:
 
     @property
     def is_clear(self) -> bool:
-        """Whether the interval leaves out 0: resampling does not explain the difference."""
+        """Whether the interval excludes 0."""
         found = self.interval
         return found is not None and found.low is not None and found.high is not None and found.low * found.high > 0
 
 
 @dataclass(frozen=True, slots=True)
 class PartChanges:
-    """The numbers of a pair of annotators, of a class, or of an annotator."""
+    """The changes of one pair of annotators, one class or one annotator."""
 
     names: list[str]
     numbers: dict[str, Change]
@@ -48,10 +48,10 @@ class PartChanges:
 
 @dataclass(frozen=True, slots=True)
 class SampleChanges:
-    """Samples by what became of their score: better, worse, equal, or undefined in one of the runs.
+    """Number of samples whose score is better, worse, equal, or undefined in one of the runs.
 
-    ``better`` and ``worse`` list ``{id, filepath, a, b, difference}`` (and ``frame_number``, of frames) of those that
-    changed most, the largest change first.
+    ``better`` and ``worse`` list the largest changes first: ``{id, filepath, a, b, difference}``, for frames also
+    ``frame_number``.
     """
 
     n_better: int
@@ -64,11 +64,11 @@ class SampleChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementComparison:
-    """What changed from one run to another, over the samples that two annotators or more were assigned to in both.
+    """What changed from one run to another, over the samples that have at least two assigned annotators in both.
 
-    ``numbers`` are those of the whole, by their path in the report; ``changes`` those of ``pairs``, ``classes``,
-    ``annotators`` and so on, that both runs have. Intervals are made by resampling the samples that both share (of
-    videos and groups these as a whole), the same ones for both runs: what makes a sample hard in both cancels out.
+    ``numbers`` has the numbers of the whole report by path; ``changes`` has the numbers of ``pairs``, ``classes``,
+    ``annotators`` and so on that both runs have. Intervals come from a paired bootstrap: both runs use the same
+    resamples of the shared samples (of whole videos or groups), so effects of hard samples cancel out.
     """
 
     a: str
@@ -78,7 +78,7 @@ class AgreementComparison:
     n_only_a: int
     n_only_b: int
     n_unrated: int
-    #: videos or groups that the samples are of; None where they stand alone
+    #: number of videos or groups of the samples; None where samples are independent
     n_clusters: int | None
     on_frames: bool
     #: ``{option, a, b}`` of every option that differs
@@ -104,7 +104,7 @@ class AgreementComparison:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> AgreementComparison:
-        """The comparison that :meth:`to_dict` wrote."""
+        """Rebuild a comparison from :meth:`to_dict`."""
         comparison: AgreementComparison = read(cls, values)
         return comparison
 
@@ -112,7 +112,7 @@ class AgreementComparison:
         """Print the comparison as aligned text.
 
         Args:
-            file: where to, standard output by default
+            file: output file, standard output by default
         """
         from ..charts import comparison_text
 
@@ -122,11 +122,11 @@ class AgreementComparison:
         """A table of the comparison as a pandas DataFrame; undefined numbers are nan.
 
         Args:
-            table: ``"numbers"``, ``"samples"`` (those that changed most), or what ``changes`` has: ``"pairs"``,
+            table: ``"numbers"``, ``"samples"`` (the largest changes), or a table of ``changes``: ``"pairs"``,
                 ``"classes"``, ``"annotators"``
 
         Raises:
-            AgreementInputError: if there is no such table; the message lists those that there are
+            AgreementInputError: if there is no such table; the message lists the tables
         """
         from ..charts import comparison_frame
 

@@ -1,4 +1,4 @@
-"""What a run found in samples, as compact columns: kept of every sample, stored with the run, read for any view."""
+"""Records of samples: compact columns, stored with a run, from which the numbers of any view are computed."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ R = TypeVar("R", bound="Records")
 
 @dataclass(frozen=True, slots=True)
 class SampleValues:
-    """What is known of every sample, whatever its labels."""
+    """Values of every sample that all label types have."""
 
     score: FloatArray  #: shape ``(S,)``, nan where not scored
-    alpha: FloatArray  #: shape ``(S,)``, nan where undefined, or where samples have no alpha of their own
-    n_annotators: IntArray  #: shape ``(S,)``, those who were assigned
-    n_objects: IntArray  #: shape ``(S,)``, labels that were compared
-    n_units: IntArray  #: shape ``(S,)``, what was compared
-    n_disputed: IntArray  #: shape ``(S,)``, how much of it is not fully agreed
+    alpha: FloatArray  #: shape ``(S,)``, nan where undefined or not computed for this label type
+    n_annotators: IntArray  #: shape ``(S,)``, assigned annotators
+    n_objects: IntArray  #: shape ``(S,)``, compared labels
+    n_units: IntArray  #: shape ``(S,)``, compared units (objects, tags, classes of pixels)
+    n_disputed: IntArray  #: shape ``(S,)``, units without full agreement
 
 
 @dataclass(frozen=True, slots=True)
 class Records:
-    """What was found in any number of samples; records of batches are added with ``+``."""
+    """Columns of any number of samples; ``+`` joins the records of batches."""
 
     n_annotators: int  #: number of annotators ``R``
     parts: tuple[AnyColumns, ...]  #: columns of every batch, by name
 
     family: ClassVar[str]  #: the family of label types
-    #: what the rows of every column are: one a sample, or, by name, the column with their number in every sample
+    #: for every column ``OF_SAMPLE`` (one row a sample), or the name of the column with its number of rows per sample
     rows: ClassVar[Mapping[str, str]]
 
     def __add__(self: R, other: R) -> R:
@@ -63,11 +63,11 @@ class Records:
         return columns[0] if len(columns) == 1 else np.concatenate(columns)
 
     def sample_values(self) -> SampleValues:
-        """What is known of every sample."""
+        """The values that all label types have."""
         raise NotImplementedError
 
     def select(self: R, samples: BoolArray) -> R:
-        """The records of the samples that a mask ``(S,)`` keeps, without what is only known of all."""
+        """Records of the samples in a mask ``(S,)``, without the totals of the whole run."""
         parts: list[Columns] = []
         start = 0
         for part in self.parts:
@@ -77,7 +77,7 @@ class Records:
         return replace(self, parts=tuple(parts))
 
     def take(self: R, samples: IntArray) -> R:
-        """The records of some samples, by their rows, in that order, without what is only known of all."""
+        """Records of the samples at some rows, in that order, without the totals of the whole run."""
         taken: Columns = {}
         for name, counted in self.rows.items():
             if name not in self.parts[0]:
@@ -90,11 +90,11 @@ class Records:
         return replace(self, parts=(taken,))
 
     def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:
-        """The columns of consecutive samples, in chunks of bounded size; one, without a row, if there is no sample.
+        """Columns of consecutive samples in chunks of bounded size; a single empty chunk if there is no sample.
 
         Args:
-            counted: name of the column with the numbers that are limited
-            at_once: largest sum of these numbers in a chunk, if it is not that of a single sample
+            counted: name of the column whose sum is limited in a chunk
+            at_once: largest sum in a chunk; a single sample may exceed it
         """
         for part in self.parts:
             total = np.cumsum(part[counted], dtype=np.int64)
@@ -106,7 +106,7 @@ class Records:
                 start = end
 
     def _mask(self, part: AnyColumns, name: str, samples: BoolArray) -> BoolArray:
-        """The rows of a column that belong to the samples of a mask."""
+        """Mask of the rows of a column that belong to the chosen samples."""
         counted = self.rows[name]
         return samples if counted == OF_SAMPLE else np.repeat(samples, part[counted])
 
@@ -124,7 +124,7 @@ class Records:
 
 
 def compact(values: IntArray) -> NDArray[Any]:
-    """Whole numbers in the smallest type that holds them, but none whose mixture with others are floats."""
+    """Integers in the smallest type that holds them; never uint64, since numpy mixes it with int64 to floats."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     types: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.uint32) if low >= 0 else (np.int8, np.int16)
     return values.astype(next((kind for kind in types if _fits(kind, low, high)), np.int64))
@@ -136,10 +136,10 @@ def _fits(kind: type[np.integer[Any]], low: int, high: int) -> bool:
 
 
 def packed(assigned: BoolArray) -> NDArray[np.uint8]:
-    """Who was assigned, eight annotators a byte."""
+    """Pack assignments into bits, eight annotators a byte."""
     return np.packbits(assigned, axis=1)
 
 
 def unpacked(bits: NDArray[np.uint8], n_annotators: int) -> BoolArray:
-    """Who was assigned, shape ``(S, R)``, from what :func:`packed` gave."""
+    """Assignments, shape ``(S, R)``, from the bits of :func:`packed`."""
     return np.unpackbits(bits, axis=1, count=n_annotators).astype(np.bool_)

@@ -1,4 +1,4 @@
-"""What the reports of all label types have in common: how far the annotators agree, in numbers that survive JSON."""
+"""The base of the reports of all label types, and the parts that they share."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 R = TypeVar("R", bound="AgreementReport")
 
-#: describes samples, by their rows in the records, for readers: ``id``, ``filepath``
+#: gives ``id`` and ``filepath`` of samples by their rows in the records
 Describe = Callable[[Sequence[int]], list[dict[str, Any]]]
 
 
 class SampleReader(Protocol):
-    """Reads the table of the samples of a report from where the run stored them."""
+    """Reads the stored table of the samples of a run."""
 
     def read(self) -> DataFrame:
         """One row a sample."""
@@ -57,7 +57,7 @@ class AlphaSummary:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A 95 % confidence interval of a number, by resampling samples (of videos and groups: those), matching fixed.
+    """A 95 % confidence interval of a number, bootstrapped over samples (whole videos or groups); matching is fixed.
 
     ``low`` and ``high`` are the bias-corrected and accelerated (BCa) limits, which follow the skewness of numbers near
     the end of their range; the percentiles of the resampled values where BCa is undefined. ``error`` is the standard
@@ -97,10 +97,10 @@ class ScoreSummary:
 
 @dataclass(frozen=True, slots=True)
 class RunFacts:
-    """What happened during the run, beside its result.
+    """What happened during the run.
 
-    ``n_videos`` counts the videos whose frames are the samples of the report; None where samples are no frames.
-    ``n_of`` counts the samples of the whole run, where the report is on a part of them; else None.
+    ``n_videos`` counts videos where the samples are frames; else None. ``n_of`` is the number of samples of the whole
+    run where the report is on a part of it; else None.
     """
 
     n_changed: int = 0
@@ -117,7 +117,7 @@ class RunFacts:
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """What a report needs beside the records of its samples."""
+    """What a report needs in addition to the records of its samples."""
 
     config: AgreementConfig  #: the options of the run
     annotators: Sequence[str]  #: name of every annotator, in the order of the records
@@ -135,7 +135,7 @@ class ReportContext:
     describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
 
     def to_stored(self) -> dict[str, Any]:
-        """What the report itself does not tell, as JSON values."""
+        """The parts of the context that the report does not contain, as JSON values."""
         return {
             "annotators": list(self.annotators),
             "class_names": list(self.class_names),
@@ -146,7 +146,7 @@ class ReportContext:
 
     @classmethod
     def from_stored(cls, values: Mapping[str, Any], report: AgreementReport) -> ReportContext:
-        """The context of the run of a report, from what :meth:`to_stored` gave."""
+        """Rebuild the context from a report and :meth:`to_stored`."""
         return cls(
             config=AgreementConfig.from_dict(report.config),
             label_types=report.label_types,
@@ -163,9 +163,9 @@ class AgreementReport:
     """
 
     family: ClassVar[str]
-    #: what the headline, the three questions and the comparison of runs show
+    #: numbers shown in the headline, the three questions and the comparison of runs
     main_numbers: ClassVar[tuple[MainNumber, ...]] = ()
-    #: classes of the entries that are not plain values, by name: one each, a list of them, or ``Each``
+    #: class of every entry that is not a plain value (or a list of it), by name; ``Each``: a dictionary of these
     parts: ClassVar[dict[str, Any]] = {
         "score": ScoreSummary,
         "alpha": AlphaSummary,
@@ -198,7 +198,7 @@ class AgreementReport:
 
     @classmethod
     def from_dict(cls: type[R], values: Mapping[str, Any]) -> R:
-        """The report that :meth:`to_dict` wrote."""
+        """Rebuild a report from :meth:`to_dict`."""
         report: R = read(cls, {name: value for name, value in values.items() if name != "family"})
         return report
 
@@ -206,8 +206,8 @@ class AgreementReport:
         """Print the report as aligned text.
 
         Args:
-            full: everything, instead of what everybody should read
-            file: where to, standard output by default
+            full: all sections, not only the most important ones
+            file: output file, standard output by default
         """
         from ..charts import report_text
 
@@ -216,27 +216,27 @@ class AgreementReport:
     def to_dataframe(self, table: str = "pairs") -> DataFrame:
         """A table of the report as a pandas DataFrame; undefined numbers are nan.
 
-        Intervals stand beside their numbers (``alpha``, ``alpha_low``, ``alpha_high``), dictionaries in columns of
-        their own (``verdicts.agreed``).
+        Intervals are in columns next to their numbers (``alpha``, ``alpha_low``, ``alpha_high``); every entry of a
+        dictionary has its own column (``verdicts.agreed``).
 
         Args:
             table: ``"pairs"``, ``"annotators"``, ``"samples"`` (read from what the run stored), ``"summary"``,
-                ``"intervals"``, ``"worst_samples"``, and what the family of label types has: ``"classes"``,
+                ``"intervals"``, ``"worst_samples"``, and the tables of the label type: ``"classes"``,
                 ``"confusion"``, ``"thresholds"`` and so on
 
         Raises:
-            AgreementInputError: if there is no such table; the message lists those that there are
+            AgreementInputError: if there is no such table; the message lists the tables
         """
         from ..charts import report_frame
 
         return report_frame(self, table)
 
     def plot_pairs(self, value: str | None = None) -> Figure:
-        """How far every two annotators agree, those who side with each other side by side.
+        """Heatmap of the agreement of every two annotators, sorted so that similar annotators are neighbours.
 
         Args:
             value: ``"alpha"``, ``"score"``, ``"kappa"``, ``"f1"``, ``"mean_iou"`` (objects), ``"accuracy"`` (pixels),
-                ``"same_tags"`` (tags); the first one that the family has by default
+                ``"same_tags"`` (tags); by default the first one that the label type has
 
         Raises:
             AgreementInputError: if no pair has that number
@@ -246,11 +246,11 @@ class AgreementReport:
         return plot_pairs(self, value)
 
     def plot_confusion(self, pair: tuple[str, str] | None = None, top: int = 20) -> Figure:
-        """Which classes are taken for each other, the largest confusions first.
+        """Confusion matrix of the classes, the largest confusions first.
 
         Args:
-            pair: two annotators: rows are what the first one said; all pairs by default, whoever said which
-            top: so many classes at most
+            pair: two annotators, rows are the classes of the first; by default all pairs, counted symmetrically
+            top: maximum number of classes
 
         Raises:
             AgreementInputError: if nobody confused two classes
@@ -260,7 +260,7 @@ class AgreementReport:
         return plot_confusion(self, pair, top)
 
     def plot_classes(self, top: int = 30) -> Figure:
-        """Agreement on every class with 95 % intervals, the hardest first; of many classes the most frequent.
+        """Agreement on every class with 95 % intervals, lowest first; only the most frequent if there are many classes.
 
         Raises:
             AgreementInputError: if no class has a defined agreement
@@ -270,7 +270,7 @@ class AgreementReport:
         return plot_classes(self, top)
 
     def plot_annotators(self) -> Figure:
-        """What everybody missed, and what of their labels others contradict, as shares.
+        """Share of missed objects and of contradicted labels for every annotator.
 
         Raises:
             AgreementInputError: if nothing was missed or contradicted
@@ -280,7 +280,7 @@ class AgreementReport:
         return plot_annotators(self)
 
     def plot_votes(self) -> Figure:
-        """By how many of the assigned annotators objects were drawn.
+        """Histogram of the number of annotators who drew an object.
 
         Raises:
             AgreementInputError: if there are no objects
@@ -290,7 +290,7 @@ class AgreementReport:
         return plot_votes(self)
 
     def plot_iou(self) -> Figure:
-        """How far two labels of one object overlap.
+        """Histogram of the IoU of two labels of one object.
 
         Raises:
             AgreementInputError: if no object was drawn by two annotators
@@ -300,7 +300,7 @@ class AgreementReport:
         return plot_iou(self)
 
     def plot_scores(self, samples: DataFrame) -> Figure:
-        """How the samples score.
+        """Histogram of the scores of the samples.
 
         Args:
             samples: the samples of the run, as ``agreement_samples(dataset, run_key)`` gives them
@@ -323,7 +323,7 @@ class AgreementReport:
         return plot_thresholds(self)
 
     def plot_bias(self) -> Figure:
-        """How everybody's boxes differ from the median of their objects, with 95 % intervals.
+        """Mean offset of every annotator's boxes from the median box of the objects, with 95 % intervals.
 
         Raises:
             AgreementInputError: if there are no boxes to compare
@@ -334,7 +334,7 @@ class AgreementReport:
 
 
 def read(part: Any, value: Any) -> Any:
-    """A part of a report from its values, its own parts included."""
+    """Rebuild a part of a report, including nested parts, from JSON values."""
     if value is None:
         return None
     if isinstance(value, list):
@@ -351,7 +351,7 @@ def number(value: float | np.floating[Any]) -> float | None:
 
 
 def mean_defined(values: FloatArray | Sequence[float]) -> tuple[float | None, int]:
-    """Mean of the values that are not nan, None without any, and how many there are."""
+    """Mean of the values that are not nan (None if all are), and their number."""
     values = np.asarray(values, np.float64)
     defined = values[~np.isnan(values)]
     # fsum is exact, so the mean does not depend on the order of the samples

@@ -28,7 +28,7 @@ class Tracks:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The objects of some samples, and who was assigned to these."""
+    """The objects of a batch of samples, and the assigned annotators."""
 
     objects: Objects  #: ``N`` objects, sorted by sample, annotator, label id; categories from 1
     geometry: Geometry  #: extent of every object
@@ -37,13 +37,11 @@ class Batch:
     tracks: Tracks | None = None  #: videos and tracks, where the samples are frames; None elsewhere
     #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
     attributes: tuple[IntArray, ...] = ()
-    #: for every compared attribute the number that a code stands for, one entry for each code; nan where it stands for
-    #: something else
+    #: for every compared attribute the number of each code; nan where the value is not a number
     attribute_numbers: tuple[FloatArray, ...] = ()
-    #: shape ``(S, 2)``, width and height of the images, nan where not known; None where it does not matter
+    #: shape ``(S, 2)``, width and height of the images, nan where unknown; None where not needed
     size_px: FloatArray | None = None
-    #: shape ``(S,)``, numbers as if drawn by chance; where some samples stand for all, those with the smallest do, and
-    #: where this is None, the first ones
+    #: shape ``(S,)``, pseudo-random keys: a subsample takes the smallest keys; None: it takes the first samples
     sample_keys: IntArray | None = None
 
     @property
@@ -52,7 +50,7 @@ class Batch:
         return len(self.assigned)
 
     def select(self, samples: BoolArray) -> Batch:
-        """The batch of the samples that a mask ``(S,)`` keeps."""
+        """The batch of the samples in a mask ``(S,)``."""
         number = np.cumsum(samples) - 1
         kept = self.among(samples[self.objects.sample])
         objects = Objects(number[kept.objects.sample], kept.objects.annotator, kept.objects.category)
@@ -64,7 +62,7 @@ class Batch:
         )
 
     def among(self, rows: BoolArray) -> Batch:
-        """The batch of the objects that a mask ``(N,)`` keeps, on all of the samples."""
+        """The batch with all samples, but only the objects in a mask ``(N,)``."""
         kept = Objects(self.objects.sample[rows], self.objects.annotator[rows], self.objects.category[rows])
         crowd = None if self.crowd is None else self.crowd[rows]
         tracks = None if self.tracks is None else Tracks(self.tracks.video, self.tracks.track[rows])
@@ -79,7 +77,7 @@ class SamplePairs:
     """The pairs of annotators assigned to the same sample, over the samples of a batch."""
 
     sample: IntArray  #: shape ``(Q,)``
-    a: IntArray  #: shape ``(Q,)``, annotator who comes first
+    a: IntArray  #: shape ``(Q,)``, first annotator
     b: IntArray  #: shape ``(Q,)``
     n_a: IntArray  #: shape ``(Q,)``, objects of ``a`` on the sample
     n_b: IntArray  #: shape ``(Q,)``
@@ -116,9 +114,9 @@ class SamplePairs:
 
 @dataclass(frozen=True, slots=True)
 class TrackCounts:
-    """How often the tracks of one annotator met those of another, over any number of frames.
+    """Number of frames in which tracks of two annotators are matched.
 
-    Batches are kept apart until enough of them came together, so that adding many takes no longer than sorting once.
+    Batches are merged in steps of doubling size, so adding many takes no longer than sorting once.
     """
 
     #: ``(keys, counts)``; keys ``(5, T)``, each once and in ascending order: video, annotator, track, other annotator,
@@ -142,9 +140,9 @@ class TrackCounts:
     def consistency(self, n_annotators: int) -> FloatArray:
         """Share of frames in which tracks keep their partner, for every pair of annotators.
 
-        Of a track of ``a``, over the frames in which it is drawn and ``b`` is assigned, the share in which it is
-        matched with the track of ``b`` that it is matched with most often; over all tracks the mean, weighted by their
-        frames. The result is the mean of both directions.
+        For every track of ``a``: (frames matched with its most frequent partner among the tracks of ``b``) / (frames in
+        which it is drawn and ``b`` is assigned). These shares are averaged over tracks, weighted by frames, then over
+        both directions.
 
         Returns:
             shape ``(R, R)``, symmetric, in [0, 1]
@@ -171,14 +169,14 @@ def count_tracks(
     assigned: BoolArray,
     pairs: tuple[IntArray, IntArray],
 ) -> TrackCounts:
-    """Count, on the frames of a batch, which tracks are matched.
+    """Count the matched tracks on the frames of a batch.
 
     Args:
         tracks: videos of the frames, tracks of the objects
         sample: shape ``(N,)``, frame of every object
         annotator: shape ``(N,)``
         assigned: shape ``(S, R)``, who was assigned to every frame
-        pairs: index columns ``(i, j)`` of the objects that were matched
+        pairs: index columns ``(i, j)`` of matched objects
     """
     others = assigned[sample] & (tracks.track != NO_TRACK)[:, None]
     others[np.arange(len(sample)), annotator] = False
@@ -194,7 +192,7 @@ def count_tracks(
 
 
 def _starts(keys: IntArray) -> IntArray:
-    """Where a new key begins among sorted ones ``(k, T)``."""
+    """Start of every run of equal keys among sorted keys ``(k, T)``."""
     if not keys.shape[1]:
         return np.empty(0, np.int64)
     return np.flatnonzero(np.r_[True, (keys[:, 1:] != keys[:, :-1]).any(axis=0)])

@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 from ..main_numbers import OBJECT_NUMBERS, MainNumber
 from ..report import AgreementReport, Coefficients, Each, Interval
 
-#: ``{id, filepath, value}`` and, on videos, ``frame_number``. Lists of the worst samples have five, those in which
-#: nothing is wrong left out; of equal ones first that with more labels (pairs of labels), then that with larger labels
+#: ``{id, filepath, value}``, on videos also ``frame_number``. Lists of worst samples have at most five entries, without
+#: perfect samples; ties are broken by the number of labels (or pairs of labels), then by the size of the labels
 Sample = dict[str, Any]
-#: ``{a, b, n}``: how often two values, mostly class names, met in one unit
+#: ``{a, b, n}``: number of pairs of labels of one unit with the values ``a`` and ``b`` (mostly class names)
 Confusion = dict[str, Any]
 
 
@@ -20,10 +20,10 @@ Confusion = dict[str, Any]
 class Existence:
     """Do the annotators see the same objects? ``votes`` lists ``{assigned, votes, units}``.
 
-    F1 and Jaccard index are over all pairs of annotators of all samples: twice the units that both drew, of the labels
-    of both; and the units that both drew, of those that either drew. ``presence`` is about images: did an annotator
-    draw anything at all that counts (crowd regions do not)? Two categories, over rated samples; ``share_present`` is
-    the share of "yes" among these answers. ``worst_samples`` have the lowest F1 over their pairs.
+    F1 is 2 · (units that both drew) / (labels of both), Jaccard (units that both drew) / (units that either drew), both
+    summed over all pairs of annotators and all samples. ``presence`` is agreement on a yes/no question about every
+    rated image: did the annotator draw anything (crowd regions do not count)? ``share_present`` is the share of "yes".
+    ``worst_samples`` have the lowest F1.
     """
 
     f1: float | None
@@ -38,12 +38,12 @@ class Existence:
 
 @dataclass(frozen=True, slots=True)
 class ClassGivenMatch:
-    """Do they name an object alike that two or more of them drew?
+    """Do annotators give the same class to an object that at least two of them drew?
 
-    All numbers are over units with at least two members, missing left out. ``confusion`` lists the pairs of
-    different classes ``{a, b, n}``, ``a`` before ``b`` by name: in ``n`` pairs of labels of one unit one annotator said
-    ``a`` and the other ``b``; the 100 most frequent first, ``n_unlisted`` pairs are in entries that were left out.
-    ``worst_samples`` have the largest share of such pairs among their pairs of matched labels.
+    All numbers are over units with at least two members; missing labels do not count. ``confusion`` lists the 100 most
+    frequent pairs of different classes ``{a, b, n}`` (``a`` before ``b`` by name; ``n`` pairs of labels of one unit);
+    ``n_unlisted`` is the number of pairs of labels beyond these. ``worst_samples`` have the largest share of pairs of
+    matched labels with different classes.
     """
 
     alpha: float | None
@@ -59,10 +59,10 @@ class ClassGivenMatch:
 
 @dataclass(frozen=True, slots=True)
 class Localisation:
-    """Do they draw an object alike that two or more of them drew? Over all pairs of matched labels.
+    """Do annotators draw the same extent of an object? Over all pairs of matched labels.
 
-    ``measure`` is what ``iou`` stands for, everywhere in the report: of keypoints it is OKS, and ``visibility`` the
-    share of points that both labelled, of those that either did; other labels have none. ``iou_histogram`` and
+    ``measure`` names the similarity that ``iou`` means in the whole report (OKS for keypoints). ``visibility`` is for
+    keypoints: points that both labelled / points that either labelled; None for other labels. ``iou_histogram`` and
     ``dice_histogram`` count pairs in bins of 0.05 from 0 to 1 (an edge belongs to the upper bin, 1 to the last), empty
     without a pair. ``worst_samples`` have the lowest mean IoU.
     """
@@ -81,13 +81,13 @@ class Localisation:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSummary:
-    """Do they give a matched object the same attribute? Over units in which two or more annotators gave a value.
+    """Do annotators give the same value of an attribute to an object? Over units with at least two given values.
 
-    Numbers that differ by at most the ``tolerance`` of the run agree; ``n_conflicts`` counts units in which two values
-    do not, ``percent_agreement`` is the mean over units of the share of pairs of values that agree. ``level`` is that
-    of ``alpha``, which knows no tolerance: interval if all values are numbers, else nominal. ``conflicts`` lists the 20
-    most frequent pairs of different values ``{a, b, n}`` of two labels of one unit; ``worst_samples`` have the largest
-    share of such pairs.
+    Numbers that differ by at most the run's ``tolerance`` agree. ``n_conflicts`` counts units with at least two values
+    that do not agree; ``percent_agreement`` is the mean over units of the share of agreeing pairs. ``level`` is the
+    level of ``alpha``, which ignores the tolerance: interval if all values are numbers, else nominal. ``conflicts``
+    lists the 20 most frequent pairs of different values ``{a, b, n}``; ``worst_samples`` have the largest share of such
+    pairs.
     """
 
     name: str
@@ -104,11 +104,11 @@ class AttributeSummary:
 class SizeSummary:
     """Agreement on the units of one size: ``small``, ``medium`` or ``large``, by the median area of their labels.
 
-    Areas are those of regions, of lines and keypoints those of their boxes. ``area_from`` (included) and ``area_to``
+    The area of lines and keypoints is the area of their bounding boxes. ``area_from`` (included) and ``area_to``
     (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², where the sizes of all images are
-    known), or ``share of the image`` (thirds of the units of rated samples). ``miss_rate`` is the share of missing
-    labels: assigned annotators without an object, of all assigned annotators, over units that two or more drew; ``f1``
-    that of existence. IoU and Dice are over the pairs of labels of these units, as in :class:`Localisation`.
+    known), or ``share of the image`` (terciles of the units of rated samples). ``miss_rate`` is (assigned annotators
+    who did not draw the unit) / (assigned annotators), over units that at least two drew; ``f1`` is as in
+    :class:`Existence`. IoU and Dice are over the pairs of labels of these units, as in :class:`Localisation`.
     """
 
     size: str
@@ -140,12 +140,12 @@ class SampleMean:
 class PairSummary:
     """Agreement of two annotators on the samples that both were assigned to.
 
-    ``score`` is the mean over samples of the panoptic quality, ``pq`` the pooled one (``sq`` times ``rq``); ``f1`` and
-    ``jaccard`` count matched objects whatever their class, ``rq`` those of one class. ``kappa`` is Cohen's and ``ac1``
-    Gwet's, over the classes of matched objects, ``confusion`` the 20 most frequent of those classes ``{a, b, n}`` as
-    each of the two said, equal ones left out. ``intra`` marks two sessions of one person. ``visibility`` is that of
-    keypoints, ``track_consistency`` the share of frames in which a track keeps its partner. ``intervals`` are of the
-    numbers of the same name.
+    ``score`` is the mean over samples of the panoptic quality; ``pq`` is pooled over samples (``sq`` times ``rq``).
+    ``f1`` and ``jaccard`` count matched objects of any class, ``rq`` only matched objects of equal class. ``kappa``
+    (Cohen) and ``ac1`` (Gwet) are over the classes of matched objects; ``confusion`` lists the 20 most frequent pairs
+    of different classes ``{a, b, n}``, in the order of the annotators. ``intra`` marks two sessions of one person.
+    ``visibility`` is for keypoints; ``track_consistency`` is the share of frames in which a track keeps its partner.
+    The keys of ``intervals`` are the names of the numbers.
     """
 
     a: str
@@ -181,16 +181,14 @@ class PairSummary:
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """How one annotator's boxes differ from the median of their unit, over units of at least two members.
+    """How one annotator's boxes differ from the median box of their unit, over ``n`` units of at least two members.
 
-    Boxes are bounding boxes, the median box has the median of every edge; units whose median box has no width or height
-    are left out. In per cent, positive is larger, right, down: ``size`` is the ratio of the side of a square of equal
-    area to that of the unit's median box, minus 1; ``left``, ``top``, ``right`` and ``bottom`` are offsets of the edges
-    as a share of the median box's width or height. ``mean`` and ``std`` are by these names, ``intervals`` those of the
-    means.
+    The median box has the median of every edge of the members' bounding boxes; units whose median box has no width or
+    height are left out. Values are in per cent; positive means larger, right or down: ``size`` is the square root of
+    (area / area of the median box), minus 1; ``left``, ``top``, ``right`` and ``bottom`` are offsets of the edges
+    divided by the median box's width or height. ``mean``, ``std`` and ``intervals`` (of the means) have these keys.
 
-    The median includes the annotator's own box, so that of two annotators each shows half of their difference;
-    ``n`` counts the units.
+    The median includes the annotator's own box: with two annotators each shows half of their difference.
     """
 
     n: int
@@ -205,11 +203,11 @@ class Bias:
 class ConsensusAgreement:
     """One annotator against the consensus of the others, who must be at least two on a sample.
 
-    A unit is in the consensus if at least half of the others who were assigned drew it (of two others, one); its class
-    is the one that most of them gave, undefined where several lead. ``n_units`` counts these units, ``n_objects`` the
-    annotator's objects. ``precision`` is the share of the annotator's objects that are in the consensus, ``recall`` the
-    share of the consensus that the annotator drew, ``class_agreement`` that of equal classes among those in both whose
-    consensus has a class, ``mean_iou`` the mean IoU over all pairs of those in both with another member.
+    A unit is in the consensus if at least half of the other assigned annotators drew it (with two others, one is
+    enough); its class is the most frequent one, undefined for ties. ``n_units`` counts units in the consensus,
+    ``n_objects`` the annotator's objects. ``precision`` is the share of the annotator's objects that are in the
+    consensus, ``recall`` the share of the consensus that the annotator drew. Of the units in both, ``class_agreement``
+    is the share with the same class (if the consensus has one), and ``mean_iou`` the mean IoU with the other members.
     """
 
     n_units: int
@@ -226,20 +224,20 @@ class ConsensusAgreement:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorSummary:
-    """What one annotator did. ``verdicts`` counts their labels; ``n_missed`` objects that at least two others drew.
+    """The labels and the agreement of one annotator.
 
-    ``verdict_shares`` are shares of all labels with a verdict. Intervals of numbers by size or verdict are named
-    ``miss_rate_by_size.small`` and so on.
+    ``verdicts`` counts the annotator's labels by verdict; ``verdict_shares`` divides by all labels with a verdict.
+    ``n_could_miss`` counts objects that at least two others drew, ``n_missed`` the ones that this annotator did not
+    draw; ``miss_rate`` is their quotient, and ``miss_rate_by_size`` the same by size (empty where objects have no
+    size). Intervals by size or verdict have keys such as ``miss_rate_by_size.small``. ``n_crowd`` labels are crowd
+    regions or lie in a crowd region of somebody else; nothing else counts them. ``score`` and ``mean_iou`` are means
+    over the pairs with the other annotators: of the scores of all samples, and of the IoU of matched labels.
+    ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator said ``a``, another one ``b``.
 
-    ``n_could_miss`` counts those objects, drawn or not (``miss_rate`` is the share that was missed), by size in
-    ``miss_rate_by_size`` (empty where objects have no size). ``n_crowd`` labels are crowd regions, or in those of
-    others; they are counted nowhere else. ``score`` is the mean over all samples of the scores of the pairs with each
-    of the others, ``mean_iou`` that over their matched labels. ``class_conflicts`` lists the 20 most frequent ``{a, b,
-    n}``: this annotator said ``a``, another ``b``, of one unit. ``vitality`` is the pooled alpha with all annotators
-    minus that without this one (positive: this one raises agreement): the units left as they are, on the samples to
-    which two of the others were assigned; ``vitality_rematched`` with the units of the others alone, where ``rematch``
-    asks for it. Both are None with fewer than 3 annotators. ``person`` is who labels, where several sessions belong to
-    one.
+    ``vitality`` is pooled alpha with all annotators minus pooled alpha without this one (positive: this one raises
+    agreement), with the matching unchanged, on samples with at least two other assigned annotators;
+    ``vitality_rematched`` (option ``rematch``) matches the others' objects again. Both are None with fewer than 3
+    annotators. ``person`` is set where several sessions belong to one person.
     """
 
     name: str
@@ -274,11 +272,10 @@ class AnnotatorSummary:
 
 @dataclass(frozen=True, slots=True)
 class Sessions:
-    """Agreement of the sessions of one person (intra), apart from that of different persons (inter).
+    """Agreement between sessions of one person (intra) and between different persons (inter).
 
-    All other numbers of the report are over all annotators, sessions of one person as well. Means over the pairs of
-    annotators of that kind; ``alpha`` is that of all their pairs together, each unit of a pair counted as two ratings,
-    so that the two are comparable.
+    All other numbers of the report treat every session as an annotator. Numbers are means over the pairs of annotators
+    of each kind; ``alpha`` pools the pairs and counts each unit of a pair as two ratings, so that both are comparable.
     """
 
     intra_alpha: float | None
@@ -300,8 +297,7 @@ class Sessions:
 class Cluster:
     """Annotators who agree more with each other than with the rest: the mean pair score at which they join.
 
-    By average linkage, over pairs that have a score: unknown ones are left to the others, and groups of which no pair
-    is known do not join.
+    Average linkage over the pairs that have a score; groups without any scored pair between them do not join.
     """
 
     members: list[str]
@@ -310,14 +306,14 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class ClassSummary:
-    """One class, on rated samples. ``n_units`` counts units in which anybody gave it.
+    """One class, on rated samples. ``n_units`` counts units with at least one label of this class.
 
-    ``prevalence`` is its share of all labels, ``alpha`` that of two categories, this class and everything else (missing
-    included, if it is a category). ``agreement_given_match``: of the pairs of labels of one unit with this class on one
-    side at least, the share with it on both. ``miss_rate``: over the units drawn by two or more, of whose labels more
-    than half have this class, the share of assigned annotators without an object. IoU and Dice are over the pairs of
-    labels of one unit that both have it, as in :class:`Localisation`. ``confused_with`` lists ``{class, n}``, in how
-    many pairs of labels of one unit, the 20 most frequent first.
+    ``prevalence`` is the share of all labels with this class; ``alpha`` has two categories, this class and everything
+    else (including missing, if it is a category). ``agreement_given_match`` is (pairs of labels that both have this
+    class) / (pairs of labels with this class at least once), over pairs of labels of one unit. ``miss_rate`` is the
+    share of assigned annotators without an object, over units that at least two drew and in which more than half of the
+    labels have this class. IoU and Dice are over the pairs that both have this class, as in :class:`Localisation`.
+    ``confused_with`` lists ``{class, n}``, the 20 most frequent first; ``n`` is a number of pairs of labels.
     """
 
     name: str
@@ -341,10 +337,9 @@ class ClassSummary:
 
 @dataclass(frozen=True, slots=True)
 class Merge:
-    """What merging two classes would do to the pooled alpha, the units left as they are.
+    """Pooled alpha before and after merging two classes, with the matching unchanged.
 
-    ``n_confused`` pairs of labels of one unit have one class and the other; the ten pairs of classes with the most are
-    tried.
+    ``n_confused`` pairs of labels of one unit have these two classes; the ten most confused pairs of classes are tried.
     """
 
     classes: list[str]
@@ -357,8 +352,8 @@ class Merge:
 class ThresholdPoint:
     """The main numbers at another matching threshold.
 
-    Of ``n_hard`` entangled components ``n_inexact`` were too large for an exact solution there; components of more than
-    9 objects are solved exactly at the threshold of the run only.
+    ``n_inexact`` of the ``n_hard`` entangled components were too large for an exact solution; components of more than 9
+    objects are solved exactly only at the threshold of the run.
     """
 
     threshold: float
@@ -372,7 +367,7 @@ class ThresholdPoint:
 
 @dataclass(frozen=True, slots=True)
 class RuleAlpha:
-    """Alpha under other rules, at the threshold of the run; ``undefined`` concerns ``mean`` alone."""
+    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` only changes ``mean``."""
 
     method: str
     classes: str
@@ -388,10 +383,10 @@ class RuleAlpha:
 class DataThreshold:
     """The matching threshold that the data suggest.
 
-    Best similarities of objects with those of another annotator on the same image (observed), and on another image
-    (expected); ``threshold`` is where their densities cross, ``ks`` the largest distance of their cumulative
-    distributions (1: told apart by some threshold, 0: not at all). ``observed`` and ``expected`` count similarities in
-    bins of 0.05 from 0 to 1. ``reason`` says why there is no threshold.
+    It compares the best similarity of every object with another annotator's objects on the same image (observed) and on
+    another image (expected). ``threshold`` is where the two densities cross; ``ks`` is the largest distance of their
+    cumulative distributions (1: a threshold separates them, 0: they are equal). ``observed`` and ``expected`` are
+    histograms with bins of 0.05 from 0 to 1. ``reason`` says why there is no threshold.
     """
 
     threshold: float | None
@@ -430,11 +425,11 @@ class ObjectReport(AgreementReport):
     }
 
     n_empty: int
-    #: this and the next three are known of a run as a whole only, and None of a part of it
+    #: this and the next three are only known for a whole run; None for a report on a view
     n_hard_components: int | None
     n_inexact_components: int | None
     n_repaired: int | None
-    #: keypoints without an extent, which match only where they are equal
+    #: keypoint objects without an extent (a single point): they match only if equal
     n_points: int | None
     #: mean over the pairs of annotators
     track_consistency: float | None
@@ -443,18 +438,18 @@ class ObjectReport(AgreementReport):
     localisation: Localisation
     pairs: list[PairSummary]
     annotators: list[AnnotatorSummary]
-    #: beside alpha, over the same units
+    #: other coefficients over the same units as alpha
     coefficients: Coefficients | None = None
     attributes: list[AttributeSummary] = dataclasses.field(default_factory=list)
     sizes: list[SizeSummary] = dataclasses.field(default_factory=list)
-    #: only where a person labelled several times
+    #: None unless a person labelled several times
     sessions: Sessions | None = None
-    #: who sides with whom: the joins of a clustering by pair score, the closest first
+    #: hierarchical clustering of the annotators by pair score, the closest groups first
     clusters: list[Cluster] = dataclasses.field(default_factory=list)
     #: the most frequent first, at most 1,000
     classes: list[ClassSummary] = dataclasses.field(default_factory=list)
     n_classes_unlisted: int = 0
-    #: of the most confused pairs of classes, the largest effect first
+    #: the most confused pairs of classes, the largest effect first
     merges: list[Merge] = dataclasses.field(default_factory=list)
     #: groups of class names that differ in case, spaces, separators or one letter; never merged
     similar_names: list[list[str]] = dataclasses.field(default_factory=list)

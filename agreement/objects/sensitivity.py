@@ -1,6 +1,6 @@
-"""Alpha and the other main numbers at other thresholds and under other rules, as statistics that add up over batches.
+"""Sensitivity: the main numbers at other matching thresholds, and alpha under other rules, as sums over batches.
 
-Published numbers can be found again among them: programs differ in what matches and in what alpha counts.
+Published numbers of other programs, which match and count by other rules, can be reproduced with them.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from .sums import Additive
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
-    """The objects of rated samples in units."""
+    """The units of the objects of rated samples."""
 
     first: IntArray  #: shape ``(N,)``, row of the first object of every object's unit
-    votes: IntArray  #: shape ``(N,)``, members of the unit of which an object is the first; 0 for other objects
+    votes: IntArray  #: shape ``(N,)``, size of the unit at its first object; 0 at other objects
     together: BoolArray  #: shape ``(P,)``, whether an overlapping pair is in one unit
-    same_class: IntArray  #: shape ``(Q,)``, first object of the unit of every pair of objects of one unit and class
+    same_class: IntArray  #: shape ``(Q,)``, for every pair of objects of one unit and class: first object of the unit
 
     @property
     def n_units(self) -> int:
@@ -43,7 +43,7 @@ class Grouping:
 
     @property
     def n_pairs(self) -> int:
-        """Pairs of objects of one unit."""
+        """Number of pairs of objects in the same unit."""
         return int((self.votes * (self.votes - 1) // 2).sum())
 
 
@@ -51,20 +51,20 @@ class Grouping:
 class UnitCounter:
     """The objects of rated samples, ready to be grouped into units in different ways."""
 
-    rows: IntArray  #: shape ``(N,)``, row of every object among the ``N'`` of the batch
-    number: IntArray  #: shape ``(N',)``, the other way round
+    rows: IntArray  #: shape ``(N,)``, row of every object in the batch of ``N'`` objects
+    number: IntArray  #: shape ``(N',)``, inverse of ``rows``
     sample: IntArray  #: shape ``(N,)``
     category: IntArray  #: shape ``(N,)``
     assigned: IntArray  #: shape ``(S,)``, assigned annotators
-    i: IntArray  #: shape ``(P,)``, with ``j`` the overlapping pairs
+    i: IntArray  #: shape ``(P,)``, first object of every overlapping pair; ``j``: second one
     j: IntArray  #: shape ``(P,)``
-    one_class: BoolArray  #: shape ``(P,)``, whether a pair is of one class
+    one_class: BoolArray  #: shape ``(P,)``, whether both have the same class
     class_of: IntArray  #: shape ``(N,)``, number of the (sample, class) of every object
-    class_sample: IntArray  #: shape ``(C,)``, sample of these
+    class_sample: IntArray  #: shape ``(C,)``, sample of every (sample, class)
 
     @classmethod
     def of(cls, objects: Objects, overlaps: Overlaps, n_assigned: IntArray) -> UnitCounter:
-        """The objects of a batch with the pairs that overlap."""
+        """Select the rated samples of a batch."""
         rated = n_assigned[objects.sample] >= 2
         number = np.cumsum(rated) - 1
         pairs = rated[overlaps.i]
@@ -78,7 +78,7 @@ class UnitCounter:
         )
 
     def group(self, first: IntArray) -> Grouping:
-        """The units of which every object of the batch ``(N',)`` knows the row of the first object."""
+        """The units, from the row of the unit's first object for every object of the batch ``(N',)``."""
         if len(self.rows) < len(first):
             first = self.number[first[self.rows]]
         n = len(first)
@@ -120,7 +120,7 @@ class UnitCounter:
         return NominalTally(counts, 2 * ((m - 1) * n_objects - n_pairs - n_same), n_units)
 
     def all_empty(self, n_objects: IntArray, missing: Missing, empty: Empty) -> NominalTally:
-        """The ratings of images that everybody left empty, from the objects of every sample ``(S,)``."""
+        """The ratings of images without any object, from the number of objects of every sample ``(S,)``."""
         if missing == "ignore" or empty == "skip":
             return NominalTally.empty()
         ratings = self.assigned[(self.assigned >= 2) & (n_objects == 0)]
@@ -130,7 +130,7 @@ class UnitCounter:
         return NominalTally(counts, np.zeros_like(n_units), n_units)
 
     def alphas(self, units: Grouping, missing: Missing) -> tuple[FloatArray, BoolArray]:
-        """Alpha of every sample ``(S,)``, nan where undefined; and where that is for want of a second category."""
+        """Alpha of every sample ``(S,)``, nan where undefined; and whether this is because only one category occurs."""
         n_samples = len(self.assigned)
         start = np.flatnonzero(units.votes)
         same_sample = self.sample[units.same_class]
@@ -160,15 +160,15 @@ class UnitCounter:
 class SweepPoint(Additive):
     """Sums over rated samples at one threshold."""
 
-    threshold: float  #: least similarity of a match
+    threshold: float  #: matching threshold
     joint: NominalTally  #: ratings of units as alpha counts them
     score: float  #: sum of the samples' scores
     n_scored: int  #: samples with a score
-    n_matched: int  #: pairs of objects of one unit
-    n_drawn: int  #: objects of both annotators, over all pairs of annotators on samples
+    n_matched: int  #: pairs of objects in the same unit
+    n_drawn: int  #: objects of both annotators, summed over the pairs of annotators of every sample
     n_units: int  #: units
     n_hard: int  #: components of objects that needed a decision
-    n_inexact: int  #: those whose solution is not proven to be the best
+    n_inexact: int  #: hard components without an exact solution
 
     fixed: ClassVar[tuple[str, ...]] = ("threshold",)
 
@@ -196,10 +196,10 @@ class SweepStatistics:
 
 
 def sweep_batch(agreement: MatchedBatch, thresholds: tuple[float, ...] = THRESHOLDS) -> SweepStatistics:
-    """The sweep of a batch, by the rules of the run; at the threshold of the run its own units.
+    """The main numbers of a batch at several thresholds, under the rules of the run.
 
-    What counts is what counted in the run: objects that a crowd region explains there are left out at all thresholds.
-    The method ``mutual_best`` has no threshold, and no sweep.
+    At the threshold of the run, its own units are used. Objects that the run left out because of crowd regions are left
+    out at all thresholds. The method ``mutual_best`` has no threshold and therefore no sweep.
     """
     config = agreement.config
     if config.method == "mutual_best":
@@ -231,7 +231,7 @@ def sweep_batch(agreement: MatchedBatch, thresholds: tuple[float, ...] = THRESHO
 
 
 def _sweep(agreement: MatchedBatch, thresholds: tuple[float, ...]) -> Sweep:
-    """The units at all thresholds; at that of the run its own."""
+    """The units at all thresholds; at the run's threshold, the units of the run."""
     config, objects, overlaps = agreement.config, agreement.batch.objects, agreement.overlaps
     if config.method == "optimal":
         sweep = sweep_thresholds(
@@ -259,17 +259,16 @@ def _sweep(agreement: MatchedBatch, thresholds: tuple[float, ...]) -> Sweep:
 
 
 def first_of_units(unit: IntArray, n_units: int) -> IntArray:
-    """Row of the first object of every object's unit; both of shape ``(N,)``."""
+    """Row of the first object of every object's unit, shape ``(N,)``."""
     first = np.empty(n_units, np.int64)
     first[unit[::-1]] = np.arange(len(unit))[::-1]
     return first[unit]
 
 
 def _pair_shares(agreement: MatchedBatch, counter: UnitCounter) -> tuple[FloatArray, FloatArray]:
-    """What an overlapping pair of objects adds to the score of its sample if it is matched, and the scores without
-    any match.
+    """What each overlapping pair adds to the score of its sample if it is matched, and the scores without any match.
 
-    A score is a mean over pairs of annotators of 2 Σ IoU / (n_a + n_b), so every match adds a share of its own.
+    A score is the mean over pairs of annotators of 2 Σ IoU / (n_a + n_b), so matches contribute independently.
     """
     objects, shared = agreement.batch.objects, agreement.sample_pairs
     nothing = np.empty(0, np.int64)
@@ -301,7 +300,7 @@ def threshold_points(sweep: SweepStatistics, config: AgreementConfig) -> list[Th
 
 @dataclass(frozen=True, slots=True)
 class RuleSums(Additive):
-    """Sums over rated samples that somebody drew in."""
+    """Sums over rated samples with at least one object."""
 
     method: Method  #: how objects are matched
     classes: ClassHandling  #: how classes enter the matching
@@ -309,17 +308,17 @@ class RuleSums(Additive):
     joint: NominalTally  #: ratings of units as alpha counts them
     alpha: float  #: sum of the samples' alphas
     n_defined: int  #: samples with an alpha
-    n_single: int  #: samples without, because everybody used one category
+    n_single: int  #: samples whose alpha is undefined because only one category occurs
 
     fixed: ClassVar[tuple[str, ...]] = ("method", "classes", "missing")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleStatistics:
-    """Sums under every rule of matching and of missing objects, and what images add that everybody left empty."""
+    """Sums under every rule for matching and missing objects, and the sums of images without any object."""
 
-    sums: tuple[RuleSums, ...] = ()  #: in the order in which they are reported
-    #: ratings of the images that everybody left empty, where these count and missing is a category
+    sums: tuple[RuleSums, ...] = ()  #: in the order of the report
+    #: ratings of images without any object, for the rules that count them and have missing as a category
     empty: NominalTally = dataclasses.field(default_factory=NominalTally.empty)
     n_empty: int = 0  #: number of these images
 
@@ -351,11 +350,11 @@ class RuleStatistics:
 
 
 def rules_of(agreement: MatchedBatch) -> RuleStatistics:
-    """Alpha of a batch under all class rules of the method ``optimal``, and under ``recursive`` as it was published.
+    """Alpha of a batch under all class rules of the method ``optimal``, and under ``recursive`` as published.
 
-    At the threshold of the run, whose own units are taken as they are, and come first if they are of another method.
-    The others of ``optimal`` are found as :func:`~...metrics.sweep.sweep_thresholds` finds them, which solves all but
-    very large components exactly.
+    All at the run's threshold. The run's own units are used for its own rules, which come first for other methods.
+    Other units of ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but very
+    large components exactly.
     """
     counter = UnitCounter.of(agreement.batch.objects, agreement.overlaps, agreement.n_assigned)
     sums = []
@@ -373,7 +372,7 @@ def rules_of(agreement: MatchedBatch) -> RuleStatistics:
 
 
 def _matchings(agreement: MatchedBatch) -> Iterator[tuple[Method, ClassHandling, IntArray]]:
-    """Method, class rule, and the first object of the unit of every object."""
+    """Method, class rule, and :func:`first_of_units` for every matching that is compared."""
     config, objects, overlaps = agreement.config, agreement.batch.objects, agreement.overlaps
     similarity = config.similarity
     own_rules = (config.method, config.classes)

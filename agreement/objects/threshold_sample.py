@@ -1,4 +1,4 @@
-"""Some samples from which the matching threshold that the data suggest is found, whatever the batches they come in."""
+"""A subsample for the matching threshold that the data suggest; independent of the batch size."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from ..report import number
 from .batch import Batch
 from .report import DataThreshold
 
-#: samples that are kept: of boxes and intervals, and of what takes longer to compare
+#: maximum number of samples: for boxes and temporal intervals, and for shapes that take longer to compare
 MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
-#: pairs of objects of different samples that are compared, of what takes longer
+#: maximum number of compared pairs of objects of different samples, for shapes that take longer
 MAX_PAIRS_OF_SHAPES = 100_000
 
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
-    """Columns over ``S`` samples by ascending key, their ``N`` objects, and ``V`` best similarities within samples."""
+    """Columns of ``S`` samples (ascending key), their ``N`` objects, and ``V`` best similarities within samples."""
 
     keys: IntArray  # (S,)
     assigned: BoolArray  # (S, R)
@@ -60,7 +60,7 @@ class _Kept:
         )
 
     def joined(self, other: _Kept) -> _Kept:
-        """The samples with the smallest keys of both, those of this one first where keys are equal."""
+        """Join two subsamples and keep the smallest keys; for equal keys, samples of ``self`` come first."""
         keys = np.concatenate([self.keys, other.keys])
         chosen = np.argsort(keys, kind="stable")[: self.limit]
         if not (chosen >= len(self.keys)).any():
@@ -79,9 +79,9 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSample:
-    """Rated samples with the smallest keys of any number of batches, 2,000 of boxes and 200 of other shapes.
+    """The rated samples with the smallest keys: at most 2,000 for boxes, 200 for other shapes.
 
-    Which samples these are depends on nothing but their keys.
+    The choice depends only on the keys, so it is the same for any batch size.
     """
 
     kept: _Kept | None = None
@@ -123,11 +123,11 @@ class ThresholdSample:
         return self.kept is not None and self.n_samples == self.kept.limit
 
     def threshold(self, similarity: Similarity, seed: int) -> ThresholdFromData:
-        """The threshold; the samples are compared with each other as if they were of one size.
+        """The threshold; objects of different samples are compared as if all images had the same size.
 
         Args:
             similarity: IoU or Dice
-            seed: decides which samples are compared, where these are not all
+            seed: seed of the random choice of compared samples, where there are too many
         """
         kept = self.kept
         if kept is None:
@@ -166,12 +166,12 @@ def _is_quick(geometry: Geometry) -> bool:
 
 
 def _rows_of(samples: IntArray, counts: IntArray) -> IntArray:
-    """Rows of some samples, of which every sample has so many in a row."""
+    """Rows of the chosen samples, given the number of consecutive rows of every sample."""
     return ranges((np.cumsum(counts) - counts)[samples], counts[samples])
 
 
 def _detached(geometry: Geometry) -> Geometry:
-    """The same objects without the shapes of others, which :meth:`~.Regions.take` keeps."""
+    """The same objects; drops unused shapes, which :meth:`~.Regions.take` keeps, to free memory."""
     if not isinstance(geometry, Regions):
         return geometry
     row = np.empty(len(geometry), np.int64)

@@ -119,8 +119,9 @@ def class_difficulty(comparison: Comparison) -> Section | None:
     values = (float(np.mean(list(theirs.values()))), float(np.mean(list(ours.values()))))
     return Section(
         f"{data.name}: class difficulty",
-        "kalos gives the alpha of the units in which a class occurs, with all classes of these. The alpha of a class in our "
-        "report is another number (the class against all others, over all units); the kernel gives that of kalos.",
+        "kalos gives the alpha of the units in which a class occurs, with all classes of these. The alpha of a class "
+        "in our report is another number (the class against all others, over all units); "
+        "the kernel gives that of kalos.",
         ("mean over classes",),
         [Row(_THEIRS, "`krippendorff_alpha` of those units", (values,), text)],
     )
@@ -150,8 +151,8 @@ def vitality(comparison: Comparison) -> Section | None:
         rows.append(Row(f"{_THEIRS}: {name}", "`report.annotators`", ((theirs[name], reported[name]),), text))
     return Section(
         f"{data.name}: vitality",
-        "Pooled alpha of all annotators minus that without one, on the units of all: by the rule of kalos, and as in our "
-        "report.",
+        "Pooled alpha of all annotators minus that without one, on the units of all: by the rule of kalos, and as in "
+        "our report.",
         ("vitality",),
         rows,
     )
