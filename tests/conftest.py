@@ -79,6 +79,7 @@ def make_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., An
     """Make datasets of boxes; see :func:`tests.datasets.boxes_dataset`."""
     from tests.datasets import boxes_dataset
 
+    _delete_orphans()
     made = []
 
     def make(*arguments: Any, **options: Any) -> Any:
@@ -90,7 +91,6 @@ def make_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., An
     for dataset in made:
         if not dataset.deleted:
             dataset.delete()
-    _delete_orphans()
 
 
 @pytest.fixture
@@ -98,6 +98,7 @@ def make_videos(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any
     """Make datasets of videos; see :func:`tests.datasets.videos_dataset`."""
     from tests.datasets import videos_dataset
 
+    _delete_orphans()
     made = []
 
     def make(videos: Any, size: tuple[int, int] | None = (200, 100)) -> Any:
@@ -109,11 +110,10 @@ def make_videos(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any
     for dataset in made:
         if not dataset.deleted:
             dataset.delete()
-    _delete_orphans()
 
 
 def _delete_orphans() -> None:
-    """Remove the records of runs of deleted datasets, of which FiftyOne knows nothing: tests count files."""
+    """Remove the records of runs of datasets that earlier tests deleted: FiftyOne does not, and tests count files."""
     from annotator_agreement.dataset_io.record.stored_records import delete_orphans
 
     delete_orphans()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.datasets import detections, frames_of
 
-from annotator_agreement import compute_agreement, load_agreement
+from annotator_agreement import AgreementInputError, compute_agreement, load_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -99,9 +99,10 @@ def test_crowd_regions_do_not_count(noisy):
     assert report.config["iou"] == without.config["iou"]
 
 
-def test_other_types_of_labels_have_no_threshold_to_find(make_dataset):
+def test_labels_that_are_not_matched_have_no_threshold_to_find(make_dataset):
     dataset = make_dataset({name: [[]] * 3 for name in ANNOTATORS})
     for name, ratings in (("first", ["car", "bus", "car"]), ("second", ["car", "car", "bus"])):
         dataset.set_values(name, [fo.Classification(label=rating) for rating in ratings])
-    report = compute_agreement(dataset, ["first", "second"], iou="auto")
-    assert (report.family, report.n_samples) == ("ratings", 3)
+    with pytest.raises(AgreementInputError, match="`iou` concerns objects that are matched, but 'first' holds Classif"):
+        compute_agreement(dataset, ["first", "second"], iou="auto")
+    assert not dataset.list_runs()
