@@ -20,13 +20,18 @@ from ..metrics.bootstrap.draws import Part, SparseColumns, Statistic, hstack, sc
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
 from .content_order import Hashes, content_ranks
 from .records import Records
-from .report import Interval, ReportContext, number
+from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
 
 R = TypeVar("R", bound=Records)
+P = TypeVar("P", bound=AgreementReport)
 
 #: where a number stands in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
 Key: TypeAlias = tuple[str, ...]
 
+#: numbers of samples that all families have: quotients of two columns, by the number's name
+_OF_SAMPLES = {
+    "score.mean": ("score", "n_scored"),
+}
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
 BYTES_AT_ONCE = 2**25
 #: values of so many sums are computed at once for numbers of many groups
@@ -194,6 +199,17 @@ class Estimate:
     interval: Interval | None
 
 
+def sample_numbers(records: Records) -> Numbers:
+    """The numbers of samples that all families have; samples that are not rated have rows of zeros."""
+    values = records.sample_values()
+    rated = values.n_annotators >= 2
+    scored = rated & ~np.isnan(values.score)
+    found = {"score": np.where(scored, values.score, 0.0), "n_scored": scored}
+    columns = np.column_stack([found[name] for names in _OF_SAMPLES.values() for name in names]).astype(np.float64)
+    keys = tuple((name,) for name in _OF_SAMPLES)
+    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., ::2], sums[..., 1::2]))
+
+
 def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
     """The samples that at least two annotators were assigned to: what numbers are of, and what is resampled."""
     rated = records.assigned.sum(axis=1) >= 2
@@ -337,6 +353,29 @@ class Fields:
         """The intervals of the numbers of one part that have any, by name."""
         found = self._of.get(part, {})
         return {name: each.interval for name, each in found.items() if each.interval is not None}
+
+
+def report_of(kind: type[P], fields: Fields, records: Records, context: ReportContext, **parts: Any) -> P:
+    """A report: what all families have, its numbers in the fields of their names, and the parts that are given."""
+    own, config = fields.of(), context.config
+    mean, intervals = own.pop("score")["mean"], own.pop("intervals")
+    numbers = {
+        name: read(kind.parts[name], value) if name in kind.parts else value
+        for name, value in own.items()
+        if name not in parts
+    }
+    return kind(
+        run_key=config.run_key,
+        config=config.to_dict(),
+        label_types=list(context.label_types),
+        n_samples=records.n_samples,
+        score=ScoreSummary(mean, int(np.count_nonzero(~np.isnan(records.column("score"))))),
+        worst_samples=context.worst_samples,
+        run=context.run,
+        intervals=intervals,
+        **numbers,
+        **parts,
+    )
 
 
 def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:

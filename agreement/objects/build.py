@@ -11,7 +11,7 @@ import numpy as np
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..annotators import chosen_pairs, n_shared
 from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, mixed, name_hashes
-from ..numbers import Estimate, Fields, Key, Numbers, estimates
+from ..numbers import Estimate, Fields, Key, Numbers, estimates, report_of, sample_numbers
 from ..report import ReportContext, mean_defined
 from .annotators import AnnotatorSums, VitalityNumbers, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
@@ -115,6 +115,7 @@ class Collection:
 
     def numbers(self, *others: Collector) -> Iterator[Numbers]:
         """All numbers; other collectors see the samples as well."""
+        yield sample_numbers(self._records)
         if self._in_one_pass:
             yield from self._pass([*others, *self._collectors])
             return
@@ -124,7 +125,8 @@ class Collection:
 
     def headline_numbers(self) -> Iterator[Numbers]:
         """The headline numbers alone."""
-        return self._pass([self.headline])
+        yield sample_numbers(self._records)
+        yield from self._pass([self.headline])
 
     def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
         for agreement in self._records.agreements(self._context.config):
@@ -215,7 +217,6 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     collection, rest = Collection(records, context, by_sample=config.resamples > 0), _Rest()
     found = _estimates(collection.numbers(rest), records, context)
     fields, sums, headline = Fields(found), rest.total, collection.headline
-    own = fields.of()
     met = class_pairs(sums.pairs.confusion, class_names)
     pairs = pair_summaries(fields, sums.pairs, totals, context)
     consistency = [pair.track_consistency for pair in pairs if pair.track_consistency is not None]
@@ -223,11 +224,11 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
     parts = ("", "consensus", "bias")
     of_annotators = {part: each.total for part, each in zip(parts, collection.annotators, strict=True)}
-    return ObjectReport(
-        run_key=config.run_key,
-        config=config.to_dict(),
-        label_types=list(context.label_types),
-        n_samples=records.n_samples,
+    return report_of(
+        ObjectReport,
+        fields,
+        records,
+        context,
         n_rated=sums.headline.n_rated,
         n_empty=sums.headline.n_empty,
         n_units=sums.headline.n_units,
@@ -237,7 +238,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         n_repaired=None if records.totals is None else totals.n_repaired,
         n_points=None if records.totals is None else totals.n_points,
         track_consistency=mean_defined(consistency)[0],
-        **headline_parts(own, headline, sums.headline, met, class_names, context.measure, context.describe),
+        **headline_parts(fields.of(), headline, sums.headline, met, class_names, context.measure, context.describe),
         attributes=[attribute.summary(found, context.describe) for attribute in collection.attributes],
         sizes=size_summaries(sums.sizes, collection.sizes, sums.headline.matches),
         pairs=pairs,
@@ -262,7 +263,4 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         thresholds=threshold_points(totals.sweep, config),
         data_threshold=data_threshold(totals.threshold_sample, config),
         rules=list(totals.rules.alphas()),
-        worst_samples=context.worst_samples,
-        run=context.run,
-        intervals=own["intervals"],
     )

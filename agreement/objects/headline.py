@@ -16,7 +16,7 @@ from ...metrics.pairs import f1_score
 from ..codes import MISSING
 from ..config import Undefined
 from ..numbers import Numbers, Rows, ratio
-from ..report import AlphaSummary, Coefficients, Describe, ScoreSummary
+from ..report import AlphaSummary, Coefficients, Describe
 from .classes import list_confusions
 from .compute import ALPHA_REASONS, Ratings
 from .report import ClassGivenMatch, Existence, Localisation
@@ -37,7 +37,6 @@ MAX_LISTED = 100
 
 #: quotients of two of the plain columns, by the number's name
 _RATIOS = {
-    "score.mean": ("score", "n_scored"),
     "alpha.mean": ("alpha", "n_alpha"),
     "existence.f1": ("twice_matched", "n_a_and_b"),
     "existence.jaccard": ("n_matched", "n_drawn_by_either"),
@@ -133,8 +132,6 @@ def _plain_columns(chunk: Chunk) -> SparseColumns:
     n_a_and_b = sums_by(shared.sample, shared.n_a + shared.n_b, n_samples)
     visibility = agreement.visibility
     columns = {
-        "score": np.nan_to_num(agreement.score),
-        "n_scored": ~np.isnan(agreement.score),
         "alpha": np.nan_to_num(agreement.alpha),
         "n_alpha": ~np.isnan(agreement.alpha),
         "n_matched": n_matched,
@@ -226,7 +223,6 @@ def headline_parts(
     reasons = zip(ALPHA_REASONS, sums.alpha_reasons.tolist(), strict=True)
     joint = {"alpha": fields["alpha"]["pooled"], "percent_agreement": fields["alpha"]["percent_agreement"]}
     return {
-        "score": ScoreSummary(fields["score"]["mean"], int(headline.total["n_scored"])),
         "alpha": AlphaSummary(
             **fields["alpha"],
             n_defined=int(headline.total["n_alpha"]),

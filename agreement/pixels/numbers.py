@@ -12,7 +12,7 @@ from ...metrics.bootstrap.draws import hstack, sparse
 from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
 from ..config import Undefined
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
-from ..numbers import GroupRows, Key, Numbers, Rows, ratio
+from ..numbers import GroupRows, Key, Numbers, Rows, ratio, sample_numbers
 from ..report import ReportContext
 from .compute import NUMBERS, PixelAgreement, kappa_of_areas
 from .counts import MaskCounts
@@ -36,6 +36,7 @@ def pixel_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Num
     values = np.unique(records.column("values")).astype(np.int64)
     pairs = _Pairs(records, context, values)
     headline, classes = _Headline(values, context), _Classes(values, context)
+    yield sample_numbers(records)
     for agreement in records.agreements(MaskValues.from_dict(context.details).background, context.config):
         headline.add(agreement)
         classes.add(agreement)
@@ -84,7 +85,7 @@ def _of_values(counts: MaskCounts) -> IntArray:
 
 
 class _Headline:
-    """Means over samples, and alpha over the pixels of all."""
+    """Means over samples but that of the score, and alpha over the pixels of all."""
 
     def __init__(self, values: IntArray, context: ReportContext) -> None:
         self._values, self._undefined = values, context.config.undefined
@@ -98,14 +99,15 @@ class _Headline:
         observed = agreement.differing / np.maximum(m - 1, 1)
         alpha = np.column_stack([np.nan_to_num(agreement.alpha), ~np.isnan(agreement.alpha)])
         differing = np.column_stack([observed / np.maximum(m, 1), agreement.n_pixels])
-        self._means.add(hstack([np.hstack([_means(agreement.numbers), alpha, differing]).astype(np.float64)]))
+        self._means.add(hstack([np.hstack([_means(agreement.numbers[:, 1:]), alpha, differing]).astype(np.float64)]))
         column = np.searchsorted(self._values, counts.values)
         of_values = sparse(_of_values(counts), column, agreement.area.sum(axis=1), (len(m), len(self._values)))
         self._alpha.add(hstack([observed[:, None], of_values]))
 
     def numbers(self) -> Iterator[Numbers]:
         """The means, and alpha."""
-        n, undefined = len(NUMBERS), self._undefined
+        names, undefined = [f"mean.{name}" for name in NUMBERS[1:]], self._undefined
+        n = len(names)
 
         def means(sums: FloatArray) -> FloatArray:
             of_alpha = ratio(sums[..., 2 * n], sums[..., 2 * n + 1])
@@ -114,7 +116,6 @@ class _Headline:
                 [ratio(sums[..., :n], sums[..., n : 2 * n]), np.stack([of_alpha, 1.0 - differing], axis=-1)], axis=-1
             )
 
-        names = ("score.mean" if name == "score" else f"mean.{name}" for name in NUMBERS)
         yield self._means.numbers(tuple((name,) for name in (*names, "alpha.mean", "alpha.percent_agreement")), means)
         yield self._alpha.numbers(
             (("alpha.pooled",),), lambda sums: _alpha(sums[..., 0], sums[..., 1:], undefined)[..., None]

@@ -13,8 +13,8 @@ import numpy as np
 from ...metrics.arrays import IntArray
 from ..annotators import n_shared
 from ..main_numbers import PIXEL_NUMBERS, MainNumber
-from ..numbers import Fields, rated_only, report_estimates
-from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, mean_defined
+from ..numbers import Fields, rated_only, report_estimates, report_of
+from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
 from .compute import ALPHA_REASONS
 from .mask_values import MaskValues
 from .numbers import pixel_numbers, sample_contents
@@ -139,7 +139,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
 
     ``context.details`` are those of :meth:`MaskValues.to_dict`, and whether values are colours (``is_rgb``).
     """
-    config, is_rgb = context.config, bool(context.details["is_rgb"])
+    is_rgb = bool(context.details["is_rgb"])
     meaning = MaskValues.from_dict(context.details)
     rated, of_rated = rated_only(records, context)
     fields = Fields(
@@ -148,16 +148,16 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     of_report, counts = fields.of(), _Counts.of(rated, len(context.annotators))
     pairs = _pairs(rated, fields, context.annotators)
     classes = _classes(counts, fields, meaning, is_rgb)
-    score, alpha = rated.column("score"), rated.column("alpha")
+    alpha = rated.column("alpha")
     n_ignored = int(rated.column("n_ignored").sum(dtype=np.int64))
     n_pixels = int(counts.of_samples.sum())
     only_background = (rated.column("n_values") == 1) & (counts.first_value == meaning.background)
     undefined = (records.n_samples - rated.n_samples, counts.of_samples == 0, np.isnan(alpha) & (counts.of_samples > 0))
-    return PixelReport(
-        run_key=config.run_key,
-        config=config.to_dict(),
-        label_types=list(context.label_types),
-        n_samples=records.n_samples,
+    return report_of(
+        PixelReport,
+        fields,
+        records,
+        context,
         n_rated=rated.n_samples,
         n_units=int(rated.column("n_units").sum(dtype=np.int64)),
         n_objects=int(rated.assigned.sum()),
@@ -168,7 +168,6 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
         n_pixels=n_pixels,
         n_ignored=n_ignored,
         ignored=n_ignored / (n_pixels + n_ignored) if n_pixels + n_ignored else None,
-        score=ScoreSummary(mean=of_report["score"]["mean"], n=int((~np.isnan(score)).sum())),
         alpha=AlphaSummary(
             pooled=of_report["alpha"]["pooled"],
             mean=of_report["alpha"]["mean"],
@@ -180,14 +179,10 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
             n_units=n_pixels,
         ),
         kappa=mean_defined([pair.kappa for pair in pairs if pair.kappa is not None])[0],
-        mean=PixelNumbers(**of_report["mean"]),
         n_classes=len(classes),
         classes=classes[:MAX_CLASSES],
         pairs=pairs,
         annotators=_annotators(records, counts, fields, context.annotators, classes),
-        worst_samples=context.worst_samples,
-        run=context.run,
-        intervals=of_report["intervals"],
     )
 
 

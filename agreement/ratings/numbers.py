@@ -12,7 +12,7 @@ from ...metrics.arrays import FloatArray, IntArray
 from ...metrics.bootstrap.draws import hstack
 from ..annotators import chosen_pairs, n_shared, pair_names
 from ..content_order import Hashes, combined, hash_sums, mixed, name_hashes
-from ..numbers import Key, Numbers, Rows, ratio
+from ..numbers import Key, Numbers, Rows, ratio, sample_numbers
 from ..report import ReportContext
 from .compute import RatingRecords, agreeing
 from .scale import ScaledRatings, level_of, scaled_ratings
@@ -45,8 +45,7 @@ def numbers_of_table(
     # alpha compares numbers where their differences count, else positions of categories in their order
     table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
     tolerance = config.tolerance if context.details["numbers"] else 0.0
-    score = hstack([np.column_stack([records.column("score"), np.ones(len(ratings))])])
-    yield Numbers((("score.mean",),), score, lambda sums: ratio(sums[..., :1], sums[..., 1:]))
+    yield sample_numbers(records)
     yield _alpha(("alpha.pooled",), table, level, context)
 
     a, b = (index.tolist() for index in pair_names(len(names)))

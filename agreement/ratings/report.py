@@ -24,8 +24,8 @@ from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
 from ..annotators import n_shared
 from ..main_numbers import RATING_NUMBERS, MainNumber
-from ..numbers import Fields, rated_only, report_estimates
-from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary, number
+from ..numbers import Fields, rated_only, report_estimates, report_of
+from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
 from .compute import VERDICTS, RatingRecords, mean_and_spread
 from .numbers import numbers_of_table, sample_contents
 from .scale import ScaledRatings, level_of, scaled_ratings
@@ -137,23 +137,21 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         )
     )
     n_rated, of_report = rated.n_samples, fields.of()
-    mean = of_report["score"]["mean"]
-    return RatingReport(
-        run_key=config.run_key,
-        config=config.to_dict(),
-        label_types=list(context.label_types),
-        n_samples=records.n_samples,
+    return report_of(
+        RatingReport,
+        fields,
+        records,
+        context,
         n_rated=n_rated,
         n_units=n_rated,
         n_objects=int(rated.assigned.sum()),
         n_disputed=int((rated.column("score") < 1.0).sum()),
-        score=ScoreSummary(mean=mean, n=n_rated),
         alpha=AlphaSummary(
             pooled=of_report["alpha"]["pooled"],
             mean=None,
             n_defined=0,
             undefined={"one_annotator": records.n_samples - n_rated},
-            percent_agreement=mean,
+            percent_agreement=of_report["score"]["mean"],
             n_units=n_rated,
         ),
         level=level,
@@ -161,9 +159,6 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         coefficients=coefficients_of(scaled) if scaled is not None else {},
         pairs=_pairs(rated, scaled_rated, fields, context),
         annotators=_raters(records, scaled, fields, context),
-        worst_samples=context.worst_samples,
-        run=context.run,
-        intervals=of_report["intervals"],
     )
 
 

@@ -12,7 +12,7 @@ from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, sparse
 from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
-from ..numbers import GroupRows, Numbers, ratio
+from ..numbers import GroupRows, Numbers, ratio, sample_numbers
 from ..report import ReportContext
 from .compute import TagAgreement
 from .records import TagRecords
@@ -27,7 +27,8 @@ MAX_TAGS = 200
 
 def tag_numbers(records: TagRecords, context: ReportContext) -> Iterator[Numbers]:
     """All numbers of rated samples."""
-    return numbers_of_sets(records.agreement(), records.assigned, context)
+    yield sample_numbers(records)
+    yield from numbers_of_sets(records.agreement(), records.assigned, context)
 
 
 def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: ReportContext) -> Iterator[Numbers]:
@@ -38,7 +39,7 @@ def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: Repor
         assigned: shape ``(S, R)``
         context: of the samples
     """
-    yield _scores(agreement)
+    yield _equal_sets(agreement)
     yield from _alpha_of_sets(agreement, context)
     yield from _pairs(agreement, assigned, context)
     yield _annotators(agreement, context)
@@ -54,14 +55,13 @@ def sample_contents(records: TagRecords, context: ReportContext) -> tuple[Hashes
     return of_assigned + hash_sums(sample, given, records.n_samples), np.empty((records.n_samples, 0))
 
 
-def _scores(agreement: TagAgreement) -> Numbers:
-    """The mean over samples of the score, and of the share of pairs of annotators with equal sets."""
+def _equal_sets(agreement: TagAgreement) -> Numbers:
+    """The mean over samples of the share of pairs of annotators with equal sets."""
     pairs, n_samples = agreement.pairs, len(agreement.score)
     n_pairs = np.bincount(pairs.sample, minlength=n_samples)
     equal = sums_by(pairs.sample, pairs.jaccard == 1.0, n_samples) / np.maximum(n_pairs, 1)
-    columns = np.column_stack([agreement.score, equal, np.ones(n_samples)])
-    keys = (("score.mean",), ("alpha.percent_agreement",))
-    return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., :2], sums[..., 2:]))
+    columns = hstack([np.column_stack([equal, np.ones(n_samples)])])
+    return Numbers((("alpha.percent_agreement",),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]))
 
 
 def _alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:

@@ -13,8 +13,8 @@ import numpy as np
 from ...metrics.arrays import IntArray, sums_by
 from ..annotators import n_shared
 from ..main_numbers import TAG_NUMBERS, MainNumber
-from ..numbers import Fields, rated_only, report_estimates
-from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, ScoreSummary
+from ..numbers import Fields, rated_only, report_estimates, report_of, sample_numbers
+from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext
 from .compute import AGREED, VERDICTS, TagAgreement
 from .numbers import numbers_of_sets, sample_contents
 from .records import TagRecords
@@ -110,19 +110,18 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
     config = context.config
     rated, of_rated = rated_only(records, context)
     agreement = rated.agreement()
-    numbers = numbers_of_sets(agreement, rated.assigned, of_rated)
+    numbers = [sample_numbers(rated), *numbers_of_sets(agreement, rated.assigned, of_rated)]
     fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), of_rated))
     of_report, n_rated = fields.of(), rated.n_samples
-    return TagReport(
-        run_key=config.run_key,
-        config=config.to_dict(),
-        label_types=list(context.label_types),
-        n_samples=records.n_samples,
+    return report_of(
+        TagReport,
+        fields,
+        records,
+        context,
         n_rated=n_rated,
         n_units=n_rated,
         n_objects=len(rated.column("tag")),
         n_disputed=int((agreement.score < 1.0).sum()),
-        score=ScoreSummary(mean=of_report["score"]["mean"], n=n_rated),
         alpha=AlphaSummary(
             pooled=of_report["alpha"].get("pooled"),
             mean=None,
@@ -136,9 +135,6 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         tags=_tags(agreement, fields, context.class_names),
         pairs=_pairs(rated, fields, context.annotators),
         annotators=_taggers(records, agreement, fields, context),
-        worst_samples=context.worst_samples,
-        run=context.run,
-        intervals=of_report["intervals"],
     )
 
 
