@@ -64,12 +64,16 @@ def alpha(what: str) -> MainNumber:
 ALPHA_OF_IMAGES = MainNumber(
     "alpha.mean", "Mean alpha of images", "of the {report.alpha.n_defined} {documents} where it is defined"
 )
+FULL_AGREEMENT = MainNumber(
+    "share_full_agreement", "Full agreement", "of {report.n_rated} {documents}: nothing on them is disputed", "share"
+)
 PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
 
 OBJECT_NUMBERS = (
     score("mean panoptic quality"),
     alpha("objects"),
     ALPHA_OF_IMAGES,
+    FULL_AGREEMENT,
     PERCENT_AGREEMENT,
     MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence"),
     MainNumber(
@@ -93,12 +97,13 @@ OBJECT_NUMBERS = (
         is_optional=True,
     ),
 )
-RATING_NUMBERS = (score("mean share of agreeing pairs"), alpha("{documents}"), PERCENT_AGREEMENT)
-TAG_NUMBERS = (score("mean Jaccard index of tags"), alpha("{documents}"), PERCENT_AGREEMENT)
+RATING_NUMBERS = (score("mean share of agreeing pairs"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
+TAG_NUMBERS = (score("mean Jaccard index of tags"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
 PIXEL_NUMBERS = (
     score("mean class IoU without background"),
     alpha("pixels"),
     ALPHA_OF_IMAGES,
+    FULL_AGREEMENT,
     PERCENT_AGREEMENT,
     MainNumber("mean.iou", "class IoU without background", group=COMPARED),
     MainNumber("mean.dice", "class Dice without background", group=COMPARED),

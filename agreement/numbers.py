@@ -31,6 +31,7 @@ Key: TypeAlias = tuple[str, ...]
 #: numbers of samples that all families have: quotients of two columns, by the number's name
 _OF_SAMPLES = {
     "score.mean": ("score", "n_scored"),
+    "share_full_agreement": ("agreed", "rated"),
 }
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
 BYTES_AT_ONCE = 2**25
@@ -204,7 +205,8 @@ def sample_numbers(records: Records) -> Numbers:
     values = records.sample_values()
     rated = values.n_annotators >= 2
     scored = rated & ~np.isnan(values.score)
-    found = {"score": np.where(scored, values.score, 0.0), "n_scored": scored}
+    agreed = rated & (values.n_disputed == 0)
+    found = {"score": np.where(scored, values.score, 0.0), "n_scored": scored, "agreed": agreed, "rated": rated}
     columns = np.column_stack([found[name] for names in _OF_SAMPLES.values() for name in names]).astype(np.float64)
     keys = tuple((name,) for name in _OF_SAMPLES)
     return Numbers(keys, hstack([columns]), lambda sums: ratio(sums[..., ::2], sums[..., 1::2]))

@@ -186,6 +186,8 @@ class AgreementReport:
     run: RunFacts
     #: of the headline numbers, by their path: ``alpha.pooled``, ``score.mean`` and so on
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+    #: share of rated samples on which nothing is disputed, those that everybody left empty included
+    share_full_agreement: float | None = None
     schema_version: int = names.SCHEMA_VERSION
     #: None of a report that was not loaded from a dataset
     samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)

@@ -1,0 +1,93 @@
+"""The share of rated samples on which nothing is disputed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.agreement_oracle import config_of, random_samples, report_of, verdict_of
+from tests.agreement.found import each_case, found, same
+from tests.agreement.surfaces import compared, shown
+
+from annotator_agreement.agreement.numbers import sample_numbers
+from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
+from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
+from annotator_agreement.agreement.tags.records import record_tags
+from annotator_agreement.charts.comparison import comparison_frame, comparison_text
+from annotator_agreement.charts.words import shown_share
+
+KEY = "share_full_agreement"
+BOX, OTHER = (1, 0.1, 0.1, 0.4, 0.4), (1, 0.6, 0.6, 0.9, 0.9)
+AGREED: dict = {0: [BOX], 1: [BOX]}
+MISSED: dict = {0: [BOX, OTHER], 1: [BOX]}
+EMPTY: dict = {0: [], 1: []}
+ALONE: dict = {0: [BOX]}
+
+
+@each_case
+def test_images_agree_on_which_every_object_is_agreed(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    verdicts: dict[int, list[str | None]] = {s: [] for s in case.rated}
+    for unit in case.rated_units:
+        verdicts[unit.sample].append(verdict_of(unit, case.samples[unit.sample]))
+    same(case.report.share_full_agreement, float(np.mean([set(kinds) <= {"agreed"} for kinds in verdicts.values()])))
+
+
+@pytest.mark.parametrize(
+    ("samples", "expected"),
+    [
+        ([AGREED, MISSED], 0.5),
+        ([AGREED, EMPTY, MISSED, ALONE], 2 / 3),
+        ([EMPTY], 1.0),
+        ([MISSED], 0.0),
+        ([ALONE], None),
+        ([], None),
+    ],
+)
+def test_empty_images_agree_and_those_of_one_annotator_do_not_count(samples: list, expected: float | None) -> None:
+    report = report_of(samples, config_of(2))
+    assert report.share_full_agreement == (None if expected is None else pytest.approx(expected, abs=1e-12))
+
+
+def test_ratings_and_tags_have_it_too() -> None:
+    table = np.array([[1.0, 1.0], [1.0, 2.0], [2.0, np.nan], [2.0, 2.0]])
+    ratings = sample_numbers(record_ratings(compute_ratings(table), numbers=False))
+    columns = [np.array(column) for column in ([0, 0, 1], [0, 1, 0], [1, 1, 2])]
+    tags = sample_numbers(record_tags(compute_tags(TagBatch(*columns, np.ones((3, 2), np.bool_))), 2))
+    for numbers in (ratings, tags):
+        assert numbers.values()[numbers.keys.index((KEY,))] == pytest.approx(2 / 3, abs=1e-12)
+
+
+def test_neither_order_nor_batches_matter() -> None:
+    samples = random_samples(3, n_samples=30)
+    expected = report_of(samples, config_of(3))
+    for other in (samples[::-1], [{2 - r: labels for r, labels in sample.items()} for sample in samples]):
+        assert report_of(other, config_of(3)).share_full_agreement == expected.share_full_agreement
+    batches = report_of(samples, config_of(3), batch_size=7)
+    assert batches.intervals[KEY] == expected.intervals[KEY]
+
+
+def test_it_is_shown_everywhere_with_its_interval() -> None:
+    samples = random_samples(1, n_samples=40)
+    report = report_of(samples, config_of(3))
+    value, interval = report.share_full_agreement, report.intervals[KEY]
+    assert value is not None
+    assert interval.low is not None
+    assert interval.high is not None
+    assert interval.low < value < interval.high
+    ends = f"[{shown_share(interval.low)}, {shown_share(interval.high)}]"
+    surfaces = shown(report)
+    page = surfaces.pop("page")
+    for text in surfaces.values():
+        assert f"Full agreement {shown_share(value)} {ends}" in text
+    assert f'<div class="name">Full agreement</div><div class="number">{shown_share(value)}</div>' in page
+    assert ends in page
+    row: Any = report.to_dataframe("summary").set_index("number").loc[KEY]
+    assert tuple(row) == (value, interval.low, interval.high)
+    values = report.to_dict()
+    assert (values[KEY], values["intervals"][KEY]["low"]) == (value, interval.low)
+    comparison = compared(samples, [AGREED] * 40, config_of(3))
+    assert "Full agreement" in comparison_text(comparison)
+    assert KEY in comparison_frame(comparison, "numbers")["number"].tolist()
