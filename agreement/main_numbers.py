@@ -51,18 +51,18 @@ class MainNumber:
 
 def score(what: str) -> MainNumber:
     """The mean score of samples, of which ``what`` says what it is."""
-    meaning = f"{what} of {{report.score.n}} {{documents}} (0: nothing in common, 1: identical)"
+    meaning = f"{what} of {{report.score.n:,}} {{documents}} (0: nothing in common, 1: identical)"
     return MainNumber("score.mean", "Score", meaning)
 
 
 def alpha(what: str) -> MainNumber:
     """The pooled alpha, over units that ``what`` names."""
-    meaning = f"over all {{report.alpha.n_units}} {what} (0: as by chance, 1: perfect)"
+    meaning = f"over all {{report.alpha.n_units:,}} {what} (0: as by chance, 1: perfect)"
     return MainNumber("alpha.pooled", "Krippendorff's alpha", meaning)
 
 
 ALPHA_OF_IMAGES = MainNumber(
-    "alpha.mean", "Mean alpha of images", "of the {report.alpha.n_defined} {documents} where it is defined"
+    "alpha.mean", "Mean alpha of images", "of the {report.alpha.n_defined:,} {documents} where it is defined"
 )
 FULL_AGREEMENT = MainNumber(
     "share_full_agreement", "Full agreement", "of {report.n_rated} {documents}: nothing on them is disputed", "share"

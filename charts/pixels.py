@@ -52,9 +52,9 @@ def pixel_means(report: PixelReport) -> list[Section]:
     mean = report.mean
     n_all = report.n_pixels + report.n_ignored
     note = (
-        f"{report.n_samples} {documents(report)}, {report.n_rated} with at least 2 masks, {report.n_empty} of these "
-        f"background only; {report.n_objects} masks, {report.n_pixels} pixels compared, {report.n_ignored} ignored "
-        f"({percent(report.n_ignored, n_all)})"
+        f"{report.n_samples:,} {documents(report)}, {report.n_rated:,} with at least 2 masks, {report.n_empty:,} of "
+        f"these background only; {report.n_objects:,} masks, {report.n_pixels:,} pixels compared, "
+        f"{report.n_ignored:,} ignored ({percent(report.n_ignored, n_all)})"
     )
     facts = [
         ("without background", f"IoU {shown_number(mean.iou)}, Dice {shown_number(mean.dice)} (mean over classes)"),

@@ -59,13 +59,15 @@ def rating_agreement(report: RatingReport) -> list[Section]:
     """On how many samples all agree."""
     n_agreed = report.n_rated - report.n_disputed
     sentences = [
-        f"All agree on {n_agreed} ({percent(n_agreed, report.n_rated)}); {report.n_disputed} are disputed.",
+        f"All agree on {n_agreed:,} ({percent(n_agreed, report.n_rated)}); {report.n_disputed:,} are disputed.",
         "Read the score first (how often two annotators agree), then alpha, which takes out what chance would "
         "give; what is confused most, below, shows which classes need a better guideline.",
     ]
     what = documents(report)
     return [
-        Section("Agreement", sentences, f"{report.n_samples} {what}, {report.n_rated} rated by at least 2 annotators")
+        Section(
+            "Agreement", sentences, f"{report.n_samples:,} {what}, {report.n_rated:,} rated by at least 2 annotators"
+        )
     ]
 
 

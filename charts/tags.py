@@ -39,8 +39,8 @@ def tag_agreement(report: TagReport) -> list[Section]:
     """On how many samples all gave the same tags."""
     n_agreed = report.n_rated - report.n_disputed
     note = (
-        f"{report.n_samples} {documents(report)}, {report.n_rated} with at least 2 annotators assigned, "
-        f"{report.n_objects} tags there"
+        f"{report.n_samples:,} {documents(report)}, {report.n_rated:,} with at least 2 annotators assigned, "
+        f"{report.n_objects:,} tags there"
     )
     sentences = [
         f"All gave the same tags on {n_agreed} ({percent(n_agreed, report.n_rated)}); the share of pairs of "

@@ -120,9 +120,9 @@ def verdicts_section(report: ObjectReport) -> list[Section]:
 
 def _coverage(report: ObjectReport) -> Table:
     title = (
-        f"Coverage: {report.n_samples} {documents(report)}, {report.n_rated} with at least 2 annotators assigned, "
-        f"{report.n_empty} of them without any label; in rated {documents(report)} {report.n_objects} labels are "
-        f"{report.n_units} objects"
+        f"Coverage: {report.n_samples:,} {documents(report)}, {report.n_rated:,} with at least 2 annotators assigned, "
+        f"{report.n_empty:,} of them without any label; in rated {documents(report)} {report.n_objects:,} labels are "
+        f"{report.n_units:,} objects"
     )
     columns = [
         *(_NAME, Column("assigned", "n_assigned"), Column("drew nothing", "n_drew_nothing")),

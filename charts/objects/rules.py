@@ -38,13 +38,13 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
         rules.append(("class names", ", ".join(f"{old!r} is {new!r}" for old, new in config["aliases"].items())))
     if report.n_inexact_components:
         text = "entangled groups of objects were too large for an exact matching"
-        rules.append(("note", f"{report.n_inexact_components} of {report.n_hard_components} {text}"))
+        rules.append(("note", f"{report.n_inexact_components:,} of {report.n_hard_components:,} {text}"))
     if report.n_repaired:
         text = "polygons have rings that cross themselves, or enclose nothing, and were repaired"
-        rules.append(("note", f"{report.n_repaired} {text}"))
+        rules.append(("note", f"{report.n_repaired:,} {text}"))
     if report.n_points:
         text = "keypoints have one labelled point, or several in one place; without a size they match only where equal"
-        rules.append(("note", f"{report.n_points} {text}"))
+        rules.append(("note", f"{report.n_points:,} {text}"))
     n_crowd = sum(entry.n_crowd for entry in report.annotators)
     if n_crowd:
         rules.append(("note", f"{n_crowd} labels are crowd regions, or lie in one of somebody else, and do not count"))

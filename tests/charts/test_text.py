@@ -55,7 +55,7 @@ def test_the_short_text_is_a_screen_and_a_half_and_the_full_one_has_everything()
 
 def test_numbers_stand_with_their_intervals() -> None:
     text = report_text(filled_report())
-    assert "Krippendorff's alpha   0.647 [0.603, 0.691]   over all 1000 objects" in text
+    assert "Krippendorff's alpha   0.647 [0.603, 0.691]   over all 1,000 objects" in text
     assert "F1 0.812 [0.790, 0.830]" in text
     assert "mean IoU 0.836 [0.820, 0.850]" in text
     assert "0.840 [0.790, 0.890]" in text  # alpha of alice and bob
