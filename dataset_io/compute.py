@@ -61,7 +61,7 @@ from .units.units_field import add_units
 
 logger = logging.getLogger(__name__)
 
-#: arguments of :func:`compute_agreement` that are no entries of the config
+#: arguments of :func:`compute_agreement` that are not in the config
 _NOT_OF_CONFIG = ("samples", "units", "overwrite", "progress")
 
 
@@ -246,7 +246,7 @@ def _delete_if_there(source: Source) -> None:
 
 
 def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
-    """Record why a run ended, or, where somebody deleted or replaced it meanwhile, remove what it still wrote."""
+    """Record why a run failed; if it was deleted or replaced meanwhile, remove what it still wrote."""
     try:
         refresh(run.dataset)
         if run.is_current():
@@ -255,7 +255,7 @@ def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], er
             run.remove_remains(paths)
             if config.map_folder is not None and run.run_id is not None:
                 delete_map_files(config.map_folder, run.run_id)
-    except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
+    except Exception:  # the user must see the first error, even if recording it fails (database gone)
         logger.exception("The failure of the run %r could not be recorded", run.key)
 
 
@@ -267,7 +267,7 @@ class _Computed:
 
 
 class _Pass:
-    """One pass over the labels: batches are read ahead, computed and written side by side; records are added up."""
+    """One pass over the labels: batches are read, computed and written concurrently; records are added up."""
 
     def __init__(self, family: LabelFamily[Any, Any], run: Run) -> None:
         self._family = family
@@ -283,7 +283,7 @@ class _Pass:
         self._n_added = 0
 
     def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, StoredRecords]:
-        """Read, compute and write everything; returns the report, and the records as text."""
+        """Read, compute and write everything; returns the report and the records."""
         n_changed = work_through(self._reader, self._compute, self._count, progress)
         if self._videos is not None:
             self._write_videos(self._videos)
@@ -333,7 +333,7 @@ class _Pass:
         return written if self._videos is None else replace(written, of_videos=self._videos.values_of(updates))
 
     def _count(self, computed: _Computed) -> list[ObjectId]:
-        """Add the statistics of the samples that were written; returns the ids of the others."""
+        """Add the records of the written samples; returns the ids of the others."""
         read, result, written = computed.read, computed.result, computed.written.result()
         refused = written.refused
         of_videos = written.of_videos
@@ -354,20 +354,19 @@ class _Pass:
         return refused
 
 
-#: the threshold where the data suggest none
+#: threshold used where the data suggest none
 WITHOUT_CROSSING = 0.5
 
 _SAMPLES_AT_ONCE = 200
 
 
 def _with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
-    """The family with the threshold that its labels suggest, rounded to two decimals.
+    """The family with the threshold suggested by its labels, rounded to two decimals.
 
-    At most 2,000 samples (or frames) are read, those whose ids have the smallest hashes: the same ones whatever the
-    order of the samples.
+    Reads at most 2,000 samples (or frames), the ones with the smallest hashes of their ids: independent of their order.
     """
     source = family.source
-    # a family of its own, because a family numbers the classes in the order in which it reads them
+    # a separate family, because a family numbers classes in the order in which it reads them
     reader = Reader(ObjectFamily(source))
     sample = ThresholdSample()
     ids = _some_ids(source)

@@ -1,4 +1,4 @@
-"""From the masks of a sample to counts, and from the counts of many samples to their numbers."""
+"""Count the masks of a sample, and compute the numbers of samples from these counts."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..config import AgreementConfig
 from .counts import MaskCounts, MaskTable, SampleMasks, count_areas
 from .mask_values import MaskValues
 
-#: numbers of a pair of annotators on a sample, and their means over the pairs: the columns of all tables of numbers
+#: numbers of every pair of annotators and (as means over pairs) of every sample; columns of all tables of numbers
 NUMBERS = (
     "score",
     "iou",
@@ -34,7 +34,7 @@ NUMBERS = (
 SCORE, IOU = NUMBERS.index("score"), NUMBERS.index("iou")
 _OF_AREAS, _OF_BOUNDARIES = np.split(np.arange(len(NUMBERS)), [NUMBERS.index("boundary_iou")])
 
-#: different values in the masks of a sample beyond which these hold no classes
+#: maximum number of different values in the masks of a sample; with more they are not classes
 MAX_VALUES = 4_096
 
 #: why the alpha of a sample is undefined; entry 0 where it is defined
@@ -43,22 +43,22 @@ _ONE_ANNOTATOR, _NO_PIXELS, _SINGLE_CATEGORY = range(1, len(ALPHA_REASONS))
 
 
 class TooManyValuesError(ValueError):
-    """The masks of a sample have more than ``MAX_VALUES`` different values; the message is how many."""
+    """The masks of a sample have more than ``MAX_VALUES`` different values; the message is their number."""
 
 
 def compare_masks(
     masks: Sequence[ClassMask], annotators: Sequence[int], meaning: MaskValues, config: AgreementConfig
 ) -> SampleMasks:
-    """Compare the masks of one sample, all pairs in one pass over the pixels; boundaries, if asked for, in more.
+    """Compare the masks of one sample: all pairs in one pass over the pixels, and boundaries if requested.
 
     Args:
-        masks: of at least two annotators, integers, shape ``(H, W)``
-        annotators: whose masks these are, ascending
+        masks: integer masks of at least two annotators, shape ``(H, W)``
+        annotators: annotator of every mask, ascending
         meaning: background and ignored values
         config: the options
 
     Raises:
-        TooManyValuesError: before anything is computed of every value
+        TooManyValuesError: if there are more than ``MAX_VALUES`` values; raised before the slow part
     """
     joint = joint_counts(masks, meaning.ignored)
     values = np.unique(joint.values)
@@ -77,7 +77,7 @@ def _are_classes(values: IntArray, background: int | None) -> BoolArray:
 def _boundaries(
     masks: Sequence[ClassMask], classes: IntArray, meaning: MaskValues, config: AgreementConfig
 ) -> FloatArray:
-    """Boundary numbers of every pair: means over the classes that either has, shape ``(P, 3)``."""
+    """Boundary numbers of every pair, shape ``(P, 3)``: means over the classes that at least one of the two used."""
     excluded = ignored_pixels(masks, meaning.ignored) if meaning.ignored else None
     width = None if config.boundary_width is None else int(config.boundary_width)
     pairs = list(combinations(range(len(masks)), 2))
@@ -105,31 +105,31 @@ class PixelBatch:
     assigned: BoolArray  #: shape ``(S, R)``, whether there is a mask of an annotator that can be compared
 
     def select(self, kept: BoolArray) -> PixelBatch:
-        """The batch of the samples that a mask ``(S,)`` keeps."""
+        """The batch of the samples in a mask ``(S,)``."""
         samples = tuple(sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep)
         return PixelBatch(samples, self.assigned[kept])
 
 
 @dataclass(frozen=True, slots=True)
 class PixelAgreement:
-    """The agreement on some samples, of which those with fewer than two masks are not rated."""
+    """The agreement on some samples; samples with fewer than two masks are not rated."""
 
-    counts: MaskCounts  #: what it follows from
+    counts: MaskCounts  #: areas from which all other columns are computed
     numbers: FloatArray  #: shape ``(S, len(NUMBERS))``, means over the pairs of annotators; nan where undefined
     pair_numbers: FloatArray  #: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
-    pair: IntArray  #: shape ``(Q, 2)``, these annotators, in ascending order of the samples, then of the annotators
+    pair: IntArray  #: shape ``(Q, 2)``, the two annotators, sorted by sample, then annotators
     #: shape ``(S, R)``, mean class IoU of every mask with the others, background left out; nan without any
     mask_iou: FloatArray
     alpha: FloatArray  #: shape ``(S,)``, nan where undefined
     alpha_reason: IntArray  #: shape ``(S,)``, index into ``ALPHA_REASONS``
-    differing: IntArray  #: shape ``(S,)``, ordered pairs of masks, over the pixels, that differ
+    differing: IntArray  #: shape ``(S,)``, ordered pairs of masks that differ, summed over the pixels
     n_pixels: IntArray  #: shape ``(S,)``, pixels that were compared
-    n_units: IntArray  #: shape ``(S,)``, classes that anybody used, background left out
-    n_disputed: IntArray  #: shape ``(S,)``, those on which any pair does not fully agree
-    is_empty: BoolArray  #: shape ``(S,)``, whether nobody drew anything but background
-    class_iou: FloatArray  #: shape ``(V,)``, of every value of every sample: mean over the pairs in which it is present
+    n_units: IntArray  #: shape ``(S,)``, used classes without background
+    n_disputed: IntArray  #: shape ``(S,)``, used classes on which two masks differ
+    is_empty: BoolArray  #: shape ``(S,)``, whether all masks are only background
+    class_iou: FloatArray  #: shape ``(V,)``, of every value of every sample: mean over the pairs that used it
     class_dice: FloatArray  #: shape ``(V,)``
-    area: IntArray  #: shape ``(V, R)``, pixels that every annotator gave it
+    area: IntArray  #: shape ``(V, R)``, pixels of the value in every mask
 
     @property
     def score(self) -> FloatArray:
@@ -189,7 +189,7 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
 
 
 def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: AgreementConfig) -> None:
-    """Enter the numbers of some samples, of whose values a table ``(B, K)`` tells the classes."""
+    """Fill in the numbers of the samples of a table; ``is_class`` ``(B, K)`` marks values that are classes."""
     samples, members, areas, shared = table.samples, table.members, table.areas, table.shared
     n_pixels = table.n_pixels
     n_agreed = shared.sum(axis=2)
@@ -206,7 +206,7 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
     present = ~np.isnan(iou)
     drawn = present & is_class
     numbers = np.full((len(a), len(samples), len(NUMBERS)), np.nan)
-    # no class at all agrees, unless nobody drew anything, which may be left out
+    # two masks without any class agree; images that everybody left empty may be skipped
     agree = ~drawn.any(axis=2) & (n_pixels > 0) & (~is_empty | (config.empty == "agree"))
     of_classes = _means(iou, drawn)
     columns = (
@@ -271,7 +271,7 @@ def kappa_of_areas(n: ArrayLike, n_agreed: ArrayLike, by_chance: ArrayLike) -> F
 
 
 def _enter_alpha(found: PixelAgreement, table: MaskTable, ratings: IntArray, config: AgreementConfig) -> None:
-    """Enter alpha, from the pixels of every value in all masks together, shape ``(B, K)``."""
+    """Fill in alpha from the pixels of every value in all masks together, shape ``(B, K)``."""
     samples = table.samples
     observed = found.differing[samples] / (table.members.shape[1] - 1)
     alpha = nominal_alpha_of_sums(observed, ratings.astype(np.float64))

@@ -1,6 +1,6 @@
-"""The areas of every class in semantic masks, of any number of samples: what all numbers but boundary ones follow from.
+"""Areas and shared areas of every class in the semantic masks of samples; all numbers except boundaries need no more.
 
-Which classes are taken for which others is not kept: that would be several times as much.
+Confusions between classes are not kept: they would take several times the memory.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.pixels.joint_counts import JointCounts
 
-#: entries of a table of samples, pairs of annotators and values
+#: maximum number of entries of a table (samples x pairs of annotators x values)
 _ENTRIES_AT_ONCE = 500_000
 
 
@@ -24,18 +24,18 @@ _ENTRIES_AT_ONCE = 500_000
 class SampleMasks:
     """The masks of one sample with at least two annotators, counted."""
 
-    annotators: tuple[int, ...]  #: ``M`` indices, ascending: whose masks were compared
-    values: IntArray  #: shape ``(K,)``, values that anybody used, ascending
+    annotators: tuple[int, ...]  #: indices of the ``M`` annotators with a mask, ascending
+    values: IntArray  #: shape ``(K,)``, used values, ascending
     areas: IntArray  #: shape ``(M, K)``, pixels of every value in every mask
     #: shape ``(P, K)``, pixels of every value in both masks of every pair, in the order (0, 1), (0, 2) … (M - 2, M - 1)
     shared: IntArray
     n_ignored: int  #: pixels left out because somebody gave them an ignored value
-    #: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if they were not asked for
+    #: shape ``(P, 3)``, the boundary numbers of every pair, nan where undefined; None if not requested
     boundaries: FloatArray | None
 
 
 def count_areas(joint: JointCounts, values: IntArray) -> tuple[IntArray, IntArray]:
-    """Areas ``(M, K)`` and shared areas ``(P, K)`` of values, from how often they meet."""
+    """Areas ``(M, K)`` and shared areas ``(P, K)`` of values from joint counts."""
     codes = [np.searchsorted(values, column) for column in joint.values.T]
     areas = [sums_by(code, joint.count, len(values)) for code in codes]
     shared = []
@@ -49,12 +49,12 @@ def count_areas(joint: JointCounts, values: IntArray) -> tuple[IntArray, IntArra
 class MaskCounts:
     """Counts of the masks of ``S`` samples, in sample order; a sample is rated if two annotators have a mask."""
 
-    assigned: BoolArray  #: shape ``(S, R)``, who has a mask that was compared
+    assigned: BoolArray  #: shape ``(S, R)``, annotators with a compared mask
     n_values: IntArray  #: shape ``(S,)``, different values of every sample
     n_ignored: IntArray  #: shape ``(S,)``, pixels left out because somebody gave them an ignored value
     values: IntArray  #: shape ``(V,)``, the values, ascending in every sample
-    areas: IntArray  #: the areas of every sample, mask by mask, all in one column
-    shared: IntArray  #: the shared areas of every sample, pair by pair, all in one column
+    areas: IntArray  #: areas of all samples in one column, mask by mask
+    shared: IntArray  #: shared areas of all samples in one column, pair by pair
     #: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; else None
     boundaries: FloatArray | None
 
@@ -92,7 +92,7 @@ class MaskCounts:
         return pairs
 
     def tables(self) -> Iterator[MaskTable]:
-        """The rated samples, some of equally many masks at a time."""
+        """Tables of the rated samples; each has samples with the same number of masks."""
         n_masks, n_pairs = self.n_masks, self.n_pairs
         every = np.arange(len(n_masks))
         of_value = np.repeat(every, self.n_values)
@@ -119,7 +119,7 @@ class MaskCounts:
 
 
 def _table(column: IntArray, n_values: IntArray, n_rows: int) -> IntArray:
-    """Rows of each sample over its values, one after the other, as a table ``(n_rows, B, K)``; elsewhere 0."""
+    """Reshape a column (for every sample its rows of values) to a table ``(n_rows, B, K)``, filled with 0."""
     table = np.zeros((len(n_values), n_rows, int(n_values.max())), np.int64)
     table[np.broadcast_to((np.arange(table.shape[2]) < n_values[:, None])[:, None, :], table.shape)] = column
     return table.swapaxes(0, 1)
@@ -127,12 +127,12 @@ def _table(column: IntArray, n_values: IntArray, n_rows: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class MaskTable:
-    """``B`` samples with masks of ``M`` annotators each, as tables over their ``K`` values (``K``: of most)."""
+    """``B`` samples with masks of ``M`` annotators each, as tables over ``K`` values (the largest number of values)."""
 
     samples: IntArray  #: shape ``(B,)``, the samples
     members: IntArray  #: shape ``(B, M)``, their annotators, ascending
-    of_value: IntArray  #: shape ``(V,)``, rows of their values among those of all samples
-    is_value: BoolArray  #: shape ``(B, K)``, the entries of a table that stand for a value
+    of_value: IntArray  #: shape ``(V,)``, rows of their values in the columns of all samples
+    is_value: BoolArray  #: shape ``(B, K)``, entries of a table that are not padding
     areas: IntArray  #: shape ``(M, B, K)``, pixels of every value in every mask
     shared: IntArray  #: shape ``(P, B, K)``, pixels of every value in both masks of every pair
     #: shape ``(B,)``, first of the rows of the sample among those of all pairs of annotators on samples
@@ -151,7 +151,7 @@ class MaskTable:
         return a, b
 
     def spread(self, column: NDArray[Any]) -> NDArray[Any]:
-        """Of a column of what is known of every value of all samples, a table ``(B, K)``; elsewhere 0."""
+        """Table ``(B, K)`` from a column over the values of all samples, filled with 0."""
         table = np.zeros(self.is_value.shape, column.dtype)
         table[self.is_value] = column[self.of_value]
         return table

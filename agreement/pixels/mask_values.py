@@ -1,4 +1,4 @@
-"""What the values of semantic masks mean: background, left out, or a class with a name."""
+"""Meaning of the values of semantic masks: background, ignored, or a class with a name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..config import AgreementConfig
 from ..errors import AgreementInputError, shown
 from ..options import mask_value
 
-#: names of the value 0 that make it no class
+#: names that make the value 0 the background
 BACKGROUND_NAMES = frozenset({"background", "bg", "unlabeled", "unlabelled", "void", "none"})
 #: names of any other value that make it the background where 0 is a class
 _CERTAIN_NAMES = frozenset({"background", "bg"})
@@ -36,7 +36,7 @@ class MaskValues:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> MaskValues:
-        """The meaning that :meth:`to_dict` gave, among other entries."""
+        """Rebuild from a dictionary that contains the entries of :meth:`to_dict`."""
         names = {int(value): name for value, name in values["names"].items()}
         return cls(values["background"], tuple(values["ignored"]), names)
 

@@ -1,4 +1,4 @@
-"""The numbers of a report on semantic masks: what is added up over samples, and the formulas of the sums."""
+"""The numbers of a report on semantic masks: sums over samples and formulas."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .counts import MaskCounts
 from .mask_values import MaskValues
 from .records import PixelRecords
 
-#: at most so many values have intervals, those with the most pixels
+#: maximum number of values with intervals (those with the most pixels)
 MAX_VALUES = 200
-#: alpha over all pixels, and the numbers of pairs, have no interval where there are more different values
+#: maximum number of different values for intervals of alpha and of pairs
 MAX_CATEGORIES = 5_000
 
 #: columns of every value: shared pixels, pixels of both, IoU, Dice, samples
@@ -47,7 +47,7 @@ def pixel_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Num
 
 
 def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """What tells samples apart, for :func:`~..content_order.content_ranks`: no order and no id enters.
+    """Content of the samples for :func:`~..content_order.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the areas of every value in every mask ``(S,)``, and values ``(S, 2)``
@@ -62,30 +62,30 @@ def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hash
 def _alpha(observed: FloatArray, counts: FloatArray, undefined: Undefined) -> FloatArray:
     """Alpha over pixels."""
     n = counts.sum(axis=-1)
-    # no difference of squares, which are too large to be exact
+    # without a difference of squares, which would be too large to be exact
     expected = (counts * (n[..., None] - counts)).sum(axis=-1)
     return alpha_of(observed, expected, n, undefined=undefined)
 
 
 def _kappa(sums: FloatArray) -> FloatArray:
-    """Cohen's kappa over the pixels of pairs: from the pixels, those that agree, and the areas in the two masks."""
+    """Cohen's kappa of pairs from sums of pixels, agreeing pixels and areas in the two masks."""
     n, agreed = sums[..., 0], sums[..., 1]
     areas_a, areas_b = np.split(sums[..., 2:], 2, axis=-1)
     return kappa_of_areas(n, agreed, (areas_a * (n[..., None] - areas_b)).sum(axis=-1))[..., None]
 
 
 def _means(numbers: FloatArray) -> FloatArray:
-    """Columns of the sums and numbers of defined values, ``(N, 2 len(NUMBERS))``."""
+    """Columns for means: the values, and whether they are defined, ``(N, 2 len(NUMBERS))``."""
     return np.hstack([np.nan_to_num(numbers), ~np.isnan(numbers)]).astype(np.float64)
 
 
 def _of_values(counts: MaskCounts) -> IntArray:
-    """Sample of every value of every sample, shape ``(V,)``."""
+    """The sample of every row of ``values``, shape ``(V,)``."""
     return np.repeat(np.arange(len(counts.n_values)), counts.n_values)
 
 
 class _Headline:
-    """Means over samples but that of the score, and alpha over the pixels of all."""
+    """Means over samples except the score, and pooled alpha over all pixels."""
 
     def __init__(self, values: IntArray, context: ReportContext) -> None:
         self._values, self._undefined = values, context.config.undefined
@@ -138,7 +138,7 @@ class _Classes:
         shared, of_both = np.zeros(len(place)), np.zeros(len(place))
         for table in counts.tables():
             shared[table.of_value] = table.shared.sum(axis=0)[table.is_value]
-            # every mask is in as many pairs as there are others
+            # every mask is in n - 1 pairs
             of_both[table.of_value] = (len(table.areas) - 1) * table.areas.sum(axis=0)[table.is_value]
         entries = (shared, of_both, agreement.class_iou, agreement.class_dice, np.ones(len(place)))
         self._rows.add(
@@ -177,7 +177,7 @@ def _of_classes(sums: FloatArray) -> FloatArray:
 
 
 class _Pairs:
-    """The numbers of pairs and annotators, a row for every sample that two share."""
+    """The numbers of pairs and annotators; one row for every pair and shared sample."""
 
     def __init__(self, records: PixelRecords, context: ReportContext, values: IntArray) -> None:
         names, assigned, resampled = context.annotators, records.assigned, context.config.resamples > 0

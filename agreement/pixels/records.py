@@ -1,4 +1,4 @@
-"""What a run found in semantic masks: the areas of every class, and what only the masks themselves tell."""
+"""Records of semantic masks: the areas of every class, and numbers that need the masks (boundaries)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed
 from .compute import PixelAgreement, measure
 from .counts import MaskCounts
 
-#: shared areas from which numbers are computed at once
+#: number of shared areas that are processed at once
 MAX_AREAS_AT_ONCE = 200_000
 
 _VALUE, _AREA, _SHARED, _SAMPLE_PAIR = "n_values", "n_areas", "n_shared", "n_pairs"
@@ -46,7 +46,7 @@ class PixelRecords(Records):
     }
 
     def sample_values(self) -> SampleValues:
-        """What is known of every sample."""
+        """The values that all label types have."""
         n = self.assigned.sum(axis=1)
         return SampleValues(
             score=self.column("score"),
@@ -58,7 +58,7 @@ class PixelRecords(Records):
         )
 
     def agreements(self, background: int | None, config: AgreementConfig) -> Iterator[PixelAgreement]:
-        """The agreement on all samples in their order, on some at a time.
+        """The agreement on all samples, in chunks and in order.
 
         Args:
             background: value of the background; None if there is none
@@ -68,11 +68,11 @@ class PixelRecords(Records):
             yield measure(_counts(part, unpacked(part["assigned"], self.n_annotators)), background, config)
 
     def areas(self) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
-        """The areas of all masks that were compared, some at a time: sample, annotator, value and pixels of each."""
+        """The areas of all compared masks, in chunks: columns sample, annotator, value and pixels."""
         start = 0
         for part in self.chunks("n_areas", MAX_AREAS_AT_ONCE):
             assigned, n_values = unpacked(part["assigned"], self.n_annotators), part["n_values"].astype(np.int64)
-            # the areas of a sample stand mask by mask, each with all values of the sample
+            # the areas of a sample are stored mask by mask, each with all values of the sample
             masked, annotator = np.nonzero(assigned & (assigned.sum(axis=1, keepdims=True) >= 2))
             of_mask = np.repeat(np.arange(len(masked)), n_values[masked])
             value = part["values"][ranges((np.cumsum(n_values) - n_values)[masked], n_values[masked])]
@@ -88,7 +88,7 @@ def _counts(part: Columns, assigned: BoolArray) -> MaskCounts:
 
 
 def record_pixels(agreement: PixelAgreement, config: AgreementConfig) -> PixelRecords:
-    """What is kept of a batch."""
+    """The records of a batch."""
     counts = agreement.counts
     columns: Columns = {
         "assigned": packed(counts.assigned),

@@ -1,4 +1,4 @@
-"""The numbers of a report on ratings: what is added up over samples, and the formulas of the sums."""
+"""The numbers of a report on ratings: sums over samples and formulas."""
 
 from __future__ import annotations
 
@@ -33,16 +33,16 @@ def numbers_of_table(
     """All numbers of rated samples: score and alpha of the whole and of every pair, and the score of every annotator.
 
     Args:
-        records: of the samples
-        scaled: their ratings as positions
-        level: of measurement
-        context: of the samples
+        records: records of the samples
+        scaled: the ratings as positions
+        level: level of measurement
+        context: context of the report
     """
     config, names = context.config, context.annotators
     assigned = records.assigned
-    # positions of categories agree where classes do, and take the place of these in memory
+    # positions agree where classes do, and replace them to save memory
     ratings = scaled.positions if scaled is not None and not context.details["numbers"] else records.ratings
-    # alpha compares numbers where their differences count, else positions of categories in their order
+    # alpha uses the numbers at the levels interval and ratio, else positions in the list of categories
     table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
     tolerance = config.tolerance if context.details["numbers"] else 0.0
     yield sample_numbers(records)
@@ -64,7 +64,7 @@ def numbers_of_table(
 
 
 def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """What tells samples apart, for :func:`~..content_order.content_ranks`: hashes of the ratings ``(S,)``."""
+    """Content of the samples for :func:`~..content_order.content_ranks`: hashes of the ratings ``(S,)``."""
     ratings = records.ratings
     sample, annotator = np.nonzero(~np.isnan(ratings))
     given = ratings[sample, annotator]
@@ -79,7 +79,7 @@ def sample_contents(records: RatingRecords, context: ReportContext) -> tuple[Has
 def _alpha(
     key: Key, table: FloatArray, level: Level, context: ReportContext, samples: IntArray | None = None
 ) -> Numbers:
-    """Alpha of all samples, or of some of them; with very many different values it has no interval."""
+    """Alpha of all or some samples; no interval if there are very many different values."""
     sums = alpha_sums(table, level, context.config.undefined)
     formula = sums.formula
     numbers = Numbers((key,), sums.columns, lambda found: formula(found)[..., None])
@@ -90,7 +90,7 @@ def _alpha(
 
 
 def _annotators(ratings: FloatArray, tolerance: float, context: ReportContext) -> Numbers:
-    """The share of the ratings of others, on the same samples, that agree with those of every annotator."""
+    """For every annotator, the share of the others' ratings on the same samples that agree."""
     n = ratings.shape[1]
     rows = Rows(by_sample=context.config.resamples > 0)
     for start in range(0, max(len(ratings), 1), _SAMPLES_AT_ONCE):

@@ -30,7 +30,7 @@ from .compute import VERDICTS, RatingRecords, mean_and_spread
 from .numbers import numbers_of_table, sample_contents
 from .scale import ScaledRatings, level_of, scaled_ratings
 
-#: kinds of weights; the first counts every disagreement alike, the last is for coefficients of all annotators alone
+#: kinds of weights; the first treats all disagreements alike, the last is not used for pairs
 WEIGHTS: tuple[Weights, ...] = ("identity", "linear", "quadratic", "ordinal")
 
 _COEFFICIENTS = {
@@ -40,10 +40,10 @@ _COEFFICIENTS = {
     "brennan_prediger": brennan_prediger,
 }
 
-#: entries of the confusion matrices of all pairs together, about; the rarest are left out
+#: approximate number of confusion entries of all pairs together; the rarest are left out
 MAX_CONFUSIONS = 100_000
 MAX_CONFUSIONS_OF_PAIR = 1_000
-#: different classes that are counted for every annotator; the rarest are left out
+#: maximum number of classes counted per annotator; the rarest are left out
 MAX_CLASSES = 1_000
 
 
@@ -74,10 +74,10 @@ class RatingPairSummary:
 
 @dataclass(frozen=True, slots=True)
 class RaterSummary:
-    """What one annotator did.
+    """The ratings and the agreement of one annotator.
 
-    ``score`` is the share of the ratings of others, on the same samples, that agree with theirs. ``verdicts`` counts
-    their ratings on samples that others rated too. ``mean`` and ``std`` are those of numbers.
+    ``score`` is the share of the others' ratings on the same samples that agree with this annotator. ``verdicts``
+    counts this annotator's ratings on rated samples. ``mean`` and ``std`` are only for numbers.
     """
 
     name: str
@@ -99,7 +99,7 @@ class RatingReport(AgreementReport):
     """How far annotators agree on one class or number for every sample.
 
     ``alpha.pooled`` is Krippendorff's alpha of the whole table at its ``level``; samples have no alpha of their own.
-    ``coefficients`` has the others by name, then weights; empty for numbers without ``categories``.
+    ``coefficients`` has the other coefficients by name, then weights; empty for numbers without ``categories``.
     """
 
     family: ClassVar[str] = "ratings"
@@ -182,7 +182,7 @@ def coefficients_of(scaled: ScaledRatings) -> dict[str, dict[str, float | None]]
 def _pairs(
     rated: RatingRecords, scaled: ScaledRatings | None, fields: Fields, context: ReportContext
 ) -> list[RatingPairSummary]:
-    """Every pair with a sample that both rated."""
+    """The summaries of all pairs with a shared sample."""
     names, assigned = context.annotators, rated.assigned
     ratings = rated.ratings if context.details["numbers"] else None
     n_of_pairs = n_shared(assigned).tolist()
@@ -210,7 +210,7 @@ def _pairs(
 
 
 def _on_scale(first: FloatArray, second: FloatArray, scaled: ScaledRatings, longest: int) -> dict[str, Any]:
-    """What a report says of a pair whose ratings are positions on a list of categories, as fields of its summary."""
+    """The fields of a pair's summary that need categories: kappas, Scott's pi and confusion."""
     every = np.arange(len(scaled.categories), dtype=np.float64)
     weights = WEIGHTS[:3] if scaled.weighted else WEIGHTS[:1]
     confusion = _confusion(first, second, scaled.categories, longest)

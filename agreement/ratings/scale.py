@@ -14,9 +14,9 @@ from ..errors import AgreementInputError, shown
 from ..options import value_name
 from ..report import ReportContext
 
-#: the class of a label without one
+#: class name of a label without a class
 NO_LABEL = "(no label)"
-#: numbers with more different values have no categories, and longer lists no weights (``K × K`` of them)
+#: maximum number of categories (weights are ``K x K``)
 MAX_CATEGORIES = 200
 
 
@@ -65,19 +65,18 @@ class ScaledRatings:
     """Ratings as positions in a list of categories."""
 
     positions: FloatArray  #: shape ``(S, R)``, position of the category of every rating, nan where one did not rate
-    #: the ``K`` categories: those that the user listed; else those that were given, by name (classes) or ascending
-    #: (numbers); of whole numbers at the levels interval and ratio all from the smallest to the largest, so that a step
-    #: is a difference of 1
+    #: the ``K`` categories: as listed by the user, else all given ones sorted by name (classes) or value (numbers); for
+    #: integers at the levels interval and ratio all values from smallest to largest, so that one step is 1
     categories: tuple[str, ...]
-    ordered: bool  #: whether their order means something
+    ordered: bool  #: whether the order of the categories matters
 
     @property
     def weighted(self) -> bool:
-        """Whether near misses can count as such."""
+        """Whether weights can give partial credit for close categories."""
         return self.ordered and len(self.categories) <= MAX_CATEGORIES
 
     def select(self, samples: BoolArray) -> ScaledRatings:
-        """The ratings of the samples that a mask ``(S,)`` keeps."""
+        """The ratings of the samples in a mask ``(S,)``."""
         return self if samples.all() else replace(self, positions=self.positions[samples])
 
     def counts(self, annotator: int) -> dict[str, int]:
@@ -88,7 +87,7 @@ class ScaledRatings:
 
 
 def scaled_ratings(ratings: FloatArray, level: Level, context: ReportContext) -> ScaledRatings | None:
-    """The positions of ratings ``(S, R)``; None of numbers with too many categories.
+    """The positions of ratings ``(S, R)``; None for numbers with too many categories.
 
     Raises:
         AgreementInputError: if a class is not among the categories that the user listed
@@ -120,7 +119,7 @@ def scale_classes(
 
 
 def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) -> ScaledRatings | None:
-    """Numbers as positions, None where there would be too many categories.
+    """Numbers as positions; None if there would be too many categories.
 
     Args:
         numbers: shape ``(S, R)``, nan where one did not rate

@@ -1,4 +1,4 @@
-"""From the tags of a batch of samples to scores and verdicts."""
+"""Compute scores and verdicts of a batch of samples with tags."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ NO_VERDICT = -1
 
 @dataclass(frozen=True, slots=True)
 class TagBatch:
-    """The tags of some samples, and who was assigned to these."""
+    """The tags of a batch of samples, and the assigned annotators."""
 
     sample: IntArray  #: shape ``(N,)``, sample of every label
     annotator: IntArray  #: shape ``(N,)``
     tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may have given it twice
-    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator was assigned to a sample; all who gave a tag are
+    assigned: BoolArray  #: shape ``(S, R)``, who is assigned to a sample; includes everybody who gave a tag
 
     def select(self, samples: BoolArray) -> TagBatch:
-        """The batch of the samples that a mask ``(S,)`` keeps."""
+        """The batch of the samples in a mask ``(S,)``."""
         rows = samples[self.sample]
         number = np.cumsum(samples) - 1
         return TagBatch(number[self.sample[rows]], self.annotator[rows], self.tag[rows], self.assigned[samples])
@@ -36,12 +36,12 @@ class SetPairs:
     """The sets of two annotators on one sample, for all pairs; shapes ``(Q,)``."""
 
     sample: IntArray  #: the sample
-    a: IntArray  #: annotator who comes first
-    b: IntArray  #: the other
+    a: IntArray  #: first annotator
+    b: IntArray  #: second annotator
     shared: IntArray  #: tags that both gave
-    size_a: IntArray  #: tags of the first
-    size_b: IntArray  #: tags of the other
-    jaccard: FloatArray  #: share of their tags that both gave; 1 for two empty sets
+    size_a: IntArray  #: number of tags of the first
+    size_b: IntArray  #: number of tags of the second
+    jaccard: FloatArray  #: shared tags / joint tags; 1 for two empty sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +64,8 @@ class TagAgreement:
     tags: SampleTags  #: the tags of every sample
     of_given: IntArray  #: shape ``(T',)``, row in ``tags`` of every tag in ``sets``
     of_label: IntArray  #: shape ``(N,)``, row in ``tags`` of every label
-    n_annotators: IntArray  #: shape ``(S,)``, those assigned
-    score: FloatArray  #: shape ``(S,)``, mean Jaccard index of two annotators; nan where fewer were assigned
+    n_annotators: IntArray  #: shape ``(S,)``, assigned annotators
+    score: FloatArray  #: shape ``(S,)``, mean Jaccard index over pairs; nan with fewer than two annotators
 
     @property
     def rated(self) -> BoolArray:
@@ -79,7 +79,7 @@ class TagAgreement:
 
     @property
     def n_disputed(self) -> IntArray:
-        """Tags of every sample that not all gave, shape ``(S,)``."""
+        """Number of tags of every sample that not all annotators gave, shape ``(S,)``."""
         disputed = self.tags.sample[self.tags.verdict > AGREED]
         return np.bincount(disputed, minlength=len(self.n_annotators))
 
@@ -120,7 +120,7 @@ def _keys(sets: TagSets, sample: IntArray, tag: IntArray) -> IntArray:
 def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:
     i, j = pairs_within(sets.unit)
     size = np.bincount(sets.row, minlength=len(sets.unit))
-    # two sets of a sample share a tag for every pair of their rows with one (sample, tag)
+    # each pair of rows with the same (sample, tag) is one tag that two sets share
     keys = _keys(sets, sets.unit[sets.row], sets.tag)
     order = np.argsort(keys, kind="stable")
     first, second = (sets.row[order][rows] for rows in pairs_within(keys[order]))

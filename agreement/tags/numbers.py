@@ -1,4 +1,4 @@
-"""The numbers of a report on tags: what is added up over samples, and the formulas of the sums."""
+"""The numbers of a report on tags: sums over samples and formulas."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..report import ReportContext
 from .compute import TagAgreement
 from .records import TagRecords
 
-#: the alpha of sets takes time for the pairs of different sets that share a tag; with more sets it has no value
+#: maximum number of different sets for alpha; its time grows with the pairs of sets that share a tag
 MAX_DIFFERENT_SETS = 20_000
-#: with more different sets it has no interval
+#: maximum number of different sets for an interval of alpha
 MAX_RESAMPLED_SETS = 200
-#: at most so many tags have intervals, the most frequent ones
+#: maximum number of tags with intervals (the most frequent ones)
 MAX_TAGS = 200
 
 
@@ -35,9 +35,9 @@ def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: Repor
     """All numbers of rated samples.
 
     Args:
-        agreement: on all samples at once, so that equal sets have equal numbers
+        agreement: agreement on all samples at once, so that equal sets have equal codes
         assigned: shape ``(S, R)``
-        context: of the samples
+        context: context of the report
     """
     yield _equal_sets(agreement)
     yield from _alpha_of_sets(agreement, context)
@@ -47,7 +47,7 @@ def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: Repor
 
 
 def sample_contents(records: TagRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """What tells samples apart, for :func:`~..content_order.content_ranks`: hashes of the tags ``(S,)``."""
+    """Content of the samples for :func:`~..content_order.content_ranks`: hashes of the tags ``(S,)``."""
     annotators, tags = name_hashes(context.annotators), name_hashes(context.class_names)
     sample = np.repeat(np.arange(records.n_samples), records.column("n_objects"))
     given = combined(tags[records.column("tag")], annotators[records.column("annotator")].view(np.int64))
@@ -103,7 +103,7 @@ def _pairs(agreement: TagAgreement, assigned: BoolArray, context: ReportContext)
 
 
 def _annotators(agreement: TagAgreement, context: ReportContext) -> Numbers:
-    """The mean Jaccard index of every annotator with another."""
+    """The mean Jaccard index of every annotator with the others."""
     n, pairs = len(context.annotators), agreement.pairs
     sample, annotator = np.tile(pairs.sample, 2), np.concatenate([pairs.a, pairs.b])
     shape = (len(agreement.score), n)
@@ -117,7 +117,7 @@ def _annotators(agreement: TagAgreement, context: ReportContext) -> Numbers:
 
 
 def _tags(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
-    """Alpha of every tag, given or not given, and the share of annotators who gave it where anybody did."""
+    """Alpha of every tag (given or not), and the share of annotators who gave it on samples where anybody did."""
     names = context.class_names
     n_given = np.bincount(agreement.tags.tag, minlength=len(names))
     given = sorted(np.flatnonzero(n_given).tolist(), key=lambda code: (-n_given[code], names[code]))

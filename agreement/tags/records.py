@@ -1,4 +1,4 @@
-"""What a run found in tags: the tags themselves, kept of every sample."""
+"""Records of tags: the tags of every annotator on every sample."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class TagRecords(Records):
     }
 
     def sample_values(self) -> SampleValues:
-        """What is known of every sample."""
+        """The values that all label types have."""
         score = self.column("score")
         n_objects, n_units, n_disputed = (
             self.column(name).astype(np.int64) for name in ("n_objects", "n_units", "n_disputed")
@@ -49,7 +49,7 @@ class TagRecords(Records):
 
 
 def record_tags(agreement: TagAgreement, n_annotators: int) -> TagRecords:
-    """The tags of a batch, whose annotators are ``R``."""
+    """The records of a batch with ``R`` annotators."""
     sets, n_samples = agreement.sets, len(agreement.score)
     assigned = np.zeros((n_samples, n_annotators), np.bool_)
     assigned[sets.unit, agreement.annotator] = True

@@ -24,7 +24,7 @@ from .records import TagRecords
 class TagPairSummary:
     """Agreement of two annotators on the samples that both were assigned to.
 
-    ``score`` is the mean Jaccard index of their tags, ``same_tags`` the share of samples with exactly the same.
+    ``score`` is the mean Jaccard index of their tags, ``same_tags`` the share of samples with identical tags.
     """
 
     a: str
@@ -39,11 +39,10 @@ class TagPairSummary:
 
 @dataclass(frozen=True, slots=True)
 class TaggerSummary:
-    """What one annotator did.
+    """The tags and the agreement of one annotator.
 
-    ``n_objects`` counts tags, ``n_missed`` those of two others that they did not give; ``score`` is the mean Jaccard
-    index of their tags with those of another annotator; ``verdicts`` counts their tags on samples that others were
-    assigned to.
+    ``n_objects`` counts the annotator's tags, ``n_missed`` tags that at least two others gave and this one did not;
+    ``score`` is the mean Jaccard index with the other annotators; ``verdicts`` counts tags on rated samples.
     """
 
     name: str
@@ -64,8 +63,8 @@ class TaggerSummary:
 class TagSummary:
     """Agreement on one tag: on ``n_samples`` rated samples anybody gave it, on ``n_agreed`` everybody.
 
-    ``votes`` counts the annotators who gave it, ``share`` are these of the annotators who could have, on samples on
-    which anybody did. ``alpha`` is Krippendorff's (nominal) of given or not given.
+    ``votes`` counts how often it was given; ``share`` divides by the assigned annotators, on samples where anybody gave
+    it. ``alpha`` is Krippendorff's nominal alpha of given or not given.
     """
 
     tag: str
@@ -169,7 +168,7 @@ def _pairs(rated: TagRecords, fields: Fields, names: Sequence[str]) -> list[TagP
 def _taggers(
     records: TagRecords, agreement: TagAgreement, fields: Fields, context: ReportContext
 ) -> list[TaggerSummary]:
-    """What every annotator gave on all samples, and their verdicts on those that are rated."""
+    """The summaries of all annotators: tags on all samples, verdicts on rated samples."""
     assigned, names = records.assigned, context.class_names
     n, n_tags = len(context.annotators), len(names)
     annotator, tag = (records.column(name).astype(np.int64) for name in ("annotator", "tag"))
@@ -202,7 +201,7 @@ def _taggers(
 
 
 def _n_missed(agreement: TagAgreement, n_annotators: int) -> IntArray:
-    """Tags of two or more others that an annotator assigned to the sample did not give, shape ``(R,)``."""
+    """Tags that at least two others gave and an assigned annotator did not, shape ``(R,)``."""
     tags, sets, annotator = agreement.tags, agreement.sets, agreement.annotator
     by_several = tags.votes >= 2
     of_sample = np.bincount(tags.sample[by_several], minlength=sets.n_units)

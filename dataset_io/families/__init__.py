@@ -22,5 +22,5 @@ _FAMILIES: dict[str, Callable[[Source], LabelFamily[Any, Any]]] = {
 
 
 def open_family(source: Source) -> LabelFamily[Any, Any]:
-    """What reads, compares and writes the labels of a source."""
+    """The object that reads, compares and writes the labels of a source."""
     return _FAMILIES[source.family.name](source)

@@ -1,4 +1,4 @@
-"""Frames of videos: what a run must know of their videos, and what it writes on these."""
+"""Frames of videos: facts about their videos for reading, and aggregated values written on the videos."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..fiftyone_private import sample_collection
 from ..labels.source import Source
 from ..run.stored import StoredSample, label_ids
 
-#: videos that are written at once
+#: number of videos written at once
 _WRITE_BATCH = 1_000
 
 
 class Videos:
-    """The videos of a source, and what their frames do not say themselves; about 250 bytes a video.
+    """Video facts that their frames lack (size, assignments); about 250 bytes per video.
 
     Attributes:
         number: position of every video, by sample id, in the order in which they were found
@@ -35,7 +35,7 @@ class Videos:
         self._listed: list[Any] = []
         self._same: dict[tuple[Any, Any], tuple[Any, Any]] = {}
         self._gone: set[ObjectId] = set()
-        self._adding = threading.Lock()  # a thread reads ahead, another reads again what somebody edited
+        self._adding = threading.Lock()  # one thread reads ahead, another one reads edited samples again
         self._add([])
         self._labelled = np.zeros((len(self.number), len(source.kinds)), np.bool_)
         for video_id, labelled in self._labelled_fields([]):
@@ -44,10 +44,10 @@ class Videos:
         self._labelled_later: dict[int, BoolArray] = {}
 
     def complete(self, row: dict[str, Any]) -> bool:
-        """Add to a query result on a frame what its video says: ``video``, ``size``, ``assigned`` and ``labelled``.
+        """Add facts of its video to the query result of a frame: ``video``, ``size``, ``assigned``, ``labelled``.
 
         Returns:
-            False if there is no such video (any more)
+            False if the video does not exist (any more)
         """
         video_id = row["_sample_id"]
         if video_id not in self.number:
@@ -65,7 +65,7 @@ class Videos:
         return True
 
     def _add(self, stages: list[dict[str, Any]]) -> None:
-        """Read size and assigned annotators of the videos that some stages leave."""
+        """Read size and assigned annotators of the videos that the stages select."""
         wanted: dict[str, Any] = {"size": ["$metadata.frame_width", "$metadata.frame_height"]}
         if self._source.config.assigned_field is not None:
             wanted["listed"] = f"${self._source.config.assigned_field}"
@@ -77,7 +77,7 @@ class Videos:
                 self.number[row["_id"]] = len(self.number)
 
     def _add_later(self, video_id: ObjectId) -> None:
-        """Read what a video says that was added during the run."""
+        """Read a video that was added during the run."""
         if video_id in self.number or video_id in self._gone:
             return
         of_video = list(self._labelled_fields([{"$match": {"_sample_id": video_id}}]))
@@ -88,19 +88,19 @@ class Videos:
             self._gone.add(video_id)
 
     def _labelled_fields(self, stages: list[dict[str, Any]]) -> Iterator[tuple[ObjectId, BoolArray]]:
-        """Of the videos of the frames that some stages leave, which fields have a label list on any frame ``(F,)``."""
+        """For every video of the selected frames: the fields with a label list on any frame, ``(F,)``."""
         has_list = {
             f"field{field}": {"$max": {"$ne": [label_ids(kind, path), None]}}
             for field, (kind, path) in enumerate(zip(self._source.kinds, self._source.label_paths, strict=True))
         }
-        # of the dataset, not of a view: a filter takes labels away, not assignments
+        # from the dataset, not the view: filtering labels does not change assignments
         by_video = {"$group": {"_id": "$_sample_id", **has_list}}
         for row in self._source.collection.aggregate([*stages, by_video], allowDiskUse=True):
             yield row["_id"], np.array([row[name] for name in has_list], np.bool_)
 
 
 class VideoScores:
-    """Means and sums over the frames of every video, about 150 bytes a video."""
+    """Means and sums over the frames of every video; about 150 bytes per video."""
 
     def __init__(self, source: Source, number: dict[ObjectId, int]) -> None:
         key = source.config.run_key
@@ -118,7 +118,7 @@ class VideoScores:
         return len(self._number)
 
     def values_of(self, updates: Sequence[dict[str, Any]]) -> FloatArray:
-        """What is kept of the values of frames until these are known to be written; nan where undefined."""
+        """The frame values to add to the videos once the frames have been written; nan where undefined."""
         rows = [[update.get(path, np.nan) for path in self._paths] for update in updates]
         return np.array(rows, np.float64).reshape(-1, len(self._paths))
 
@@ -146,7 +146,7 @@ class VideoScores:
         return np.where(count > 0, divided, np.nan)
 
     def write(self) -> Iterator[int]:
-        """Write the values of all videos that still exist; yields how many were written, now and then."""
+        """Write the values of all videos that still exist; yields the number written so far."""
         self._extend()
         integers = [over != "mean" for over in self._over]
         columns = [self._column(column).tolist() for column in range(len(self._paths))]

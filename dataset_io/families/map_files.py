@@ -1,7 +1,7 @@
-"""The files of heatmaps, in a folder that the user names.
+"""Heatmap files in a folder chosen by the user.
 
-A file is named by its sample and its run, ``<sample id>-<run id>.png``, so that the files of a run, even of one that
-died, can be told from all others, and nothing else is ever deleted. The folder itself is left.
+Files are named ``<sample id>-<run id>.png``, so that deleting a run, even one that crashed, deletes exactly its own
+files. The folder itself is not deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def map_path(folder: str, document_id: object, run_id: str) -> str:
 
 
 def encoded_map(disagreement: NDArray[np.uint8]) -> bytes:
-    """A heatmap as a grayscale PNG file, whose values are the numbers of annotators."""
+    """Encode a heatmap as grayscale PNG; values are numbers of annotators."""
     done, encoded = cv2.imencode(".png", disagreement)
     if not done:
         raise ValueError(f"`disagreement` must be an image, got the shape {disagreement.shape}")
@@ -35,17 +35,17 @@ def encoded_map(disagreement: NDArray[np.uint8]) -> bytes:
 
 
 def write_map(path: str, content: bytes) -> None:
-    """Write a heatmap, and its folder if that is not there yet."""
+    """Write a heatmap; creates the folder if needed."""
     os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path, "wb") as file:
         file.write(content)
 
 
 def check_map_folder(folder: str) -> None:
-    """Refuse a folder in which no files can be made.
+    """Refuse a folder that is not writable.
 
     Raises:
-        AgreementInputError: saying why
+        AgreementInputError: with the reason
     """
     existing = folder
     while not os.path.lexists(existing):
@@ -70,7 +70,7 @@ def delete_map_files(folder: str, run_id: str) -> None:
 
 
 def runs_of_files(paths: Iterable[Any]) -> set[tuple[str, str]]:
-    """``(folder, run id)`` of the paths that are those of heatmaps of runs."""
+    """``(folder, run id)`` of all paths that are heatmaps of runs."""
     found = set()
     for path in paths:
         folder, name = os.path.split(str(path))

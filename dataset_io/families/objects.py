@@ -1,4 +1,4 @@
-"""Labels that are objects: read as columns, matched across annotators, written label by label."""
+"""Object labels: read as columns, matched across annotators, written label by label."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from ..labels.source import Source
 from ..run.stored import StoredSample, subsample_keys
 from .protocol import LabelsRead
 
-#: pixels of masks that count as one more label when the size of a batch is limited
+#: number of mask pixels that count as one label when batches are limited
 PIXELS_OF_A_LABEL = 2_500
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectLabels:
-    """Objects of some samples, and where in the database every label stands."""
+    """Objects of some samples, and the position of every label in the database."""
 
     batch: Batch  #: the ``N`` objects
     field: IntArray  #: shape ``(N,)``, index of the field of every object
@@ -83,7 +83,7 @@ class ObjectFamily:
             if self.source.on_frames:
                 columns["index"] = "index"
             for name, attribute in columns.items():
-                # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+                # a plain "$path.attribute" would skip labels without the attribute and shift the others
                 value = {"$ifNull": [f"$$this.{attribute}", None]}
                 projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
             compared = {f"attribute{k}_": name for k, name in enumerate(config.attributes)}
@@ -106,7 +106,7 @@ class ObjectFamily:
         return n
 
     def _painted(self, row: dict[str, Any], field: int) -> float:
-        """How many times the labels of a field would cover the image if each filled the box around it."""
+        """Total area of the bounding boxes of a field's labels, in image sizes."""
         reader = self._readers[field]
         return reader.painted({name: row[f"{name}{field}"] or [] for name in reader.columns}, self.source.config)
 
@@ -210,7 +210,7 @@ class ObjectFamily:
         )
 
     def _sizes(self, rows: list[dict[str, Any]], samples: list[StoredSample], n_labels: IntArray) -> FloatArray:
-        """Width and height of every image in pixels, ``(S, 2)``; of images without a label any.
+        """Width and height of every image in pixels, ``(S, 2)``; arbitrary for images without labels.
 
         Raises:
             AgreementInputError: if an image was labelled, or added, during the run, and its size is not known
@@ -240,11 +240,11 @@ class ObjectFamily:
         return compute_agreement_of(labels.batch, self.source.config)
 
     def record(self, result: MatchedBatch) -> ObjectRecords:
-        """What is kept of a batch."""
+        """The records of a batch."""
         return record(result)
 
     def context(self, run: RunFacts) -> ReportContext:
-        """What the report needs to know of the labels and the run."""
+        """The context of the report."""
         source = self.source
         return ReportContext(
             config=source.config,
@@ -301,7 +301,7 @@ class ObjectFamily:
         return updates
 
     def _extend_paths(self, labels: ObjectLabels) -> None:
-        """Make the paths of labels up to the longest list; the same strings serve every sample."""
+        """Prepare the paths of labels up to the longest list; all samples share these strings."""
         for field, (path, known) in enumerate(zip(self.source.label_paths, self._label_paths, strict=True)):
             longest = int(labels.position[labels.field == field].max(initial=-1)) + 1
             with self._extending:  # several batches are written at once
@@ -322,7 +322,7 @@ def is_track(index: object) -> bool:
 
 
 def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement: MatchedBatch) -> tuple[list[Any], ...]:
-    """Label columns of all objects, from those of the objects that count."""
+    """Expand columns of the objects that count to all objects."""
     assigned = agreement.n_assigned[labels.batch.objects.sample]
     crowd = [CROWD if n >= 2 else None for n in assigned.tolist()]
     nothing = [None] * len(crowd)
@@ -337,7 +337,7 @@ def _with_crowd(columns: tuple[list[Any], ...], labels: ObjectLabels, agreement:
 def _ids_of_objects(labels: ObjectLabels, agreement: MatchedBatch, annotators: Sequence[str]) -> list[str]:
     """The unit id of every object: the label id of its unit's first member.
 
-    Where another unit of the sample already has it (cloned fields share label ids), the annotator of the first member
+    If another unit of the sample already has this id (cloned fields share label ids), the annotator of the first member
     is appended.
     """
     unit = agreement.matching.unit

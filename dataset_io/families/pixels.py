@@ -1,4 +1,4 @@
-"""Semantic masks: decoded, counted and compared sample by sample, so that few of them are in memory at a time."""
+"""Semantic masks: decoded, counted and compared sample by sample, to keep few masks in memory."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ from ..run.stored import StoredSample
 from .map_files import check_map_folder, encoded_map, map_path, write_map
 from .protocol import LabelsRead
 
-#: what a mask counts for when the size of a batch is limited, in labels: at least this …
+#: number of labels that a mask counts as when batches are limited: at least this …
 LABELS_OF_A_MASK = 200
-#: … and one for so many bytes in the database
+#: … and one for every so many bytes in the database
 BYTES_OF_A_LABEL = 500
 #: samples that are decoded at the same time; OpenCV and zlib let other threads work
 MAX_WORKERS = 4
@@ -55,7 +55,7 @@ MAX_WORKERS = 4
 
 @dataclass(frozen=True, slots=True)
 class PixelLabels:
-    """What is kept of the masks of some samples."""
+    """The counted masks of some samples."""
 
     batch: PixelBatch  #: ``S`` samples
     ids: list[ObjectId]  #: ids of the samples
@@ -65,7 +65,7 @@ class PixelLabels:
 
 @dataclass(frozen=True, slots=True)
 class _Compared:
-    """What became of the masks of one sample: annotators who have one, the comparison, the heatmap, what was wrong."""
+    """Result for one sample: annotators with a mask, the comparison, the heatmap, and errors."""
 
     annotators: tuple[int, ...] = ()
     masks: SampleMasks | None = None
@@ -77,7 +77,7 @@ class _Compared:
 class PixelFamily:
     """Segmentations; every annotator has a field of their own.
 
-    A label that a view filters away is no mask, and its annotator not assigned.
+    If a view filters a label away, its annotator counts as not assigned.
     """
 
     def __init__(self, source: Source) -> None:
@@ -122,7 +122,7 @@ class PixelFamily:
         }
 
     def load(self, row: dict[str, Any]) -> int:
-        """Masks count by their bytes in the database, and not little."""
+        """Masks count by their bytes in the database, with a high minimum."""
         sizes = [len(row[f"mask{field}"] or b"") for field in self._present(row)]
         return sum(max(LABELS_OF_A_MASK, size // BYTES_OF_A_LABEL) for size in sizes)
 
@@ -162,7 +162,7 @@ class PixelFamily:
         return LabelsRead(labels, np.array([entry.n_invalid for entry in compared], np.int64), none, none.copy())
 
     def _compare(self, row: dict[str, Any]) -> _Compared:
-        """Decode and compare the masks of one sample; of a single one only the kind is looked at."""
+        """Decode and compare the masks of one sample; a single mask is only checked."""
         config = self.source.config
         fields = self._present(row)
         masks: dict[int, ReadMask | MaskShape] = {}
@@ -191,7 +191,7 @@ class PixelFamily:
         return _Compared(annotators, found, heatmap, n_invalid, error)
 
     def _heatmap(self, masks: Sequence[ClassMask]) -> bytes:
-        """Where annotators disagree, encoded as it is written."""
+        """The encoded heatmap of the disagreement."""
         disagreement = disagreement_map(masks, self.meaning.ignored)
         in_files = self.source.config.map_folder is not None
         return encoded_map(disagreement) if in_files else serialize_numpy_array(disagreement)
@@ -214,11 +214,11 @@ class PixelFamily:
         return measure(counts, self.meaning.background, self.source.config)
 
     def record(self, result: PixelAgreement) -> PixelRecords:
-        """What is kept of a batch."""
+        """The records of a batch."""
         return record_pixels(result, self.source.config)
 
     def context(self, run: RunFacts) -> ReportContext:
-        """What the report needs to know of the labels and the run."""
+        """The context of the report."""
         return ReportContext(
             config=self.source.config,
             annotators=self.source.annotators,
@@ -264,7 +264,7 @@ class PixelFamily:
         return updates
 
     def _map_document(self, document_id: ObjectId, content: bytes) -> dict[str, Any]:
-        """The heatmap as FiftyOne stores it; its range is that of all annotators, so that colours can be compared."""
+        """The heatmap as FiftyOne stores it; its range is the same on all samples, so that colours are comparable."""
         document: dict[str, Any] = {"_id": ObjectId(), "_cls": "Heatmap", "tags": []}
         folder = self.source.config.map_folder
         if folder is None:
@@ -280,7 +280,7 @@ def _shape(mask: ReadMask | MaskShape) -> MaskShape:
 
 
 def _check_options(config: AgreementConfig) -> None:
-    """Refuse options that only masks tell to be unusable."""
+    """Refuse option values that do not fit masks."""
     width = config.boundary_width
     if width is not None and (width < 1 or width % 1):
         raise AgreementInputError(f"`boundary_width` must be a whole number of pixels, at least 1, got {width!r}")

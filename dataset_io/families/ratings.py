@@ -28,7 +28,7 @@ from ..labels.source import Source
 from ..run.stored import StoredSample
 from .protocol import LabelsRead
 
-#: integers beyond are not told apart by the numbers that are computed with; the squares of others must not overflow
+#: larger integers are not exact as floats; the squares of other numbers must not overflow
 LARGEST_INTEGER, LARGEST = 2**53, 1e100
 _REQUIREMENT = "Ratings must be finite numbers (integers up to 2**53, others up to 1e100)"
 
@@ -44,7 +44,7 @@ class RatingLabels:
 class RatingFamily:
     """Classes and numbers of whole samples; every annotator has a field of their own.
 
-    A label that a view filters away is no rating, and its annotator not assigned.
+    If a view filters a label away, its annotator counts as not assigned.
     """
 
     def __init__(self, source: Source) -> None:
@@ -79,7 +79,7 @@ class RatingFamily:
             raise _negative_error(len(negative), sorted(set(negative)))
 
     def _conspicuous_numbers(self) -> Iterator[tuple[str, Any]]:
-        """Sample and value of all ratings on samples of which one may not be usable, or is negative."""
+        """Sample and value of all ratings on samples with a negative or possibly unusable rating."""
         conditions: list[dict[str, Any]] = []
         for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
             value = kind.value_path(path)
@@ -102,7 +102,7 @@ class RatingFamily:
                     yield document_title(document), held
 
     def _names_in_database(self) -> set[str]:
-        """The names of all ratings, of which there may be fewer when the run comes to them."""
+        """The names of all ratings at the start of the run; some may be gone when they are read."""
         found: set[str] = set()
         for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
             there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
@@ -113,7 +113,7 @@ class RatingFamily:
         return {aliases.get(name, name) for name in found}
 
     def projection(self) -> dict[str, Any]:
-        """The value of every label; those of plain fields stand with the ids."""
+        """The value of every label; values of plain fields are read with the ids."""
         return {
             f"value{field}": {"$ifNull": [f"${kind.value_path(path)}", None]}
             for field, (kind, path) in enumerate(zip(self.source.kinds, self.source.label_paths, strict=True))
@@ -146,13 +146,14 @@ class RatingFamily:
                     n_invalid[k] += 1
         self._refuse(ratings, n_invalid, samples)
         if len(self._class_names) != self._codes.n_codes:
-            self._class_names = self._codes.names()  # a new list: others are in use where batches are written
+            # a new list, because batches that are being written use the old one
+            self._class_names = self._codes.names()
         labels = RatingLabels(ratings, [] if self._numbers else self._class_names)
         none_unknown = np.zeros(len(rows), np.int64)
         return LabelsRead(labels, n_invalid, none_unknown, none_unknown.copy())
 
     def _refuse(self, ratings: FloatArray, n_invalid: Any, samples: list[StoredSample]) -> None:
-        """Refuse what was not there yet, or not so, when the run was checked."""
+        """Refuse ratings that appeared or changed after the checks."""
         if n_invalid.any() and self.source.config.invalid == "error":
             affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
             raise unusable_labels_error([_REQUIREMENT], int(n_invalid.sum()), affected)
@@ -172,11 +173,11 @@ class RatingFamily:
         return compute_ratings(labels.ratings, self.source.config.tolerance if self._numbers else 0.0)
 
     def record(self, result: RatingAgreement) -> RatingRecords:
-        """What is kept of a batch."""
+        """The records of a batch."""
         return record_ratings(result, numbers=self._numbers)
 
     def context(self, run: RunFacts) -> ReportContext:
-        """What the report needs to know of the labels and the run."""
+        """The context of the report."""
         return ReportContext(
             config=self.source.config,
             annotators=self.source.annotators,

@@ -29,7 +29,7 @@ from .protocol import LabelsRead
 
 @dataclass(frozen=True, slots=True)
 class TagLabels:
-    """Tags of some samples, and where in the database every label stands."""
+    """Tags of some samples, and the position of every label in the database."""
 
     batch: TagBatch  #: the ``N`` tags
     field: IntArray  #: shape ``(N,)``, index of the field of every tag
@@ -59,7 +59,7 @@ class TagFamily:
         columns = {"label": "label"}
         if config.annotator_attribute is not None:
             columns["annotator"] = config.annotator_attribute
-        # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+        # a plain "$path.attribute" would skip labels without the attribute and shift the others
         projection: dict[str, Any] = {
             f"{name}{field}": {"$map": {"input": f"${path}", "in": {"$ifNull": [f"$$this.{attribute}", None]}}}
             for field, path in enumerate(self.source.label_paths)
@@ -84,7 +84,7 @@ class TagFamily:
         sample, annotator, tag = sample[known], annotator[known], tag[known]
         assigned, n_added = assigned_annotators(self.source, rows, samples, (sample, annotator))
         if len(self._tag_names) != self._codes.n_codes:
-            self._tag_names = self._codes.names()  # a new list: others are in use where batches are written
+            self._tag_names = self._codes.names()  # a new list, because batches that are being written use the old one
         labels = TagLabels(TagBatch(sample, annotator, tag, assigned), field[known], position[known], self._tag_names)
         return LabelsRead(labels, np.zeros(len(rows), np.int64), n_unknown, n_added)
 
@@ -120,11 +120,11 @@ class TagFamily:
         return compute_tags(labels.batch)
 
     def record(self, result: TagAgreement) -> TagRecords:
-        """What is kept of a batch."""
+        """The records of a batch."""
         return record_tags(result, len(self.source.annotators))
 
     def context(self, run: RunFacts) -> ReportContext:
-        """What the report needs to know of the labels and the run."""
+        """The context of the report."""
         return ReportContext(
             config=self.source.config,
             annotators=self.source.annotators,

@@ -1,1 +1,1 @@
-"""What can be read: label fields, annotators, assignment, and labels as columns."""
+"""Reading labels: label types, checks, annotators, assignment, and labels as columns."""

@@ -1,4 +1,4 @@
-"""Who was assigned to every sample, for fields that hold lists of labels."""
+"""Find the annotators assigned to every sample, for fields with lists of labels."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def assigned_annotators(
     samples: Sequence[StoredSample],
     of_labels: tuple[IntArray, IntArray],
 ) -> tuple[BoolArray, IntArray]:
-    """Who was assigned to every sample, ``(S, R)``, and of how many of them only their labels tell, ``(S,)``.
+    """Assignments ``(S, R)``, and the number of annotators known only from their labels ``(S,)``.
 
     Args:
         source: the fields
         rows: query results on the samples
-        samples: the samples as the database has them, which a view does not change
+        samples: the samples as stored in the database, without the filters of a view
         of_labels: sample and annotator of every label, shapes ``(N,)``
     """
     none_added = np.zeros(len(samples), np.int64)
@@ -52,10 +52,10 @@ def assigned_annotators(
 
 
 def _assign_whole_videos(assigned: BoolArray, rows: Sequence[dict[str, Any]], field_annotator: Sequence[int]) -> None:
-    """Assign everybody who labelled a video to those of its frames on which anybody has a label list.
+    """Assign everybody who labelled a video to all of its frames that have any label list.
 
-    Importers write label lists only on frames on which something was drawn, so that nothing else tells a frame that an
-    annotator left empty from one that they were never asked to label.
+    Importers write label lists only on frames with labels, so an empty frame cannot be told apart from a frame that
+    the annotator never got.
     """
     looked_at = assigned.any(axis=1)
     for k in np.flatnonzero(looked_at).tolist():

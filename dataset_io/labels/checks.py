@@ -1,4 +1,4 @@
-"""Checks of the labels themselves, made by the database before anything is written."""
+"""Check labels with database queries before anything is written."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ def check_labels(source: Source) -> None:
 
 
 def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
-    """Whether the annotator of a label is one of those that were asked for."""
+    """Condition: the annotator of a label is one of the requested ones."""
     name = config.annotator_attribute
     return name is None or not config.annotators or value_name(label.get(name)) in config.annotators
 
 
 def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKind]]:
-    """``(label, sample id, kind)`` of all labels on samples with one that may not be usable."""
+    """``(label, sample id, kind)`` of all labels of samples that may have an unusable label."""
     config = source.config
     general: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}]
     if config.annotator_attribute is not None:
@@ -74,12 +74,12 @@ def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKi
                 yield label, document_title(document), kind
 
 
-#: what names a document, beside its id, if it is a frame
+#: fields that identify a frame in messages, in addition to its id
 NAMING = ("_sample_id", "frame_number")
 
 
 def document_title(document: dict[str, Any]) -> str:
-    """A document in messages: a sample, or a frame of one."""
+    """Name of a sample or frame in messages."""
     if "_sample_id" not in document:
         return str(document["_id"])
     return frame_title(document["_sample_id"], document["frame_number"])
@@ -89,7 +89,7 @@ def check_sizes(source: Source) -> None:
     """Refuse labelled samples without the size of their image.
 
     Raises:
-        AgreementInputError: naming the first of them
+        AgreementInputError: naming the first samples
     """
     labelled = [{f"{path}.0": {"$exists": True}} for path in source.label_paths]
     prefix = "metadata.frame_" if source.on_frames else "metadata."
@@ -124,7 +124,7 @@ def check_files(source: Source) -> None:
     annotator = source.config.annotator_attribute
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
         for attribute in kind.geometry.files if kind.geometry is not None else ():
-            stored = attribute.removesuffix("_path")  # FiftyOne does not look at the file where this is set
+            stored = attribute.removesuffix("_path")  # if this is set, FiftyOne ignores the file
             named = {path: {"$elemMatch": {attribute: {"$ne": None}, stored: None}}}
             label = {attribute: f"$$this.{attribute}", stored: {"$gt": [f"$$this.{stored}", None]}}
             if annotator is not None:
@@ -148,7 +148,7 @@ def check_files(source: Source) -> None:
 
 
 def check_annotators(source: Source) -> None:
-    """Refuse an attribute that does not hold the annotators asked for, or only one.
+    """Refuse an attribute without the requested annotators, or with only one.
 
     Raises:
         AgreementInputError: if an annotator is not found, or fewer than two are

@@ -1,4 +1,4 @@
-"""From what FiftyOne stores of labels to their geometry, one reader a label type."""
+"""Read the geometry of labels from the database, one reader per label type."""
 
 from __future__ import annotations
 
@@ -13,33 +13,33 @@ from ...metrics.arrays import BoolArray, FloatArray
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.objects import Geometry
 
-#: a greater number counts as infinite, as does its negative: what is computed from it might overflow
+#: numbers with a greater absolute value count as infinite, so that nothing overflows
 LARGEST = 1e9
 
-#: what a box must be, for messages
+#: requirement of a box, for messages
 BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of at least 0"
 
 
 class GeometryReader(Protocol):
     """Reads the geometry of the labels of one type."""
 
-    columns: ClassVar[dict[str, str]]  #: attributes of a label that are read, below their short name in query results
-    files: ClassVar[tuple[str, ...]] = ()  #: attributes that name files
-    requirement: ClassVar[str]  #: what a label must have to be usable, for messages
+    columns: ClassVar[dict[str, str]]  #: attributes of a label that are read, by their short name in query results
+    files: ClassVar[tuple[str, ...]] = ()  #: attributes with paths of files
+    requirement: ClassVar[str]  #: requirement of a usable label, for messages
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
         """A query that finds labels whose geometry cannot be used."""
 
     def unusable_lists(self, path: str) -> list[dict[str, Any]]:
-        """Queries for documents with unusable labels that :meth:`unusable`, a query of single labels, cannot find."""
+        """Queries for documents with unusable labels, where :meth:`unusable` (one label at a time) cannot find them."""
         return []
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
-        """How many pixels reading labels takes at most, in sizes of the image; 0 where nothing is painted."""
+        """Upper bound of the pixels painted while reading labels, in image sizes; 0 if nothing is painted."""
         return 0.0
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether the geometry of a stored label can be used; says the same as :meth:`unusable`."""
+        """Whether the geometry of a stored label is usable; must agree with :meth:`unusable`."""
 
     def needs_size(self, config: AgreementConfig) -> bool:
         """Whether the size of the image must be known."""
@@ -52,8 +52,8 @@ class GeometryReader(Protocol):
         Args:
             values: the ``N`` values of every column
             config: the options
-            size_px: shape ``(N, 2)``, width and height of the image of every label; the geometry is in pixels then, and
-                relative to the image where it is None
+            size_px: shape ``(N, 2)``, width and height of every label's image for a geometry in pixels; None for one
+                relative to the image
         """
 
     def boxes(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[FloatArray, BoolArray]:
@@ -87,7 +87,7 @@ class BoxReader(GeometryReader):
         return is_usable_box(label.get("bounding_box"))
 
     def painted(self, values: dict[str, list[Any]], config: AgreementConfig) -> float:
-        """The boxes, which masks of other fields may be compared with."""
+        """The boxes; masks of other fields can be compared with them."""
         return float(sum(box[2] * box[3] for box in values["box"] if is_usable_box(box)))
 
     def needs_size(self, config: AgreementConfig) -> bool:
@@ -128,7 +128,7 @@ def finite_numbers(values: list[Any], largest: float = LARGEST) -> FloatArray:
     Raises:
         ValueError: if they are not all finite numbers
     """
-    # numpy makes numbers of texts and truth values
+    # numpy would convert strings and booleans to numbers
     if all(issubclass(kind, int | float) and kind is not bool for kind in set(map(type, values))):
         numbers = np.array(values, np.float64)
         if (np.abs(numbers) <= largest).all():
@@ -137,14 +137,14 @@ def finite_numbers(values: list[Any], largest: float = LARGEST) -> FloatArray:
 
 
 def read_boxes(values: list[Any]) -> tuple[FloatArray, BoolArray]:
-    """Stored boxes as an array ``(N, 4)``, and which of them can be used; the others are zero."""
+    """Stored boxes as an array ``(N, 4)``, and which are usable; unusable ones are zero."""
     try:
         if set(map(len, values)) <= {4}:
             boxes = finite_numbers(list(chain.from_iterable(values))).reshape(-1, 4)
             usable: BoolArray = np.all(boxes[:, 2:] >= 0, axis=1)
             return np.where(usable[:, None], boxes, 0.0), usable
     except (TypeError, ValueError):
-        pass  # something else than lists of numbers: look at every box
+        pass  # not all are lists of numbers: check one by one
     usable = np.fromiter(map(is_usable_box, values), np.bool_, len(values))
     boxes = np.array([box if ok else (0.0,) * 4 for box, ok in zip(values, usable.tolist(), strict=True)], np.float64)
     return boxes.reshape(-1, 4), usable

@@ -1,4 +1,4 @@
-"""Instance masks as FiftyOne stores them, placed on the pixels of their image as FiftyOne paints them."""
+"""Read instance masks and place them on the pixels of their image, as FiftyOne does."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from fiftyone.utils.image import read as read_image
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.masks import MaskCrops
 
-#: relative coordinates times a size give 2.9999999996 where 3 is meant
+#: rounding errors of relative coordinates times image size (2.9999999996 for 3)
 _SNAP = 1e-6
-#: what zlib and numpy raise for bytes that are damaged, beside ValueError
+#: errors of zlib and numpy for damaged bytes, in addition to ValueError
 _DAMAGED = (zlib.error, EOFError, TypeError, SyntaxError, tokenize.TokenError, MemoryError)
-#: how numpy begins a file of truth values or bytes in two dimensions
+#: header of a numpy file with a two-dimensional array of booleans or bytes
 _HEADER = re.compile(
     rb"\x93NUMPY\x01\x00..\{'descr': '\|([bu]1)', 'fortran_order': False, 'shape': \((\d+), (\d+)\), \} *\n", re.DOTALL
 )
 
 
 def decode_mask(stored: bytes) -> BoolArray:
-    """The mask of a label from its bytes in the database; what is not 0 is inside.
+    """The mask of a label from its bytes in the database; pixels that are not 0 are inside.
 
     Raises:
         ValueError: if the bytes are no array of two dimensions
@@ -46,7 +46,7 @@ def decode_mask(stored: bytes) -> BoolArray:
 
 
 def read_mask_file(path: str) -> BoolArray:
-    """The mask in an image file, as FiftyOne reads it; what is not 0 is inside.
+    """The mask in an image file, as FiftyOne reads it; pixels that are not 0 are inside.
 
     Raises:
         ValueError: if the file is no image of two dimensions
@@ -62,7 +62,7 @@ def read_mask_file(path: str) -> BoolArray:
 
 
 def _inside(array: Any) -> BoolArray:
-    if array.ndim == 3 and array.shape[2] == 1:  # FiftyOne paints these, and no others of three dimensions
+    if array.ndim == 3 and array.shape[2] == 1:  # the only three-dimensional masks that FiftyOne accepts
         array = array[:, :, 0]
     if array.ndim != 2:
         raise ValueError(f"A mask must have two dimensions, got {array.ndim}")
@@ -73,8 +73,8 @@ def _inside(array: Any) -> BoolArray:
 def pixel_boxes(boxes_xywh_rel: FloatArray, size_px: FloatArray) -> IntArray:
     """The pixels that FiftyOne gives to boxes: ``(left, top, width, height)``, shape ``(N, 4)``.
 
-    Boxes are cut at the border of the image, and their edges rounded down; an edge that rounding errors alone keep
-    below a border of pixels is taken to be on it.
+    Boxes are clipped to the image and their edges rounded down; edges within rounding error below a whole number are
+    rounded to it first.
     """
     low = np.clip(boxes_xywh_rel[:, :2], 0.0, 1.0)
     high = np.clip(boxes_xywh_rel[:, :2] + boxes_xywh_rel[:, 2:], 0.0, 1.0)
@@ -86,9 +86,9 @@ def pixel_boxes(boxes_xywh_rel: FloatArray, size_px: FloatArray) -> IntArray:
 def placed_masks(masks: Sequence[BoolArray], boxes_xywh_rel: FloatArray, size_px: FloatArray) -> MaskCrops:
     """Masks of any resolution on the pixels of their boxes, as :meth:`fiftyone.Detection.to_segmentation` paints them.
 
-    A mask of another size than its box is scaled bilinearly; a pixel is inside from one half on. A mask with other
-    values than 0 and 1 is treated as one of 0 and 1, so that the same shape has the same pixels however it is stored
-    (FiftyOne itself takes every pixel that such a mask touches after scaling).
+    A mask that differs in size from its box is scaled bilinearly; values from 0.5 on are inside. All values except 0
+    count as 1, so that the same shape always has the same pixels (FiftyOne itself takes every touched pixel of a scaled
+    mask with other values).
 
     Args:
         masks: ``N`` masks, shape ``(H, W)`` each

@@ -19,15 +19,15 @@ from .shape_readers import InstanceMaskReader, PolylineReader
 class LabelKind:
     """A label type that can be compared."""
 
-    title: str  #: its name in messages
+    title: str  #: name in messages
     stored: type[fol.Label] | type[fo.Field]  #: type of the label field, or of a plain field
     #: name of the list of labels in the field; None where the field is one label, or a plain value
     list_name: str | None
-    family: Family  #: how it is compared
-    comparable: str  #: kinds of one name can be compared with each other
+    family: Family  #: family that compares it
+    comparable: str  #: kinds with the same value can be compared with each other
     geometry: GeometryReader | None = None  #: reads the extent of its objects
-    measure: str = "IoU"  #: what the similarity of two of its objects is called
-    #: reads the extent of its objects where some of them have masks; None if they never do
+    measure: str = "IoU"  #: name of the similarity of two objects
+    #: reads the extent of objects if some have masks; None if they never have
     mask_geometry: GeometryReader | None = None
 
     @property
@@ -37,7 +37,7 @@ class LabelKind:
 
     @property
     def is_temporal(self) -> bool:
-        """Whether an object is a span of time of a video, which FiftyOne shows as a clip, not a patch."""
+        """Whether an object is a time interval of a video, which FiftyOne shows as a clip instead of a patch."""
         return self.stored is fol.TemporalDetections
 
     @property
@@ -47,25 +47,25 @@ class LabelKind:
 
     @property
     def compared_as(self) -> str:
-        """What is recorded of a run: only runs on labels that are compared alike can be compared with each other."""
+        """Name stored with a run; only runs with the same name can be compared."""
         return "numbers" if self.is_number else self.family.name
 
     @property
     def fields(self) -> names.FieldSet:
-        """What a run writes on samples and on labels."""
+        """The fields that a run writes on samples and labels."""
         return names.NUMBER_FIELDS if self.is_number else self.family.fields
 
     @property
     def groups(self) -> frozenset[str]:
-        """Names under which options may concern it: its family, what it is compared with, and itself."""
+        """Names by which an option can refer to this label type: family, comparable types, and itself."""
         return frozenset((self.compared_as, self.comparable, self.title.lower()))
 
     def label_path(self, field: str) -> str:
-        """Where the label, or the list of labels, of a field stands."""
+        """Path of the label, or of the list of labels, of a field."""
         return f"{field}.{self.list_name}" if self.list_name else field
 
     def value_path(self, path: str) -> str:
-        """Where the class or number of the single label, or plain value, at a path stands."""
+        """Path of the class or number of a single label or plain value."""
         if not self.is_label:
             return path
         return f"{path}.value" if self.is_number else f"{path}.label"
@@ -111,5 +111,5 @@ def kind_of(field: fo.Field | None) -> LabelKind | None:
 
 
 def titles(kinds: Iterable[LabelKind] = KINDS) -> list[str]:
-    """Names of label types, each once."""
+    """Names of all label types."""
     return list(dict.fromkeys(kind.title for kind in kinds))

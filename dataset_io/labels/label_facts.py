@@ -1,4 +1,4 @@
-"""What the database tells of the labels as a whole, so that only what is there must be read."""
+"""Find out which optional parts (masks, crowd, attributes) labels have, so that only these are read."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ...agreement.codes import attribute_error
 from ...agreement.errors import AgreementInputError, shown
 from .source import Source
 
-#: types that values of compared attributes do not have
+#: BSON types that values of compared attributes must not have
 _NOT_COMPARED = ["array", "object", "objectId", "date", "timestamp", "binData", "regex", "decimal"]
 _HAS_MASK = {"$or": [{"mask": {"$ne": None}}, {"mask_path": {"$ne": None}}]}
 
 
 @dataclass(frozen=True, slots=True)
 class LabelFacts:
-    """What is found among the labels of a source."""
+    """Optional parts that the labels of a source have."""
 
-    masks: frozenset[int]  #: fields, by number, with instance masks that are to be compared
+    masks: frozenset[int]  #: indices of fields with instance masks to compare
     crowd: bool  #: whether any label is marked as a crowd region
 
 
 def label_facts(source: Source) -> LabelFacts:
-    """Look for masks and crowd regions: once for all, and, only where there are any, for each."""
+    """Look for masks and crowd regions: one query for all fields, then one per field if any are found."""
     config = source.config
     fields = range(len(source.kinds))
     boxed = [field for field in fields if source.kinds[field].mask_geometry is not None]
@@ -41,7 +41,7 @@ def label_facts(source: Source) -> LabelFacts:
 
 
 def with_masks(source: Source, facts: LabelFacts) -> Source:
-    """The source, in which the detections of some fields are read with their masks."""
+    """The source with readers for masks on the given fields."""
     kinds = [
         dataclasses.replace(kind, geometry=kind.mask_geometry) if field in facts.masks else kind
         for field, kind in enumerate(source.kinds)
@@ -50,8 +50,8 @@ def with_masks(source: Source, facts: LabelFacts) -> Source:
 
 
 def value_of(attribute: str) -> dict[str, Any]:
-    """The value of an attribute of the label ``$$this``, wherever FiftyOne keeps it; None if it has none."""
-    # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+    """Expression for an attribute of the label ``$$this`` (dynamic or in ``attributes``); None if absent."""
+    # a plain "$path.attribute" would skip labels without the attribute and shift the others
     return {"$ifNull": [*(f"$$this.{place}" for place in _places(attribute)), None]}
 
 
@@ -60,12 +60,12 @@ def _places(attribute: str) -> tuple[str, str]:
 
 
 def _where(attribute: str, condition: dict[str, Any]) -> dict[str, Any]:
-    """The condition that an attribute meets one, wherever it stands."""
+    """Condition on an attribute, wherever FiftyOne stores it."""
     return {"$or": [{place: condition} for place in _places(attribute)]}
 
 
 def check_attributes(source: Source) -> None:
-    """Refuse to compare attributes that no label has, or whose values cannot be compared.
+    """Refuse attributes that no label has, or with values that cannot be compared.
 
     Raises:
         AgreementInputError: naming the attribute

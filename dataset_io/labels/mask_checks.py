@@ -1,4 +1,4 @@
-"""Checks of semantic masks, made before anything is written, without decoding what need not be decoded."""
+"""Check semantic masks before anything is written; decodes only the masks that it must."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .mask_reading import (
     mask_shape,
 )
 
-#: what is reported first, of several things that are wrong
+#: order in which different errors are reported
 _ORDER = (MissingMaskError, UnusableMaskError, MixedColoursError, DifferentSizesError, PhotographError)
 
 
 def check_masks(samples: Iterable[tuple[str, Mapping[str, StoredMask]]], config: AgreementConfig) -> bool | None:
-    """Refuse masks that cannot be compared; tells whether they are in colour, None without any.
+    """Refuse masks that cannot be compared; returns whether they are in colour (None without masks).
 
     Args:
         samples: title and masks, by field, of every sample
-        config: the options; ``invalid="skip"`` leaves out masks that are not usable, and all masks of samples where
-            these do not go together, but masks of the whole dataset must be all in colour or all not
+        config: the options; ``invalid="skip"`` leaves out unusable masks, and all masks of samples whose masks do not
+            match; but either all masks of the dataset must be in colour, or none
 
     Raises:
         AgreementInputError: naming the first samples and files
@@ -68,7 +68,7 @@ def check_same_shape(shapes: Mapping[str, MaskShape], is_rgb: bool | None = None
 
     Args:
         shapes: size and kind of the masks, by field
-        is_rgb: whether all masks of the run are in colour, if that is known
+        is_rgb: whether all masks of the run are in colour; None if unknown
     """
     expected = {is_rgb} - {None}
     if len({shape.is_rgb for shape in shapes.values()} | expected) > 1:

@@ -1,4 +1,4 @@
-"""Semantic masks as FiftyOne stores them: arrays in the database, and image files."""
+"""Read semantic masks from arrays in the database and from image files."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from ...metrics.pixels.joint_counts import ClassMask
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
 _PNG_GRAYSCALE = 0
-#: bytes of an array's file that are sure to hold its header
+#: number of bytes that surely contain the header of an array file
 _ARRAY_HEADER_BYTES = 256
 
 
 class UnusableMaskError(ValueError):
-    """Masks cannot be compared; the message says what one of them, or those of a sample, are instead of the rule."""
+    """Masks that cannot be compared; the message says how they break ``rule``."""
 
     rule = "Segmentations must have a mask with an integer or an RGB colour of 8 bits a channel for every pixel"
 
@@ -59,7 +59,7 @@ class PhotographError(UnusableMaskError):
 
 @dataclass(frozen=True, slots=True)
 class StoredMask:
-    """A mask in the database, or the file that it names; FiftyOne looks at the file only if there is no array."""
+    """A stored mask: an array or a file path; as in FiftyOne, the array wins."""
 
     array: bytes | None
     path: str | None
@@ -101,11 +101,11 @@ def read_mask(stored: StoredMask) -> ReadMask:
 
 
 def mask_shape(stored: StoredMask) -> MaskShape:
-    """Size and kind of a mask, from its first bytes where these and the last ones tell; else it is read.
+    """Size and kind of a mask, from its first and last bytes if possible; else the whole mask is read.
 
     Raises:
         MissingMaskError: if its file does not exist
-        UnusableMaskError: if it is no mask, as far as was read
+        UnusableMaskError: if the part that was read is no mask
     """
     shape = _shape_of_png(_existing(stored.path)) if stored.array is None else _shape_of_array(stored.array)
     return shape if shape is not None else read_mask(stored).shape
@@ -162,7 +162,7 @@ def _integers(pixels: Any) -> ClassMask:
 
 
 def _shape_of_png(path: str) -> MaskShape | None:
-    """What the first and the last bytes of a complete PNG file tell; None of anything else."""
+    """Size and kind from the first and last bytes of a complete PNG file; None for other files."""
     try:
         with open(path, "rb") as file:
             start = file.read(26)
@@ -171,7 +171,7 @@ def _shape_of_png(path: str) -> MaskShape | None:
             file.seek(-len(_PNG_END), os.SEEK_END)
             if file.read() != _PNG_END:
                 return None
-    except OSError:  # reading all of it tells what is wrong
+    except OSError:  # reading the whole file will give the reason
         return None
     width, height, depth, color_type = struct.unpack(">IIBB", start[16:26])
     is_rgb = color_type != _PNG_GRAYSCALE  # OpenCV gives colours for palettes, and for gray with transparency
@@ -179,7 +179,7 @@ def _shape_of_png(path: str) -> MaskShape | None:
 
 
 def _shape_of_array(stored: bytes) -> MaskShape | None:
-    """What the header of an array tells; None of one that may not be usable."""
+    """Size and kind from the header of an array; None if it may be unusable."""
     try:
         start = io.BytesIO(zlib.decompressobj().decompress(stored, _ARRAY_HEADER_BYTES))
         if np.lib.format.read_magic(start) != (1, 0):

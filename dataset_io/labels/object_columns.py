@@ -1,4 +1,4 @@
-"""Labels that are objects as columns, while they are read."""
+"""Columns of object labels while they are being read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ...metrics.geometry.regions import as_regions
 
 @dataclass(frozen=True, slots=True)
 class ObjectColumns:
-    """Labels as columns; ``origin`` says where a row's id stands in ``label_ids``, which is never reordered.
+    """Labels as columns; ``origin`` is the index of a row in ``label_ids``, which is never reordered.
 
     ``attributes`` has the shape ``(N, A)``: codes of the values of every compared attribute.
     """
@@ -76,7 +76,7 @@ class ObjectColumns:
         )
 
     def sorted(self) -> ObjectColumns:
-        """The usable rows by sample, annotator and label id, which is the order that breaks ties."""
+        """The usable rows sorted by sample, annotator and label id (the order that breaks ties)."""
         usable = self if self.usable.all() else self.rows(self.usable)
         ids = np.frombuffer(b"".join([label_id.binary for label_id in self.label_ids]), dtype=">u4").reshape(-1, 3)
         ids = ids.astype(np.int64)[usable.origin]
@@ -91,14 +91,14 @@ class ObjectColumns:
 
 
 def _joined(geometries: list[Any]) -> Any:
-    """The geometry of several fields; boxes and shapes as regions."""
+    """Join the geometries of several fields; mixed boxes and shapes become regions."""
     if len({type(geometry) for geometry in geometries}) > 1:
         geometries = [as_regions(geometry) for geometry in geometries]
     return geometries[0].joined(geometries[1:])
 
 
 def label_positions(shown: Sequence[Sequence[ObjectId]], stored: Sequence[Sequence[ObjectId] | None]) -> IntArray:
-    """Index of every label that is shown in the list of its sample in the database, one sample after the other.
+    """Index of every shown label in the stored label list of its sample, concatenated over samples.
 
     Args:
         shown: ids of the labels that a view shows of every sample
@@ -113,7 +113,7 @@ def label_positions(shown: Sequence[Sequence[ObjectId]], stored: Sequence[Sequen
         places: dict[ObjectId, list[int]] = {}
         for k in reversed(range(len(known))):
             places.setdefault(known[k], []).append(k)
-        # an id that stands twice in a list is taken in its order
+        # repeated ids are matched in order
         positions.extend(
             places[label_id].pop() if len(places[label_id]) > 1 else places[label_id][0] for label_id in ids
         )

@@ -1,4 +1,4 @@
-"""Paths of a dataset's schema, and where their values stand: in the documents of samples or of frames."""
+"""Schema paths of a dataset, and the collection (samples or frames) that stores their values."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Place:
     """Documents of one collection, and paths within them."""
 
     collection: Collection[dict[str, Any]]  #: the samples or the frames of a dataset
-    prefix: str  #: what the paths begin with in the schema of the dataset
+    prefix: str  #: prefix of the paths in the schema of the dataset
     paths: list[str]  #: paths within a document
 
 
 def places(dataset: fo.Dataset, paths: Iterable[str]) -> Iterator[Place]:
-    """The collections that hold some paths, with their part of the paths."""
+    """Group paths by the collection that stores them."""
     paths = list(paths)
     of_frames = [path.removeprefix(names.FRAMES_PREFIX) for path in paths if is_of_frames(path)]
     of_samples = [path for path in paths if not is_of_frames(path)]
@@ -34,12 +34,12 @@ def places(dataset: fo.Dataset, paths: Iterable[str]) -> Iterator[Place]:
 
 
 def is_of_frames(path: str) -> bool:
-    """Whether a path of the schema is one of frames."""
+    """Whether a schema path is on frames."""
     return path.startswith(names.FRAMES_PREFIX)
 
 
 def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
-    """Every declared field by path, those of labels and of frames included."""
+    """Every declared field by path, including fields of labels and frames."""
     fields = dict(dataset.get_field_schema(flat=True))
     if has_frame_fields(dataset):
         of_frames = dataset.get_frame_field_schema(flat=True) or {}
@@ -48,7 +48,7 @@ def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
 
 
 def run_of(path: str, field: fo.Field) -> str | None:
-    """Key of the run that wrote a field, by its mark; None for a copy of another name, which belongs to the user."""
+    """Key of the run that wrote a field, read from its mark; None for renamed copies, which belong to the user."""
     run_key = (getattr(field, "info", None) or {}).get(names.RUN_METHOD)
     return run_key if run_key is not None and path.rpartition(".")[2] in names.own_names(run_key) else None
 

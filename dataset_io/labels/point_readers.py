@@ -1,4 +1,4 @@
-"""From what FiftyOne stores of keypoints and temporal detections to their geometry."""
+"""Read the geometry of keypoints and temporal detections from the database."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .geometry_readers import GeometryReader
 
 _INFINITE = {"$in": [math.inf, -math.inf]}
 _LABELLED = {"$gt": -math.inf, "$lt": math.inf}
-#: integers of MongoDB are from minus this to one less than this
+#: MongoDB integers are at least minus this number, and less than it
 _INTEGERS = 1 << 63
 
 
@@ -32,7 +32,7 @@ class KeypointReader(GeometryReader):
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
-        """A query for keypoints without a labelled point, with other values than numbers, or of a wrong length."""
+        """A query for keypoints without a labelled point, with values that are not numbers, or of wrong length."""
         not_a_number = {"$not": {"$type": ["number", "null"]}}
         conditions: list[dict[str, Any]] = [
             {"points": {"$not": {"$elemMatch": {"0": _LABELLED, "1": _LABELLED}}}},
@@ -46,7 +46,7 @@ class KeypointReader(GeometryReader):
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether there are points of two numbers or nan, at least one labelled, and as many as there should be."""
+        """Whether all points are two numbers or nan, at least one is labelled, and their number is right."""
         return are_usable_keypoints(label.get("points"), number_of_points(config))
 
     def needs_size(self, config: AgreementConfig) -> bool:
@@ -73,7 +73,7 @@ def sigmas_of(config: AgreementConfig) -> FloatArray | float:
 
 
 def number_of_points(config: AgreementConfig) -> int | None:
-    """How many points every object must have; None if any number will do."""
+    """Required number of points of every object; None: any number."""
     sigmas = sigmas_of(config)
     return None if isinstance(sigmas, float) else len(sigmas)
 
@@ -92,7 +92,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
                     usable &= counts == n_points
                 return _of_length(np.where(usable[:, None, None], points, np.nan), n_points), usable
     except (TypeError, ValueError):
-        pass  # something else than numbers: look at every object
+        pass  # not all are numbers: check one by one
     usable = np.fromiter((are_usable_keypoints(points, n_points) for points in values), np.bool_, len(values))
     kept = [points if ok else [] for points, ok in zip(values, usable.tolist(), strict=True)]
     flat = chain.from_iterable(chain.from_iterable(kept))
@@ -102,7 +102,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
 
 
 def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
-    """The points of every object ``(N, L, 2)``, followed by nan up to the greatest number of points."""
+    """The points of every object ``(N, L, 2)``, padded with nan to the largest number of points."""
     points = np.full((len(counts), int(counts.max(initial=0)), 2), np.nan)
     column = np.arange(len(coordinates)) - np.repeat(np.cumsum(counts) - counts, counts)
     points[np.repeat(np.arange(len(counts)), counts), column] = coordinates
@@ -118,7 +118,7 @@ def _of_length(points: FloatArray, n_points: int | None) -> FloatArray:
 
 
 def are_usable_keypoints(points: object, n_points: int | None) -> bool:
-    """Whether a value is a list of points ``(x, y)``, at least one labelled, as many as asked for."""
+    """Whether a value is a list of the required number of points ``(x, y)``, at least one labelled."""
     if not isinstance(points, list | tuple) or (n_points is not None and len(points) != n_points):
         return False
     n_labelled = 0

@@ -1,4 +1,4 @@
-"""From what FiftyOne stores of polylines and instance masks to their geometry."""
+"""Read the geometry of polylines and instance masks from the database."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from .geometry_readers import (
 )
 from .instance_masks import decode_mask, placed_masks, read_mask_file
 
-#: the pixels of a polygon farther from its image, in image sizes, would fill memory
+#: largest coordinate of a polygon to rasterize, in image sizes; larger ones would fill memory
 LARGEST_PAINTED = 2.0
-#: what is no truth value, of a stored attribute
+#: stored values that are not booleans
 _NOT_TRUE = {"$in": [None, False, 0, ""]}
 
 
 @dataclass(frozen=True, slots=True)
 class InstanceMaskReader(GeometryReader):
-    """Detections of which some, or all, have an instance mask."""
+    """Detections, some or all with an instance mask."""
 
     columns: ClassVar[dict[str, str]] = {"box": "bounding_box", "mask": "mask", "mask_path": "mask_path"}
     files: ClassVar[tuple[str, ...]] = ("mask_path",)
@@ -54,7 +54,7 @@ class InstanceMaskReader(GeometryReader):
         return {"$or": [of_box, {"mask": None, "mask_path": None}]}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether box and mask can be used, as far as can be told without reading the mask."""
+        """Whether box and mask look usable, without reading the mask."""
         has_mask = label.get("mask") is not None or label.get("mask_path") is not None
         return is_usable_box(label.get("bounding_box")) and (has_mask or config.geometry != "shape")
 
@@ -170,20 +170,20 @@ class PolylineReader(GeometryReader):
         return config.line_tolerance is not None or config.geometry == "box"
 
     def _largest(self, config: AgreementConfig) -> float:
-        """The greatest coordinate, of either sign, that can be used."""
+        """The largest usable absolute value of a coordinate."""
         return LARGEST if config.rasterize is None or config.geometry == "box" else LARGEST_PAINTED
 
 
 @dataclass(frozen=True, slots=True)
 class _Rings:
-    """Columns of vertices, as of :func:`read_points`."""
+    """Columns of vertices, as returned by :func:`read_points`."""
 
     points: FloatArray
     ring: IntArray
     shape: IntArray
 
     def of_shapes(self, chosen: BoolArray) -> tuple[FloatArray, IntArray, IntArray]:
-        """The columns of some of the shapes, which keep their numbers."""
+        """The columns of some shapes; shape numbers do not change."""
         rings = chosen[self.shape]
         number = np.cumsum(rings) - 1
         rows = rings[self.ring]
@@ -206,7 +206,7 @@ def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray
     which shapes are usable ``(N,)``; the others have no rings."""
     try:
         columns = _point_columns(values, largest)
-    except (TypeError, ValueError):  # something else than lists of points: look at every polyline
+    except (TypeError, ValueError):  # not all are lists of points: check one by one
         usable = [are_usable_points(points, largest) for points in values]
         columns = _point_columns([points if ok else [] for points, ok in zip(values, usable, strict=True)], largest)
     has_points = np.zeros(len(values), np.bool_)
@@ -222,10 +222,10 @@ def _sum_of_extents(values: list[Any]) -> float:
 
 
 def _point_columns(values: list[Any], largest: float) -> tuple[FloatArray, IntArray, IntArray]:
-    """The columns of points; an error if anything is not as it should be."""
+    """The columns of points; raises an error for anything unexpected."""
     rings = list(chain.from_iterable(values))
     points = list(chain.from_iterable(rings))
-    # texts have a length and elements too
+    # strings have a length and elements too
     if not set(map(type, chain(values, rings, points))) <= {list, tuple} or not set(map(len, points)) <= {2}:
         raise ValueError("points must be lists of two coordinates")
     coordinates = finite_numbers(list(chain.from_iterable(points)), largest).reshape(-1, 2)
@@ -255,7 +255,7 @@ def _pixels_of(rings: tuple[FloatArray, IntArray, IntArray], n: int) -> Regions:
 
 
 def _regions(bounds: FloatArray, rows: IntArray, masks: MaskCrops) -> Regions:
-    """Boxes, of which some rows are masks instead."""
+    """Regions from boxes, with masks in some rows."""
     boxes, shapes = Regions.of_boxes(bounds), Regions.of_masks(masks)
     order = np.arange(len(bounds))
     order[rows] = len(bounds) + np.arange(len(rows))

@@ -1,4 +1,4 @@
-"""What can be read: label fields, annotators and views, checked before anything is read or written."""
+"""The source of a run: its samples, label fields and annotators, checked before anything is read or written."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from .paths import is_of_frames, run_of
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """The labels of a run, as they are found in a dataset.
+    """The samples, label fields and annotators of a run.
 
-    Documents are what is read and written one by one: samples, or, where the fields are those of frames, frames.
+    Documents are samples, or frames where the fields are frame fields.
     """
 
     samples: SampleCollection  #: the dataset or view
@@ -49,8 +49,8 @@ class Source:
     kinds: tuple[LabelKind, ...]  #: type of the labels of every field
     annotators: tuple[str, ...]  #: names, sorted
     field_annotator: tuple[int, ...]  #: annotator of every field (field mode), as index into ``annotators``
-    annotator_values: tuple[str, ...] = ()  #: value of the attribute that the labels of each have (attribute mode)
-    #: tells the run from others, of any time and any key
+    annotator_values: tuple[str, ...] = ()  #: attribute value of every annotator (attribute mode)
+    #: unique id of the run; never reused, not even for the same key
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
 
     @property
@@ -90,22 +90,22 @@ class Source:
 
     @property
     def geometry_readers(self) -> tuple[GeometryReader, ...]:
-        """What reads the extent of the objects of every field; empty where labels are no objects."""
+        """Geometry reader of every field; empty where labels are no objects."""
         return tuple(kind.geometry for kind in self.kinds if kind.geometry is not None)
 
     @property
     def groups(self) -> frozenset[str]:
-        """What options may concern of the labels; see ``LabelKind.groups``."""
+        """Names by which options can refer to these labels; see ``LabelKind.groups``."""
         return frozenset[str]().union(*(kind.groups for kind in self.kinds))
 
     @property
     def label_paths(self) -> tuple[str, ...]:
-        """Where in a document the label, or the list of labels, of every field stands."""
+        """Path in a document of the label, or of the list of labels, of every field."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.fields, strict=True))
 
     @property
     def schema_paths(self) -> tuple[str, ...]:
-        """The same, in the schema of the dataset."""
+        """The same paths in the schema of the dataset."""
         return tuple(kind.label_path(name) for kind, name in zip(self.kinds, self.config.fields, strict=True))
 
     def fields_written(self, run_key: str) -> dict[str, names.FieldSpec]:
@@ -122,7 +122,7 @@ class Source:
         return sample_collection(self.dataset).aggregate([*documents, *stages], allowDiskUse=True, **options)
 
     def aggregate_samples(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
-        """Run aggregation stages on the samples: the documents, or the videos that they are frames of."""
+        """Run aggregation stages on the samples (for frames: on their videos)."""
         before = pipeline_of(self.samples) if self.is_view else []
         return sample_collection(self.dataset).aggregate([*before, *stages], allowDiskUse=True, **options)
 
@@ -161,12 +161,12 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, units: bo
 
 
 def unchecked_source(samples: SampleCollection, config: AgreementConfig, *, units: bool = False) -> Source:
-    """The labels of a run, as far as the schema tells, without their annotators.
+    """The source as far as the schema tells, without annotators.
 
     Args:
         samples: a dataset or view
         config: the options
-        units: the option that is no part of the config
+        units: the option ``units``, which is not in the config
 
     Raises:
         AgreementInputError: if a field or its type cannot be used, or an option has no effect on such labels
@@ -205,11 +205,11 @@ def check_samples(samples: object) -> None:
 
 
 def flattened(samples: SampleCollection, *, on_frames: bool = False) -> SampleCollection:
-    """The samples of all slices of a grouped dataset or view; other samples as they are.
+    """The samples of all slices of a grouped dataset or view; other samples unchanged.
 
     Args:
         samples: a dataset or view
-        on_frames: whether the fields are those of frames, which only videos have
+        on_frames: whether the fields are frame fields
 
     Raises:
         AgreementInputError: if the slices have different media types, or samples were grouped by a field
@@ -238,7 +238,7 @@ def _refuse_dynamic_groups(samples: SampleCollection) -> None:
 
 
 def refuse_read_only(dataset: fo.Dataset, paths: Sequence[str]) -> None:
-    """Raise :class:`AgreementInputError` if one of some fields must not be changed."""
+    """Raise :class:`AgreementInputError` if a field is read-only."""
     read_only = [path for path in paths if getattr(dataset.get_field(path), "read_only", False)]
     if read_only:
         raise AgreementInputError(
@@ -287,10 +287,7 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
 
 
 def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:
-    """The fields that hold labels of a type that can be compared, with their types.
-
-    Neither what our own runs wrote, nor what FiftyOne itself keeps of every sample.
-    """
+    """The fields with labels that can be compared, and their types; not fields of our runs or of FiftyOne."""
     own = _own_fields(samples)
     kinds = {
         name: kind_of(field)
@@ -334,7 +331,7 @@ def _check_assigned_field(samples: SampleCollection, name: str) -> None:
 
 
 def annotators_found(source: Source) -> tuple[str, ...]:
-    """Names of the annotators of the labels and of the assigned lists, sorted."""
+    """Names of all annotators on labels and in the assigned lists, sorted."""
     config = source.config
     found = list(source.aggregate(_values_of(f"${source.label_paths[0]}.{config.annotator_attribute}")))
     if config.assigned_field is not None:
@@ -343,6 +340,6 @@ def annotators_found(source: Source) -> tuple[str, ...]:
 
 
 def _values_of(path: str) -> list[dict[str, Any]]:
-    """Stages that give the different values at a path, of lists those in them."""
+    """Stages that return the distinct values at a path (elements of lists)."""
     as_list = {"$cond": [{"$isArray": path}, path, {"$cond": [{"$gt": [path, None]}, [path], []]}]}
     return [{"$project": {"names": as_list}}, {"$unwind": "$names"}, {"$group": {"_id": "$names"}}]

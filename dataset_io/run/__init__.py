@@ -1,1 +1,1 @@
-"""What one run does with its samples: read, work through in batches, write."""
+"""Process the samples of a run: read, compute in batches, write."""

@@ -1,4 +1,4 @@
-"""Work through the samples of a source in batches: read ahead, and written while the next ones are worked on."""
+"""Process the samples of a source in batches; reading, computing and writing overlap."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from bson import ObjectId
 from .read import Reader
 from .read_ahead import read_ahead
 
-#: how often a sample that somebody edits is read again
+#: maximum number of times that an edited sample is read again
 MAX_ATTEMPTS = 3
 
 _WRITERS = 2
 _IN_FLIGHT = 3
 
 Rows = list[dict[str, Any]]
-#: what users may give to follow the progress: whether to show a bar, or a function that is called with it
+#: progress option: whether to show a bar, or a callback
 Progress = bool | Callable[[Any], None] | None
 
 Sent = TypeVar("Sent")
@@ -35,16 +35,16 @@ def work_through(
     settle: Callable[[Sent], list[ObjectId]],
     progress: Progress,
 ) -> int:
-    """Work through all samples, each once; those that somebody edits meanwhile are read and worked on again.
+    """Process all samples, each once; samples that are edited meanwhile are processed again.
 
     Args:
         reader: reads the samples
-        send: works on query results, and has what comes out written by one of the threads it is given
-        settle: waits until that is done, and counts it; returns the ids of samples that were not as they were read
-        progress: as of :func:`compute_agreement`
+        send: processes query results and submits the writing to a given thread pool
+        settle: waits for the writing and counts it; returns ids of samples that changed after they were read
+        progress: as in :func:`compute_agreement`
 
     Returns:
-        number of samples that were deleted meanwhile, or that somebody kept on editing: they are left out
+        number of samples left out because they were deleted or edited again and again
     """
     n_left_out = 0
 
@@ -77,7 +77,7 @@ def work_through(
     return n_left_out
 
 
-#: new objects between two garbage collections, instead of 700
+#: new objects between two garbage collections (Python's default is 700)
 _COLLECTION_THRESHOLD = 100_000
 
 _collection_lock = threading.Lock()
@@ -87,10 +87,10 @@ _before: tuple[int, int, int] = (0, 0, 0)
 
 @contextlib.contextmanager
 def rare_collections() -> Iterator[None]:
-    """Look for cycles less often, in the whole process; several threads can be inside at once.
+    """Run the garbage collector less often, in the whole process; several threads may use it at once.
 
-    Query results and updates have no cycles, so reference counts free them at once. With its usual settings the
-    collector walks through all of them again and again, which takes half of the time of a pass over the labels.
+    Query results and updates have no cycles, so reference counts free them at once. With default settings the
+    collector visits all of them again and again, which takes half of the time of reading the labels.
     """
     global _n_inside, _before
     with _collection_lock:

@@ -14,7 +14,7 @@ from ..families.protocol import LabelReader, Labels
 from ..labels.source import Source
 from .stored import StoredSample, label_ids
 
-#: a batch ends when it has this many samples, this many labels, or this many pairs of annotators over all samples
+#: limits of a batch: samples, labels, and pairs of annotators over all samples
 BATCH_SAMPLES = 1_000
 BATCH_LABELS = 40_000
 BATCH_PAIRS = 500_000
@@ -28,13 +28,13 @@ class ReadBatch(Generic[Labels]):
 
     samples: list[StoredSample]  #: ``S`` samples
     labels: Labels  #: their labels
-    n_invalid: IntArray  #: shape ``(S,)``, labels that were left out because they cannot be compared
-    n_unknown: IntArray  #: shape ``(S,)``, labels that were left out because their annotator appeared during the run
-    n_added: IntArray  #: shape ``(S,)``, annotators who are not listed but labelled, and count as assigned
+    n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
+    n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run
+    n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
     changed: list[ObjectId]  #: ids of samples that changed between two queries
 
     def select(self, kept: BoolArray, labels: Labels) -> ReadBatch[Labels]:
-        """The samples that a mask ``(S,)`` keeps, and their labels."""
+        """The samples in a mask ``(S,)``, and their labels."""
         return replace(
             self,
             samples=[sample for sample, keep in zip(self.samples, kept.tolist(), strict=True) if keep],
@@ -65,7 +65,7 @@ class Reader(Generic[Labels]):
         self.videos = Videos(self.source) if self.source.on_frames else None
 
     def batches(self) -> Iterator[list[dict[str, Any]]]:
-        """Query results for all samples, in batches of bounded size; of a repeated sample the first counts."""
+        """Query results for all samples, in batches of bounded size; repeated samples are read once."""
         cursor = self.source.aggregate([{"$project": self._projection}], batchSize=_CURSOR_BATCH)
         seen: set[ObjectId] = set()
         n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
@@ -90,7 +90,7 @@ class Reader(Generic[Labels]):
             yield batch
 
     def again(self, sample_ids: Sequence[ObjectId]) -> list[dict[str, Any]]:
-        """Query results for some of the samples, as they are now."""
+        """Current query results for some of the samples."""
         wanted = {"$match": {"_id": {"$in": list(sample_ids)}}}
         rows = self.source.aggregate([wanted, {"$project": self._projection}])
         first: dict[ObjectId, dict[str, Any]] = {}
@@ -110,7 +110,7 @@ class Reader(Generic[Labels]):
         return ReadBatch(samples, read.labels, read.n_invalid, read.n_unknown, read.n_added, changed)
 
     def _stored(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
-        """The samples as the database has them; of a view, those that did not change between two queries."""
+        """The stored samples; for a view, only samples that did not change between its two queries."""
         if not self.source.is_view:
             return rows, [self._sample(row) for row in rows], []
         kept, samples, changed = [], [], []
@@ -125,7 +125,7 @@ class Reader(Generic[Labels]):
         return kept, samples, changed
 
     def _is_of(self, row: dict[str, Any], sample: StoredSample) -> bool:
-        """Whether what a view shows of a sample is part of what the database has."""
+        """Whether the labels that a view shows are among the stored labels."""
         if sample.last_modified_at != row.get("last_modified_at"):
             return False
         return all(
@@ -134,7 +134,7 @@ class Reader(Generic[Labels]):
         )
 
     def _unfiltered(self, sample_ids: list[ObjectId]) -> dict[ObjectId, StoredSample]:
-        """All labels of some samples, whatever the view shows of them."""
+        """All stored labels of some samples, without the filters of the view."""
         rows = self.source.collection.aggregate([{"$match": {"_id": {"$in": sample_ids}}}, {"$project": self._marks}])
         return {row["_id"]: self._sample(row) for row in rows}
 

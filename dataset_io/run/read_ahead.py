@@ -1,4 +1,4 @@
-"""Iterate in a thread of its own, so that waiting for the database overlaps with work."""
+"""Iterate in a separate thread, so that waiting for the database overlaps with computing."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class _Item(Generic[T]):
 
 
 def read_ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
-    """The items of an iterator, taken from it by a thread that is at most ``depth`` items ahead.
+    """The items of an iterator, read by a thread at most ``depth`` items ahead.
 
-    An error of the iterator is raised where its item was due. The thread ends with the iterator, or soon after the
+    An error of the iterator is raised in place of the next item. The thread ends with the iterator, or soon after the
     caller stops.
     """
     ready: queue.Queue[_Item[T]] = queue.Queue(maxsize=depth)

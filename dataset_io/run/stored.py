@@ -1,4 +1,4 @@
-"""What the database held of a sample when it was read, and the filter that tells whether it still does."""
+"""State of a sample when it was read, and the filter that checks that it has not changed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ class StoredSample:
 
     sample_id: ObjectId  #: id of the document
     last_modified_at: datetime | None  #: its time stamp, None if it has none
-    #: for every field the ids of all labels in the database (of a plain field, its value); None where there is no label
-    #: list, label or value
+    #: for every field the ids of all stored labels (plain fields: the value); None without label list, label or value
     label_ids: tuple[list[Any] | None, ...]
     video_id: ObjectId | None = None  #: id of the sample that a frame belongs to
     frame_number: int = 0  #: its number in that video
@@ -30,12 +29,12 @@ class StoredSample:
 
     @property
     def title(self) -> str:
-        """The sample, or frame, in messages."""
+        """Name of the sample or frame in messages."""
         return str(self.sample_id) if self.video_id is None else frame_title(self.video_id, self.frame_number)
 
 
 def frame_title(video_id: object, frame_number: object) -> str:
-    """A frame in messages."""
+    """Name of a frame in messages."""
     return f"{video_id} (frame {frame_number})"
 
 
@@ -45,7 +44,7 @@ def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
         return {"$cond": [{"$gt": [f"${path}", None]}, [f"${path}"], None]}
     if kind.list_name is None:
         return {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
-    # a list that FiftyOne emptied is not stored at all, so a label field without one is empty, not unassigned
+    # FiftyOne does not store emptied lists: a label without a list is empty, not unassigned
     emptied = {
         "$and": [
             {"$eq": [{"$type": f"${path}"}, "missing"]},
@@ -57,7 +56,7 @@ def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
 
 
 def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[str]) -> dict[str, Any]:
-    """A filter that only matches while a sample has its time stamp and its labels."""
+    """A filter that matches a sample only while its time stamp and labels are unchanged."""
     condition: dict[str, Any] = {"_id": sample.sample_id, "last_modified_at": sample.last_modified_at}
     unchanged = []
     for kind, path, ids in zip(kinds, paths, sample.label_ids, strict=True):

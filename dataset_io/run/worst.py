@@ -11,19 +11,19 @@ from ...agreement.records import SampleValues
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ..record.sample_index import SampleIndex
 
-#: so many are listed
+#: number of listed samples
 N_WORST = 10
 
 
 def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset) -> list[dict[str, Any]]:
     """The samples with the lowest scores below 1 and their files, worst first; equal scores by sample id.
 
-    Of frames the videos with the lowest means, each with its worst frame; of equal ones the first.
+    For frames: the videos with the lowest means, each with its worst frame (the first one if several are equal).
 
     Args:
-        values: what is known of every sample
-        index: which samples these are
-        dataset: their dataset
+        values: scores and counts of every sample
+        index: ids of the samples
+        dataset: dataset of the samples
     """
     frame_numbers = index.frame_numbers()
     if frame_numbers is not None:
@@ -48,10 +48,10 @@ def worst_samples(values: SampleValues, index: SampleIndex, dataset: fo.Dataset)
 
 
 def _videos(values: SampleValues, video: IntArray, frame_number: IntArray) -> tuple[IntArray, SampleValues]:
-    """The row of the worst frame of every video with a score, and what is known of these videos."""
+    """Row of the worst frame of every video with a score, and the values of these videos."""
     n = int(video.max(initial=-1)) + 1
     scored = np.flatnonzero(~np.isnan(values.score))
-    # in an order of their own, so that sums do not depend on that of the database
+    # sorted, so that sums do not depend on the order in the database
     scored = scored[np.lexsort((frame_number[scored], video[scored]))]
     n_scored = np.bincount(video[scored], minlength=n)
     order = scored[np.lexsort((frame_number[scored], values.score[scored]))]

@@ -1,4 +1,4 @@
-"""Write the values of a batch: one guarded update a sample, so that no label edited meanwhile gets a wrong value."""
+"""Write the values of a batch: one guarded update per sample, so that edited labels never get wrong values."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from .stored import StoredSample, as_read
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a batch."""
+    """Result of writing a batch."""
 
     n_written: int  #: samples that were written
     refused: list[ObjectId]  #: ids of the samples that changed after they were read
-    #: what is kept of every frame for its video, those that were refused included; None without videos
+    #: values of every frame to add to its video, including refused frames; None without videos
     of_videos: FloatArray | None = None
 
 
@@ -34,7 +34,7 @@ class Writer:
         self._mark = f"{run_key}_n_annotators"
 
     def write(self, read: ReadBatch[Any], updates: list[dict[str, Any]]) -> Written:
-        """Write the values of a batch by path, except to samples that are not any more as they were read."""
+        """Write the values of a batch by path, except to samples that changed since they were read."""
         if not read.samples:
             return Written(0, list(read.changed))
         stamp = _unused_stamp(read.samples)
@@ -52,7 +52,7 @@ class Writer:
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
 
     def _not_written(self, sample_ids: list[ObjectId], stamp: datetime, n_written: int) -> list[ObjectId]:
-        """The samples that do not have the stamp; all of them where somebody else wrote in the same millisecond."""
+        """The samples without the stamp; all samples if somebody else wrote in the same millisecond."""
         ours = {"_id": {"$in": sample_ids}, "last_modified_at": stamp, self._mark: {"$exists": True}}
         stamped = {row["_id"] for row in self._source.collection.find(ours, {"_id": True})}
         if len(stamped) > n_written:
@@ -61,7 +61,7 @@ class Writer:
 
 
 def _unused_stamp(samples: Sequence[StoredSample]) -> datetime:
-    """The present time in milliseconds, or a little later: a time stamp that none of the samples has."""
+    """The current time in milliseconds, increased until no sample has this time stamp."""
     taken = {sample.last_modified_at for sample in samples}
     now = datetime.now(timezone.utc).replace(tzinfo=None)
     stamp = now.replace(microsecond=now.microsecond // 1000 * 1000)
