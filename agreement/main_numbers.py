@@ -97,6 +97,18 @@ OBJECT_NUMBERS = (
         is_optional=True,
     ),
 )
+#: numbers of pairs of annotators, in the tables with everything on these; ``group`` is the title of the table
+OBJECT_PAIR_NUMBERS = (
+    MainNumber("score", "score", group=""),
+    MainNumber("f1", "F1", group=""),
+    MainNumber("jaccard", "Jaccard", group=""),
+    MainNumber("kappa", "kappa", group=""),
+    MainNumber("ac1", "AC1", group=""),
+    MainNumber("pq", "PQ", group=""),
+    MainNumber("sq", "SQ", group=""),
+    MainNumber("rq", "RQ", group=""),
+    MainNumber("mean_dice", "mean Dice", group="", without="OKS"),
+)
 RATING_NUMBERS = (score("mean share of agreeing pairs"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
 TAG_NUMBERS = (score("mean Jaccard index of tags"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
 PIXEL_NUMBERS = (

@@ -8,8 +8,7 @@ from typing import Protocol
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ..annotators import chosen_pairs, n_shared
+from ...metrics.arrays import BoolArray, FloatArray, sums_by
 from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, mixed, name_hashes
 from ..numbers import Estimate, Fields, Key, Numbers, estimates, report_of, sample_numbers
 from ..report import ReportContext, mean_defined
@@ -17,7 +16,7 @@ from .annotators import AnnotatorSums, VitalityNumbers, annotator_numbers, annot
 from .attributes import attribute_numbers
 from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, merges, similar_names
 from .headline import HeadlineNumbers, HeadlineSums, headline_parts
-from .pairs import PairNumbers, PairSums, SessionNumbers, clusters, intra_pairs, pair_summaries, sessions
+from .pairs import PairNumbers, PairSums, clusters, intra_pairs, pair_numbers, pair_summaries, sessions
 from .records import ObjectRecords
 from .report import ObjectReport
 from .sensitivity import threshold_points
@@ -26,10 +25,9 @@ from .sums import Additive, Chunk
 from .threshold_sample import data_threshold
 from .totals import RunTotals
 
-#: up to so many samples, and samples shared by two annotators, all columns are collected in one pass: about 3 kB a
+#: up to so many samples, and pairs that are collected at once, all columns are collected in one pass: about 3 kB a
 #: sample; else those of one kind after the other
 MAX_SAMPLES_AT_ONCE = 10_000
-MAX_SHARED_AT_ONCE = 500_000
 
 
 class Collector(Protocol):
@@ -96,21 +94,16 @@ class Collection:
         self.headline = HeadlineNumbers(n_categories, config.undefined, by_sample=by_sample)
         self.annotators = annotator_numbers(names, by_sample=by_sample)
         self.attributes = attribute_numbers(records, context, by_sample=by_sample)
-        chosen = chosen_pairs(assigned, names) if by_sample else np.empty(0, np.int64)
-        groups = _groups_of_pairs(assigned, chosen)
-        self.intra = intra_pairs(names, config)
         self._collectors: list[Collector] = [
             self.headline,
-            *(PairNumbers(names, pairs, chosen, config) for pairs in groups),
+            *pair_numbers(assigned, names, config, by_sample=by_sample),
             ClassNumbers(context.class_names, config.undefined, by_sample=by_sample),
             *self.annotators,
             VitalityNumbers(names, assigned, n_categories, config, by_sample=by_sample),
             *self.attributes,
         ]
-        if self.intra.any():
-            all_chosen = len(chosen) == np.count_nonzero(n_shared(assigned)) and len(groups) == 1
-            self._collectors.append(SessionNumbers(self.intra, config.undefined, by_sample=by_sample and all_chosen))
-        few = records.n_samples <= MAX_SAMPLES_AT_ONCE and len(groups) == 1
+        n_groups = sum(isinstance(each, PairNumbers) for each in self._collectors)
+        few = records.n_samples <= MAX_SAMPLES_AT_ONCE and n_groups == 1
         self._in_one_pass = few or not by_sample
 
     def numbers(self, *others: Collector) -> Iterator[Numbers]:
@@ -136,14 +129,6 @@ class Collection:
                 collector.add(chunk)
         while collectors:
             yield from collectors.pop(0).numbers()
-
-
-def _groups_of_pairs(assigned: BoolArray, resampled: IntArray) -> list[IntArray]:
-    """All pairs of annotators, those that have intervals so many at a time as are collected at once."""
-    shared = n_shared(assigned)
-    group = np.zeros(len(shared), np.int64)
-    group[resampled] = (np.cumsum(shared[resampled]) - 1) // MAX_SHARED_AT_ONCE
-    return [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
 
 
 def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[Numbers]:
@@ -252,7 +237,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
             records.n_samples,
             context,
         ),
-        sessions=sessions(pairs, fields, collection.intra),
+        sessions=sessions(pairs, fields, intra_pairs(context.annotators, config)),
         clusters=clusters(pairs, context.annotators),
         classes=classes,
         n_classes_unlisted=n_classes_unlisted,

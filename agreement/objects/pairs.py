@@ -17,7 +17,7 @@ from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.pairs import Alignment, average_linkage, f1_score, panoptic_quality, segmentation_quality
-from ..annotators import pair_names
+from ..annotators import chosen_pairs, n_shared, pair_names
 from ..codes import MISSING
 from ..config import AgreementConfig, Undefined
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
@@ -28,6 +28,8 @@ from .report import Cluster, PairSummary, SampleMean, Sessions
 from .sums import Additive, Chunk, Moments, SparseCounts
 from .totals import RunTotals
 
+#: samples shared by two annotators of which the columns are collected at once
+MAX_SHARED_AT_ONCE = 500_000
 #: pairs of classes that a report lists for a pair of annotators
 MAX_LISTED = 20
 
@@ -45,6 +47,31 @@ _PLAIN = (*dict.fromkeys(column for names in _RATIOS.values() for column in name
 _SHARED = _PLAIN.index("n_shared")
 #: numbers of which a report has the mean over the pairs of a kind
 _MEANS = ("score", "f1", "mean_iou")
+
+
+def pair_numbers(
+    assigned: BoolArray, annotators: Sequence[str], config: AgreementConfig, *, by_sample: bool
+) -> list[PairNumbers | SessionNumbers]:
+    """The collectors of all numbers of pairs of annotators.
+
+    Args:
+        assigned: shape ``(S, R)``
+        annotators: their names
+        config: the options of the run
+        by_sample: whether the numbers have intervals
+    """
+    shared, chosen = n_shared(assigned), np.empty(0, np.int64)
+    if by_sample:
+        chosen = chosen_pairs(assigned, annotators)
+    group = np.zeros(len(shared), np.int64)
+    group[chosen] = (np.cumsum(shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
+    groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
+    found: list[PairNumbers | SessionNumbers] = [PairNumbers(annotators, pairs, chosen, config) for pairs in groups]
+    intra = intra_pairs(annotators, config)
+    if intra.any():
+        all_chosen = len(chosen) == np.count_nonzero(shared) and len(groups) == 1
+        found.append(SessionNumbers(intra, config.undefined, by_sample=by_sample and all_chosen))
+    return found
 
 
 class PairNumbers:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...agreement.main_numbers import OBJECT_PAIR_NUMBERS
+from ..headline import FORMS
 from ..sections import Part, Section
 from ..tables import Cell, Column, best_and_worst, table
 from ..words import UNDEFINED, documents, shown_number
@@ -37,20 +39,14 @@ def pair_details(report: ObjectReport) -> list[Section]:
     """Everything on pairs."""
     shown_pairs, _ = best_and_worst(report.pairs)
     measure = report.localisation.measure
-    columns = [
-        *_NAMES,
-        Column("score", "score", shown_number, interval=True),
-        Column("F1", "f1", shown_number, interval=True),
-        Column("Jaccard", "jaccard", shown_number),
-        Column("kappa", "kappa", shown_number, interval=True),
-        *(Column(name.upper(), name, shown_number) for name in ("ac1", "pq", "sq", "rq")),
-        *([Column("mean Dice", "mean_dice", shown_number)] if measure != "OKS" else []),
-        Column(f"mean best {measure}", _mean_best),
-        Column("most frequent conflict", _conflict),
-    ]
+    tables = {group: list(_NAMES) for group in dict.fromkeys(number.group for number in OBJECT_PAIR_NUMBERS)}
+    for number in OBJECT_PAIR_NUMBERS:
+        if number.without != measure:
+            tables[number.group].append(Column(number.name(measure), number.key, FORMS[number.form], interval=True))
+    tables[""] += [Column(f"mean best {measure}", _mean_best), Column("most frequent conflict", _conflict)]
     if any(pair.intra for pair in report.pairs):
-        columns.append(Column("one person", lambda pair: "yes" if pair.intra else ""))
-    parts: list[Part] = [table(columns, shown_pairs)]
+        tables[""].append(Column("one person", lambda pair: "yes" if pair.intra else ""))
+    parts: list[Part] = [table(columns, shown_pairs, title) for title, columns in tables.items()]
     aligned = [pair for pair in shown_pairs if pair.alignment is not None]
     if aligned:
         of_alignment = [_alignment_column(key, title) for key, title in _ALIGNMENT.items()]

@@ -19,7 +19,7 @@ from annotator_agreement.agreement import numbers
 from annotator_agreement.agreement.config import AgreementConfig, make_config
 from annotator_agreement.agreement.content_order import content_ranks
 from annotator_agreement.agreement.numbers import Numbers, differences, estimates
-from annotator_agreement.agreement.objects import build
+from annotator_agreement.agreement.objects import build, pairs
 from annotator_agreement.agreement.objects.build import (
     build_object_report,
     object_estimates,
@@ -285,7 +285,7 @@ def test_many_annotators_and_classes_have_intervals_for_those_with_the_most_data
 def test_what_is_collected_at_once_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     samples = random_samples(14, 60)
     expected = _report(samples, _config())
-    monkeypatch.setattr(build, "MAX_SHARED_AT_ONCE", 30)
+    monkeypatch.setattr(pairs, "MAX_SHARED_AT_ONCE", 30)
     monkeypatch.setattr(numbers, "BYTES_AT_ONCE", 10_000)
     _assert_same_intervals(_report(samples, _config()), expected)
     monkeypatch.setattr(build, "MAX_SAMPLES_AT_ONCE", 10)
