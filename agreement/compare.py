@@ -122,7 +122,7 @@ class _Matched:
                     yield from self._added(sums, run)
 
     def _added(self, sums: Numbers, run: int) -> Iterator[Numbers]:
-        """Differences that become known with new numbers of one run: those whose keys the other run has yielded."""
+        """Differences of the numbers whose counterpart in the other run has already arrived."""
         self.values[run].update(zip(sums.keys, sums.values().tolist(), strict=True))
         own, others = self._waiting[run], self._waiting[1 - run]
         found = [key for key in sums.keys if key in others]

@@ -207,7 +207,8 @@ def _consensus(assigned: _Assigned) -> _Columns:
     without = (units.assigned > MIN_OTHERS) & (2 * units.votes >= units.assigned - 1)
     of_sample = np.bincount(units.sample[without], minlength=agreement.n_samples)
     n_both, n_objects = assigned.count(both), assigned.count(own)
-    # a unit that an annotator did not draw is seen by all of its members, else by one less
+    # who did not draw a unit counts all its members as votes of others, who drew it one fewer: so take out the units
+    # that they drew, then put back those that the others alone have in the consensus
     n_units = of_sample[assigned.sample] - assigned.count(without[agreement.unit]) + n_both
     ends = np.concatenate([pairs.i, pairs.j])
     kept = both[ends]
@@ -381,7 +382,8 @@ class AnnotatorSums(Additive):
 
 
 def _class_by_others(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
-    """Of objects in the consensus of the others, those those to which one class leads there, and those with it."""
+    """Two masks over the objects in the consensus of the others: where one class leads among the others' labels, and
+    where the object has that class."""
     agreement, category = chunk.agreement, chunk.agreement.objects.category
     _, both = _in_consensus(chunk)
     # the three largest numbers of members of one class, for every unit; one object of every (unit, class)

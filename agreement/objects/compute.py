@@ -246,10 +246,10 @@ def _matching_of(batch: Batch, overlaps: Overlaps, config: AgreementConfig) -> M
 
 
 def _explained_by_crowd(batch: Batch, single: BoolArray, overlaps: Overlaps, unit: IntArray) -> BoolArray:
-    """Which of the objects that are no crowd ``(M,)`` are neither lone nor missed, since a crowd region explains that.
+    """Which objects ``(M,)`` to leave out because of a crowd region.
 
-    They are of units that would be lone or missed, in which an object lies mostly in a crowd region of an annotator who
-    has no object there.
+    All objects of their unit have one class, and one of them lies at least half in a crowd region of an annotator who
+    has no object in the unit.
 
     Args:
         batch: the ``N`` objects

@@ -147,7 +147,7 @@ class Boxes:
         return Boxes(np.concatenate([self.xyxy, *(other.xyxy for other in others)]))
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The overlapping pairs; see :func:`~.objects.box_overlaps`."""
+        """The overlapping pairs; see :func:`box_overlaps`."""
         return box_overlaps(objects, self.xyxy)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:

@@ -126,8 +126,9 @@ def _move(weights: FloatArray, group: IntArray, to_group: FloatArray) -> BoolArr
 
 
 def are_certainly_best(weights: FloatArray, group: IntArray) -> BoolArray:
-    """Whether a partition gives every node its best partner on every side, in as few groups as the largest side has.
+    """Whether the total reaches the bound "every node with its best partner of each side", with the fewest groups.
 
+    That proves that a partition is the best; False proves nothing.
     Sides are sets of nodes that forbid each other (the objects of one annotator); False where there are none.
 
     Args:

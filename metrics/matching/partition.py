@@ -143,7 +143,8 @@ def _bipartitions(n: int) -> FloatArray:
 def _is_one_group(weights: FloatArray) -> BoolArray:
     """Whether no bipartition of a graph has a negative cut, shape ``(C,)``; then one group is the best partition.
 
-    A partition into groups cuts half the sum of the cuts of its groups, so it gains nothing either.
+    A split into several groups loses half the sum of each group's cut against the rest. Each such cut is a bipartition
+    and not negative, so no split gains.
     """
     i, j = np.triu_indices(weights.shape[1], 1)
     pair_weights = weights[:, i, j]
