@@ -105,7 +105,7 @@ class UnitView:
     # ---- which units are asked for ----
 
     def _sets(self) -> dict[str, Any]:
-        """Sets of units of a document, collected before any label is filtered: later stages do not see removed labels."""
+        """Sets of units of a document, collected before labels are filtered: later stages do not see removed labels."""
         request, everybody = self._request, self._labels.annotators
         unit = self._lists.unit("$$label")
         # of agreed units, which are most, none can be asked for
