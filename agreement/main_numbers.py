@@ -76,6 +76,7 @@ OBJECT_NUMBERS = (
     FULL_AGREEMENT,
     PERCENT_AGREEMENT,
     MainNumber("existence.f1", "F1", "objects that both of a pair drew", group="existence"),
+    MainNumber("counts.icc", "ICC of counts", "number of objects of an image", group="existence"),
     MainNumber(
         "class_given_match.percent_agreement", "same class", "of two labels of one object", "share", "class_given_match"
     ),
@@ -97,6 +98,7 @@ OBJECT_NUMBERS = (
         is_optional=True,
     ),
 )
+COUNTS = "Objects of an image: those of a minus those of b"
 #: numbers of pairs of annotators, in the tables with everything on these; ``group`` is the title of the table
 OBJECT_PAIR_NUMBERS = (
     MainNumber("score", "score", group=""),
@@ -108,6 +110,9 @@ OBJECT_PAIR_NUMBERS = (
     MainNumber("sq", "SQ", group=""),
     MainNumber("rq", "RQ", group=""),
     MainNumber("mean_dice", "mean Dice", group="", without="OKS"),
+    MainNumber("count_difference", "mean difference", group=COUNTS),
+    MainNumber("count_limit_low", "95 % of images: from", group=COUNTS),
+    MainNumber("count_limit_high", "to", group=COUNTS),
 )
 RATING_NUMBERS = (score("mean share of agreeing pairs"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
 TAG_NUMBERS = (score("mean Jaccard index of tags"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)

@@ -1,4 +1,4 @@
-"""Pairs of annotators: how far every two agree, sessions of one person, and who sides with whom."""
+"""Pairs of annotators: how far every two agree, sessions of one person, counts of objects, who sides with whom."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ from .totals import RunTotals
 
 #: samples shared by two annotators of which the columns are collected at once
 MAX_SHARED_AT_ONCE = 500_000
+#: 95 % of normal values are within so many standard deviations of their mean
+NORMAL_95 = 1.96
 #: pairs of classes that a report lists for a pair of annotators
 MAX_LISTED = 20
 
@@ -51,8 +53,8 @@ _MEANS = ("score", "f1", "mean_iou")
 
 def pair_numbers(
     assigned: BoolArray, annotators: Sequence[str], config: AgreementConfig, *, by_sample: bool
-) -> list[PairNumbers | SessionNumbers]:
-    """The collectors of all numbers of pairs of annotators.
+) -> list[PairNumbers | SessionNumbers | CountNumbers]:
+    """The collectors of all numbers of pairs of annotators, and of the agreement on counts.
 
     Args:
         assigned: shape ``(S, R)``
@@ -66,7 +68,10 @@ def pair_numbers(
     group = np.zeros(len(shared), np.int64)
     group[chosen] = (np.cumsum(shared[chosen]) - 1) // MAX_SHARED_AT_ONCE
     groups = [np.flatnonzero(group == k) for k in np.unique(group)] or [np.empty(0, np.int64)]
-    found: list[PairNumbers | SessionNumbers] = [PairNumbers(annotators, pairs, chosen, config) for pairs in groups]
+    found: list[PairNumbers | SessionNumbers | CountNumbers] = [
+        *(PairNumbers(annotators, pairs, chosen, config) for pairs in groups),
+        CountNumbers(annotators, chosen, by_sample=by_sample),
+    ]
     intra = intra_pairs(annotators, config)
     if intra.any():
         all_chosen = len(chosen) == np.count_nonzero(shared) and len(groups) == 1
@@ -112,6 +117,64 @@ class PairNumbers:
         rows = self._rows
         del self._rows  # which frees its memory, once all numbers were asked for
         yield from rows.numbers(self._keys, names, formula, np.full(len(names), _SHARED), len(_PLAIN))
+
+
+class CountNumbers:
+    """Agreement on the number of objects of every image, crowd regions left out.
+
+    Of all annotators ICC(2,1), over the images that all were assigned to; of every two the mean difference over the
+    images that they share, and the limits between which 95 % of the differences are if they are normal.
+
+    References:
+        P. E. Shrout, J. L. Fleiss, "Intraclass correlations: uses in assessing rater reliability", 1979
+        J. M. Bland, D. G. Altman, "Statistical methods for assessing agreement between two methods", 1986
+    """
+
+    def __init__(self, annotators: Sequence[str], chosen: IntArray, *, by_sample: bool) -> None:
+        names = [(annotators[a], annotators[b]) for a, b in zip(*pair_names(len(annotators)), strict=True)]
+        self._keys = {pair: ("pairs", *both) for pair, both in enumerate(names)}
+        self._of_all = Rows(by_sample=by_sample)
+        self._of_pairs = GroupRows(len(names), chosen)
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
+        by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
+        cells = np.bincount(objects.sample * k + objects.annotator, minlength=agreement.assigned.size)
+        counts = cells.reshape(agreement.assigned.shape).astype(np.float64)
+        columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
+        self._of_all.add(hstack([columns * by_all[:, None]]))
+        difference = (shared.n_a - shared.n_b).astype(np.float64)
+        columns = np.column_stack([np.ones(len(difference)), difference, difference**2])
+        self._of_pairs.add(chunk.shared_pair, shared.sample, hstack([columns]), agreement.n_samples)
+
+    def numbers(self) -> Iterator[Numbers]:
+        """ICC, then the difference and its limits of every pair."""
+        yield self._of_all.numbers((("counts.icc",),), lambda sums: _icc(sums)[..., None], np.array([0]))
+        names = ("count_difference", "count_limit_low", "count_limit_high")
+        rows = self._of_pairs
+        del self._of_pairs  # which frees its memory, once all numbers were asked for
+        yield from rows.numbers(self._keys, names, _limits, np.zeros(3, np.int64), 3)
+
+
+def _icc(sums: FloatArray) -> FloatArray:
+    """ICC(2,1) from images, squares of their totals, squares of their counts, and the total of every annotator."""
+    n, squared_totals, squares, totals = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
+    k = totals.shape[-1]
+    # n k times the sums of squares, which are whole numbers: no rounding where nothing varies
+    whole = totals.sum(axis=-1) ** 2
+    of_images, of_annotators = n * squared_totals - whole, k * (totals**2).sum(axis=-1) - whole
+    rest = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
+    images, rest = ratio(of_images, n - 1), ratio(rest, (n - 1) * (k - 1))
+    annotators = ratio(of_annotators, np.full_like(n, k - 1))
+    return ratio(images - rest, images + (k - 1) * rest + ratio(k * (annotators - rest), n))
+
+
+def _limits(sums: FloatArray) -> FloatArray:
+    """Mean difference and the limits of agreement from samples, sum of the differences and of their squares."""
+    n, total, squares = np.moveaxis(sums, -1, 0)
+    mean, spread = ratio(total, n), np.sqrt(ratio(n * squares - total**2, n * (n - 1)))
+    return np.stack([mean, mean - NORMAL_95 * spread, mean + NORMAL_95 * spread], axis=-1)
 
 
 class SessionNumbers:

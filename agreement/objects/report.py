@@ -80,6 +80,13 @@ class Localisation:
 
 
 @dataclass(frozen=True, slots=True)
+class Counts:
+    """Do they count alike? ``icc`` is ICC(2,1) of the numbers of objects, over images that all were assigned to."""
+
+    icc: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class AttributeSummary:
     """Do annotators give the same value of an attribute to an object? Over units with at least two given values.
 
@@ -146,6 +153,9 @@ class PairSummary:
     of different classes ``{a, b, n}``, in the order of the annotators. ``intra`` marks two sessions of one person.
     ``visibility`` is for keypoints; ``track_consistency`` is the share of frames in which a track keeps its partner.
     The keys of ``intervals`` are the names of the numbers.
+
+    ``count_difference`` is the mean over shared images of the objects of ``a`` minus those of ``b``, with its limits of
+    agreement (mean ± 1.96 standard deviations).
     """
 
     a: str
@@ -171,6 +181,9 @@ class PairSummary:
     jaccard: float | None = None
     kappa: float | None = None
     ac1: float | None = None
+    count_difference: float | None = None
+    count_limit_low: float | None = None
+    count_limit_high: float | None = None
     confusion: list[Confusion] = dataclasses.field(default_factory=list)
     n_unlisted: int = 0
     intra: bool = False
@@ -411,6 +424,7 @@ class ObjectReport(AgreementReport):
         "class_given_match": ClassGivenMatch,
         "localisation": Localisation,
         "coefficients": Coefficients,
+        "counts": Counts,
         "attributes": AttributeSummary,
         "sizes": SizeSummary,
         "pairs": PairSummary,
@@ -440,6 +454,7 @@ class ObjectReport(AgreementReport):
     annotators: list[AnnotatorSummary]
     #: other coefficients over the same units as alpha
     coefficients: Coefficients | None = None
+    counts: Counts = dataclasses.field(default_factory=Counts)
     attributes: list[AttributeSummary] = dataclasses.field(default_factory=list)
     sizes: list[SizeSummary] = dataclasses.field(default_factory=list)
     #: None unless a person labelled several times

@@ -119,7 +119,8 @@ def _leaves(report: ObjectReport) -> dict[tuple[str, ...], Any]:
     """All intervals by their owner, whatever the order of the two annotators of a pair."""
     found: dict[tuple[str, ...], Any] = {("", name): entry for name, entry in report.intervals.items()}
     for pair in report.pairs:
-        found |= {(*sorted((pair.a, pair.b)), name): entry for name, entry in pair.intervals.items()}
+        turned = {} if pair.a < pair.b else _turned(pair.intervals)
+        found |= {(*sorted((pair.a, pair.b)), name): entry for name, entry in {**pair.intervals, **turned}.items()}
     for kind, entries in (("annotator", report.annotators), ("class", report.classes)):
         found |= {(kind, entry.name, name): each for entry in entries for name, each in entry.intervals.items()}
     for annotator in report.annotators:
@@ -127,6 +128,17 @@ def _leaves(report: ObjectReport) -> dict[tuple[str, ...], Any]:
             names = {} if part is None else part.intervals
             found |= {(type(part).__name__, annotator.name, name): entry for name, entry in names.items()}
     return found
+
+
+def _turned(intervals: dict[str, Any]) -> dict[str, Any]:
+    """The intervals of differences of a pair whose annotators change places."""
+    names = {
+        "count_difference": "count_difference",
+        "count_limit_low": "count_limit_high",
+        "count_limit_high": "count_limit_low",
+    }
+    found = {names[name]: entry for name, entry in intervals.items() if name in names}
+    return {name: dataclasses.replace(each, low=-each.high, high=-each.low) for name, each in found.items()}
 
 
 def _assert_same_intervals(report: ObjectReport, expected: ObjectReport) -> None:
@@ -185,7 +197,9 @@ def test_samples_that_are_not_rated_are_not_resampled() -> None:
     one = [{0: next(labels for sample in samples for labels in sample.values() if labels)}] * 9
     report, expected = _report([*samples, *one], _config()), _report(samples, _config())
     assert report.intervals == expected.intervals
-    assert {interval.n for interval in report.intervals.values()} == {len(samples)}
+    n = {name: interval.n for name, interval in report.intervals.items()}
+    assert n.pop("counts.icc") == sum(len(sample) == len(_config().fields) for sample in samples)
+    assert set(n.values()) == {len(samples)}
 
 
 def test_the_same_seed_gives_the_same_intervals_and_another_one_others() -> None:

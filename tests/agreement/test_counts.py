@@ -1,0 +1,126 @@
+"""Agreement on the number of objects of an image: ICC(2,1), and the limits of agreement of every two annotators."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.agreement_oracle import NAMES, Sample, config_of, random_samples, report_of
+from tests.agreement.found import each_case, found, same
+from tests.agreement.surfaces import compared, shown
+
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.charts.comparison import comparison_frame, comparison_text
+from annotator_agreement.charts.words import shown_number
+
+#: Shrout and Fleiss, 1979, table 2: six targets and four judges
+PUBLISHED = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+FIELDS = ("count_difference", "count_limit_low", "count_limit_high")
+
+
+def _samples(table: list[list[int]]) -> list[Sample]:
+    """Images on which annotators drew so many objects; -1 where they were not assigned."""
+    boxes = [(1, 0.05 * k, 0.1, 0.05 * k + 0.04, 0.3) for k in range(12)]
+    return [{r: boxes[:n] for r, n in enumerate(row) if n >= 0} for row in table]
+
+
+def _report(table: list[list[int]], **options: Any) -> ObjectReport:
+    return report_of(_samples(table), config_of(len(table[0]), **options))
+
+
+def _icc(table: np.ndarray) -> float:
+    n, k = table.shape
+    mean = table.mean()
+    rows, columns = table.mean(axis=1, keepdims=True), table.mean(axis=0, keepdims=True)
+    msr, msc = k * ((rows - mean) ** 2).sum() / (n - 1), n * ((columns - mean) ** 2).sum() / (k - 1)
+    mse = ((table - rows - columns + mean) ** 2).sum() / ((n - 1) * (k - 1))
+    return float((msr - mse) / (msr + (k - 1) * mse + k * (msc - mse) / n))
+
+
+def test_icc_is_that_of_the_published_table() -> None:
+    icc = _report(PUBLISHED).counts.icc
+    assert icc == pytest.approx(0.2898, abs=5e-5)
+    same(icc, _icc(np.array(PUBLISHED, float)))
+
+
+@each_case
+def test_numbers_are_those_of_tables_of_counts(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    table = np.array([[len(sample[r]) for r in range(4)] for sample in case.samples if len(sample) == 4], float)
+    same(case.report.counts.icc, _icc(table))
+    pairs = {(pair.a, pair.b): pair for pair in case.report.pairs}
+    for a, b in combinations(range(4), 2):
+        difference = [len(sample[a]) - len(sample[b]) for sample in case.samples if a in sample and b in sample]
+        mean, spread = np.mean(difference), np.std(difference, ddof=1)
+        for name, expected in zip(FIELDS, (mean, mean - 1.96 * spread, mean + 1.96 * spread), strict=True):
+            same(getattr(pairs[NAMES[a], NAMES[b]], name), float(expected))
+
+
+@pytest.mark.parametrize(
+    "table",
+    [[[2, 3]], [[2, 2], [2, 2], [2, 2]], [[0, 0], [0, 0]], [[1, -1], [-1, 2]], [[1, 2, -1], [-1, 2, 3]]],
+)
+def test_icc_needs_images_of_all_and_variation(table: list[list[int]]) -> None:
+    assert _report(table).counts.icc is None
+
+
+def test_limits_need_two_shared_images() -> None:
+    (pair,) = _report([[2, 3], [4, -1]]).pairs
+    assert [getattr(pair, name) for name in FIELDS] == [-1.0, None, None]
+    (pair,) = _report([[2, 2], [3, 3]]).pairs
+    assert [getattr(pair, name) for name in FIELDS] == [0.0, 0.0, 0.0]
+
+
+def test_neither_order_nor_batches_matter() -> None:
+    samples = random_samples(5, n_samples=60)
+    expected = report_of(samples, config_of(3))
+    swapped = [{2 - r: labels for r, labels in sample.items()} for sample in samples]
+    for other, sign in ((samples[::-1], 1), (swapped, -1)):
+        report = report_of(other, config_of(3))
+        same(report.counts.icc, expected.counts.icc or np.nan)
+        pairs = {pair.count_difference for pair in report.pairs}
+        assert {round(sign * (value or 0.0), 9) for value in pairs} == {
+            round(pair.count_difference or 0.0, 9) for pair in expected.pairs
+        }
+    batches = report_of(samples, config_of(3), batch_size=7)
+    assert batches.counts == expected.counts
+    assert batches.intervals["counts.icc"] == expected.intervals["counts.icc"]
+    for pair, other_pair in zip(batches.pairs, expected.pairs, strict=True):
+        assert {name: pair.intervals[name] for name in FIELDS} == {name: other_pair.intervals[name] for name in FIELDS}
+
+
+def test_they_are_shown_everywhere_with_their_intervals() -> None:
+    samples = random_samples(1, n_samples=80)
+    report = report_of(samples, config_of(3))
+    interval = report.intervals["counts.icc"]
+    ends = f"[{shown_number(interval.low)}, {shown_number(interval.high)}]"
+    surfaces = shown(report)
+    page = surfaces.pop("page")
+    for text in surfaces.values():
+        assert f"ICC of counts {shown_number(report.counts.icc)} {ends}" in text
+    assert "ICC of counts" in page
+    assert ends in page
+    row: Any = report.to_dataframe("summary").set_index("number").loc["counts.icc"]
+    assert tuple(row) == (report.counts.icc, interval.low, interval.high)
+    pairs, values = report.to_dataframe("pairs"), report.to_dict()
+    assert values["counts"] == {"icc": report.counts.icc}
+    for k, pair in enumerate(report.pairs):
+        for name in FIELDS:
+            found_interval, value = pair.intervals[name], getattr(pair, name)
+            assert values["pairs"][k][name] == value
+            assert tuple(pairs.loc[k, [name, f"{name}_low", f"{name}_high"]]) == (
+                value,
+                found_interval.low,
+                found_interval.high,
+            )
+            cell = f"{shown_number(value)} [{shown_number(found_interval.low)}, {shown_number(found_interval.high)}]"
+            assert cell in surfaces["text"]
+            assert cell in page
+    assert ObjectReport.from_dict(values) == report
+    comparison = compared(samples, samples[::-1], config_of(3))
+    assert "ICC of counts" in comparison_text(comparison)
+    assert "counts.icc" in comparison_frame(comparison, "numbers")["number"].tolist()
+    assert set(FIELDS) <= set(comparison_frame(comparison, "pairs")["number"])
