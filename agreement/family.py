@@ -1,4 +1,4 @@
-"""The families of label types, one object each: what is kept of samples, reported, written and judged."""
+"""The families of label types, one object each: records, report, numbers, fields and verdicts."""
 
 from __future__ import annotations
 
@@ -38,12 +38,12 @@ class Family:
 
     name: str  #: in reports and stored runs
     report: type[AgreementReport]  #: class of its reports
-    records: type[Records]  #: class of what is kept of samples
+    records: type[Records]  #: class of its records
     build: Callable[[Any, ReportContext], AgreementReport]  #: makes the report from records
     numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: makes the numbers of a report from records
-    fields: names.FieldSet  #: what a run writes on samples and labels
-    verdicts: tuple[str, ...] = ()  #: what a label can be judged as
-    not_in_views: tuple[str, ...] = ()  #: what a view of labels cannot be asked for
+    fields: names.FieldSet  #: fields written on samples and labels
+    verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
+    not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
     has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
 
 
@@ -96,7 +96,7 @@ def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
 
 
 def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
-    """The records of a family from their columns, without what is only known of a run as a whole."""
+    """The records of a family from their columns, without the totals of the whole run."""
     return FAMILIES[family].records(n_annotators, (columns,))
 
 

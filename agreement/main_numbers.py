@@ -26,7 +26,7 @@ class MainNumber:
     """A number that every surface shows by the same name."""
 
     key: str  #: path of its value in the report, and the key of its interval
-    title: str  #: what it is called; ``{measure}`` stands for what the similarity of two objects is called
+    title: str  #: name; ``{measure}`` is replaced by the name of the similarity
     #: what it is, in one sentence; ``{report…}`` and ``{documents}`` (samples or frames) are filled in
     meaning: str = ""
     form: str = "number"  #: how it is shown: ``number`` or ``share``
@@ -50,7 +50,7 @@ class MainNumber:
 
 
 def score(what: str) -> MainNumber:
-    """The mean score of samples, of which ``what`` says what it is."""
+    """The mean score of samples; ``what`` explains the score."""
     meaning = f"{what} of {{report.score.n:,}} {{documents}} (0: nothing in common, 1: identical)"
     return MainNumber("score.mean", "Score", meaning)
 

@@ -51,7 +51,7 @@ class Numbers:
     #: shape ``(V,)``, for every number the column that is not 0 in the samples that it concerns; None: every number
     #: concerns all samples
     basis: IntArray | None = None
-    #: whether the rows are those of samples; if not, their sum is all that is known, and the numbers have no interval
+    #: whether there is one row per sample; if not, only the sum is meaningful and the numbers have no interval
     by_sample: bool = True
 
     def values(self) -> FloatArray:
@@ -173,7 +173,7 @@ class GroupRows:
 
 
 def _used(columns: SparseColumns, n_fixed: int) -> SparseColumns:
-    """The columns that a formula always needs, and those of the others that are not 0 throughout."""
+    """The columns that the formula always needs, and the other columns that are not all 0."""
     if n_fixed == columns.shape[1]:
         return columns
     used = np.flatnonzero(np.bincount(columns.indices, minlength=columns.shape[1])[n_fixed:])
@@ -181,7 +181,7 @@ def _used(columns: SparseColumns, n_fixed: int) -> SparseColumns:
 
 
 def _of_groups(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns, formula: Statistic) -> Numbers:
-    """The numbers of groups ``G`` of which only the sums ``(G, C)`` are known, without intervals."""
+    """The numbers of ``G`` groups from their sums ``(G, C)``, without intervals."""
     n_groups, n_columns = sums.shape
 
     def of_each(flat: FloatArray) -> FloatArray:
@@ -341,7 +341,7 @@ class Fields:
             self._of[key[:-1]][key[-1]] = estimate
 
     def of(self, *part: str) -> dict[str, Any]:
-        """The fields of one part; those of the report itself without a name. Undefined numbers are None."""
+        """The fields of one part, or of the report itself without a name. Undefined numbers are None."""
         fields: dict[str, Any] = {}
         for name, estimate in self._of.get(part, {}).items():
             *path, last = name.split(".")
@@ -381,7 +381,7 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
 
 
 def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
-    """Each number of ``b`` minus that of ``a`` of the same key; row by row both are of the same samples.
+    """Each number of ``b`` minus the number of ``a`` with the same key; rows of both are the same samples.
 
     A difference concerns the samples that either of its two numbers concerns. It has no interval where one of the two
     numbers has none.

@@ -217,7 +217,7 @@ class Option:
     default: Any  #: its default
     title: str  #: what stands above its input in the form, and what comparisons of runs call it
     sentence: str  #: what it does: in the docstring, the README and the form
-    #: takes the name and the value, and returns the value in the form in which it is kept
+    #: function of name and value that returns the checked value
     check: Callable[[str, Any], Any] = _anything
     concerns: tuple[str, ...] = ()  #: the groups of labels on which it has an effect; all if empty
     #: the option without which it has no effect on a group of labels, by group
@@ -253,7 +253,7 @@ class Option:
         return self.check(argument or self.name, value)
 
     def has_effect(self, groups: AbstractSet[str], given: Mapping[str, Any]) -> bool:
-        """Whether it has an effect on labels of some groups, beside the other options that are given."""
+        """Whether it has an effect on labels of some groups, given the other options."""
         concerned = groups & set(self.concerns) if self.concerns else groups
         return any(group not in self.needs or given.get(self.needs[group]) for group in concerned)
 

@@ -128,7 +128,7 @@ class ReportContext:
     worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)  #: the samples with the lowest scores
     #: for every compared attribute the value of every code
     attribute_values: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
-    #: what a family's report needs beside these, as JSON values
+    #: additional values for the family's report, as JSON
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     #: shape ``(S,)``, video or group of every sample, which are resampled as a whole; None without these
     clusters: IntArray | None = None

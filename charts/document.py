@@ -30,7 +30,7 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
 
 def report_markdown(report: AgreementReport) -> str:
     """What everybody should read of the report, as Markdown."""
-    summary = [section for made in family_of(report).summary for section in made(report)]
+    summary = [section for build in family_of(report).summary for section in build(report)]
     return as_markdown([headline(report), *report_sections(report, summary)])
 
 
@@ -41,25 +41,25 @@ def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
         report: of any family
         notes: what else is to be said of these numbers
     """
-    overview = [section for made in family_of(report).overview for section in made(report)]
+    overview = [section for build in family_of(report).overview for section in build(report)]
     rules = "; ".join(f"{name}: {text}" for name, text in _rules(report))
     return as_markdown([headline(report, notes), *overview, Section("Rules", [], rules)])
 
 
 def report_sections(report: AgreementReport, more: Sequence[Section] = ()) -> list[Section]:
     """What everybody should read, below the headline; ``more`` stands before the samples with the lowest scores."""
-    first, *others = [section for made in family_of(report).sections for section in made(report)]
+    first, *others = [section for build in family_of(report).sections for section in build(report)]
     return [first, Section("Rules", [Facts(_rules(report))]), *others, *more, *_worst(report)]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
     """Everything else."""
-    details = [section for made in family_of(report).details for section in made(report)]
+    details = [section for build in family_of(report).details for section in build(report)]
     return [*details, *_intervals(report), *_run(report)]
 
 
 def _rules(report: AgreementReport) -> list[tuple[str, str]]:
-    """How the numbers were made."""
+    """The rules by which the numbers were computed."""
     rules = [*family_of(report).rules(report), ("who was assigned", _COVERAGE[report.run.coverage])]
     notes = [
         (report.run.n_added_assignments, "times somebody who is not listed drew something, and counts as assigned"),

@@ -52,7 +52,7 @@ class VerdictShares:
 class FamilyCharts:
     """What the charts layer shows of the reports of a family."""
 
-    rules: Callable[[Any], list[tuple[str, str]]]  #: how the numbers were made, in names and texts
+    rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
     sections: Sequence[Sections]  #: what everybody should read; the rules stand behind the first one
     details: Sequence[Sections] = ()  #: everything else
     summary: Sequence[Sections] = ()  #: sections that only the Markdown shows, which has no details
@@ -133,5 +133,5 @@ _FAMILIES = {
 
 
 def family_of(report: AgreementReport) -> FamilyCharts:
-    """What is shown of a report."""
+    """The sections of a report."""
     return _FAMILIES[report.family]

@@ -87,7 +87,7 @@ def table(columns: Sequence[Column], entries: Iterable[Any], title: str = "", ke
 def sample_table(
     columns: Sequence[Column], entries: Sequence[Mapping[str, Any]], title: str = "", frame: str = "frame"
 ) -> Table:
-    """A table of samples; those of videos get a column with their frame, titled ``frame``."""
+    """A table of samples; for videos with a column ``frame``."""
     of_sample = [Column("sample id", "id"), Column("file", lambda entry: end_of_path(entry.get("filepath")))]
     if any("frame_number" in entry for entry in entries):
         of_sample.append(Column(frame, "frame_number"))

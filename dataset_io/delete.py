@@ -1,4 +1,4 @@
-"""Delete a run and everything that it wrote, whatever state it is in."""
+"""Delete a run and everything that it wrote, in any state of the run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from .views.saved_views import remove_saved_views
 
 
 def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
-    """Delete a run and everything it wrote, whatever state it is in.
+    """Delete a run and everything it wrote, in any state of the run.
 
     Runs that died, that were being renamed or deleted, and fields left behind by ``dataset.delete_run()`` included.
 

@@ -36,7 +36,7 @@ def stored_dataset(samples: SampleCollection) -> fo.Dataset:
 
 
 def root_dataset(samples: SampleCollection) -> fo.Dataset:
-    """The dataset that a view was made from, also one of patches, frames and clips."""
+    """The dataset of a view, including views of patches, frames and clips."""
     return samples._root_dataset
 
 
@@ -74,7 +74,7 @@ def reload_samples(dataset: fo.Dataset) -> None:
 
 
 def reload_saved_views(dataset: fo.Dataset) -> None:
-    """Read again which views are saved."""
+    """Reload the list of saved views."""
     dataset._doc.reload("saved_views")
 
 

@@ -79,7 +79,7 @@ def sums_by(index: IntArray, values: FloatArray | IntArray, n: int) -> FloatArra
 
 
 def components(u: IntArray, v: IntArray, n: int) -> tuple[int, IntArray]:
-    """Connected components of a graph of ``n`` nodes with the edges ``(u, v)``: how many, and that of every node."""
+    """Connected components of a graph with ``n`` nodes and edges ``(u, v)``: their number, and that of every node."""
     graph = coo_array((np.ones(len(u), np.int8), (u, v)), shape=(n, n))
     n_components, component = connected_components(graph, directed=False)
     return n_components, component.astype(np.int64)

@@ -49,7 +49,7 @@ class AgreementOperator(foo.Operator):
         return types.Property(inputs, view=types.PromptView(label=self.label, submit_button_label=self.submit))
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        """Add what the form asks for, beside the run.
+        """Add the form's inputs other than the run.
 
         Raises:
             AgreementInputError: if something in the input must be changed

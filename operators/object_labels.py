@@ -102,14 +102,14 @@ def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
     }
 
 
-def _told(ctx: foo.ExecutionContext, made: DerivedLabels) -> dict[str, Any]:
+def _told(ctx: foo.ExecutionContext, derived: DerivedLabels) -> dict[str, Any]:
     """Tell the user what was written and what was left out; returns the same as a result."""
-    told = [f"Wrote {made.n_labels} labels into {made.field}"]
-    if made.n_below_quorum:
-        told.append(f"{made.n_below_quorum} objects have too few votes")
-    if made.n_left_out:
-        told.append(f"{made.n_left_out} objects were left out: labels changed since the run, or have no pixels")
-    if made.n_changed:
-        told.append(f"{made.n_changed} samples were left out: somebody was editing them")
-    tell(ctx, "; ".join(told), variant="warning" if made.n_left_out or made.n_changed else "success")
-    return dataclasses.asdict(made)
+    told = [f"Wrote {derived.n_labels} labels into {derived.field}"]
+    if derived.n_below_quorum:
+        told.append(f"{derived.n_below_quorum} objects have too few votes")
+    if derived.n_left_out:
+        told.append(f"{derived.n_left_out} objects were left out: labels changed since the run, or have no pixels")
+    if derived.n_changed:
+        told.append(f"{derived.n_changed} samples were left out: somebody was editing them")
+    tell(ctx, "; ".join(told), variant="warning" if derived.n_left_out or derived.n_changed else "success")
+    return dataclasses.asdict(derived)

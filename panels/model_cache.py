@@ -38,7 +38,7 @@ def hash_of_view(view: SampleCollection | None) -> str:
 def cached_view_model(
     ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
 ) -> ViewModel:
-    """What is shown of a run.
+    """The model of a run that the panel shows.
 
     Args:
         ctx: the execution context

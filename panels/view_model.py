@@ -41,7 +41,7 @@ def view_model(report: AgreementReport, scores: Any, version: str, notes: Sequen
         report: of any family
         scores: array of the scores of all samples, nan where they have none
         version: tells this content from any other
-        notes: what is to be said of these numbers
+        notes: remarks on these numbers
     """
     return {"version": version, "headline": panel_markdown(report, notes), "items": list(_items(report, scores))}
 

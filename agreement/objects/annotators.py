@@ -48,7 +48,7 @@ class AnnotatorNumbers:
 
     Args:
         annotators: their names
-        part: the part of the summary of an annotator in which the numbers stand
+        part: part of the annotator's summary that contains the numbers
         ratios: the two columns of every number, by the number's name
         columns_of: reads the columns from a chunk
         by_sample: whether the numbers have intervals
@@ -102,7 +102,7 @@ class _Assigned:
     sample: IntArray  #: shape ``(V,)``
     annotator: IntArray  #: shape ``(V,)``
     row: IntArray  #: shape ``(S, R)``, place of every (sample, annotator) among these
-    own: IntArray  #: shape ``(N,)``, that of every object
+    own: IntArray  #: shape ``(N,)``, row of (sample, annotator) of every object
 
     @classmethod
     def of(cls, chunk: Chunk) -> _Assigned:
@@ -154,7 +154,7 @@ _OF_CONSENSUS = {
 def _missed(assigned: _Assigned) -> _Columns:
     """What everybody missed of units of two or more others, and could have missed, drawn or not; also by size."""
     chunk, units = assigned.chunk, assigned.chunk.agreement.units
-    unit, n_sizes = chunk.agreement.unit, len(SIZES) + 1  # those of unknown size come last
+    unit, n_sizes = chunk.agreement.unit, len(SIZES) + 1  # unknown size comes last
     size = chunk.size % n_sizes
     several = chunk.rated_unit & (units.votes >= 2)
     n_samples = chunk.agreement.n_samples
@@ -192,7 +192,7 @@ def _pairs(assigned: _Assigned) -> _Columns:
 
 
 def _in_consensus(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
-    """Objects of samples with enough others, and those of them in units that at least half of the others drew."""
+    """Masks: objects on samples with enough others; of these, objects in the consensus of the others."""
     units, unit = chunk.agreement.units, chunk.agreement.unit
     own = units.assigned > MIN_OTHERS
     both = own & (2 * (units.votes - 1) >= units.assigned - 1)
@@ -356,12 +356,12 @@ class AnnotatorSums(Additive):
     """What a report shows of annotators besides their numbers."""
 
     n_assigned: IntArray  #: shape ``(R,)``, samples each annotator was assigned to
-    n_drew_nothing: IntArray  #: shape ``(R,)``, those in which they drew nothing
+    n_drew_nothing: IntArray  #: shape ``(R,)``, assigned samples without an object
     n_crowd: IntArray  #: shape ``(R,)``, labels that are crowd, or explained by one of somebody else
     classes: SparseCounts  #: counts of (annotator, class) of all objects
     bias: Moments  #: moments of the offsets of boxes; rows are (annotator, measure)
-    n_judged: IntArray  #: shape ``(R,)``, objects in the consensus of the others to which this gives a class
-    n_same_class: IntArray  #: shape ``(R,)``, those with that class
+    n_judged: IntArray  #: shape ``(R,)``, objects in the others' consensus, where it has a class
+    n_same_class: IntArray  #: shape ``(R,)``, of these, objects with the class of the consensus
 
     @classmethod
     def of(cls, chunk: Chunk) -> AnnotatorSums:
@@ -418,7 +418,7 @@ def annotator_summaries(
 
     Args:
         fields: the numbers of annotators
-        total: the sums that these are made of, by the part of the summary
+        total: sums of the numbers, by part of the summary
         sums: what is shown besides them
         pairs: of all pairs of annotators
         totals: of the run as a whole

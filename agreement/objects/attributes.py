@@ -24,13 +24,13 @@ from .sums import N_UNITS, Additive, Chunk, SparseCounts, TallySums, Worst, of_u
 
 #: pairs of values that a report lists
 MAX_LISTED = 20
-#: bits of a code of a value, of which measured ones may have millions
+#: bits of a value code (measured values may have millions of different values)
 _BITS = 31
 
 
 @dataclass(frozen=True, slots=True)
 class Values:
-    """What the codes of an attribute stand for."""
+    """The values of the codes of an attribute."""
 
     name: str  #: of the attribute
     values: Sequence[Any]  #: value of every code, None for *not given*
@@ -66,7 +66,7 @@ class AttributeSums(Additive):
     """What a report shows of an attribute besides its numbers."""
 
     n_units: int  #: units in which two or more annotators gave a value
-    n_conflicts: int  #: those in which two values differ
+    n_conflicts: int  #: units in which two values differ
     met: SparseCounts  #: counts of (value, other value) over pairs of labels of one unit that differ
     worst: Worst  #: the samples with the largest share of pairs of values that differ, with the opposite sign
 
@@ -78,7 +78,7 @@ class Attribute:
     numbers it has no interval.
 
     Args:
-        values: what the codes stand for
+        values: the values of the codes
         used: the codes that were given, each once
         place: of the attribute among those that are compared
         undefined: what alpha is without variation

@@ -42,7 +42,7 @@ class Collector(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ReportSums(Additive):
-    """What a report has beside its numbers, each described where it is made."""
+    """Parts of a report besides its numbers; see the class of each part."""
 
     headline: HeadlineSums
     sizes: SizeSums
@@ -80,8 +80,8 @@ class Collection:
 
     Args:
         records: of the samples
-        context: what the report needs beside them
-        by_sample: whether the numbers have intervals, or are compared with those of another run
+        context: context of the report
+        by_sample: keep rows per sample, for intervals or a comparison of runs
     """
 
     def __init__(self, records: ObjectRecords, context: ReportContext, *, by_sample: bool) -> None:
@@ -132,7 +132,7 @@ class Collection:
 
 
 def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[Numbers]:
-    """All numbers of a report as functions of sums over its samples, or those of the headline.
+    """All numbers of a report (or only the headline) as functions of sums over its samples.
 
     Their keys are single names (``("alpha.pooled",)``), or begin with what they are about: ``("pairs", "alice", "bob",
     "f1")``, ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``. Samples that are not rated have

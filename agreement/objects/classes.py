@@ -26,7 +26,7 @@ MAX_CLASSES = 1_000
 MAX_RESAMPLED = 200
 #: classes that a report lists with which one is confused
 MAX_CONFUSED = 20
-#: pairs of classes of which the merger is tried
+#: number of pairs of classes whose merge is tried
 MAX_MERGES = 10
 #: shorter names are not compared letter by letter: "car" and "cat" are different things
 MIN_LENGTH = 5
@@ -41,7 +41,7 @@ _RATIOS = {
     "mean_iou": ("iou", "n_alike"),
     "miss_rate": ("n_missing", "n_expected"),
 }
-#: what a number is about: samples in which this is not 0
+#: a number is about the samples in which this column is not 0
 _BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.items()}
 
 
@@ -205,7 +205,7 @@ def class_summaries(
 
 
 def _iou_by_class(matches: Matches, n_categories: int) -> tuple[FloatArray, IntArray]:
-    """IoU of the pairs of labels of one class, sorted by class, and where those of every class begin."""
+    """IoU of the pairs of labels with equal class, sorted by class, and the start of every class."""
     alike = matches.category != NO_CLASS
     category, iou = matches.category[alike], matches.iou[alike]
     order = np.argsort(category, kind="stable")
@@ -345,7 +345,7 @@ def similar_names(names: Sequence[str]) -> list[list[str]]:
     """Groups of names that differ in case, spaces, underscores, hyphens or one letter; nothing is merged.
 
     One letter (or space), added, left out or another one, counts in names of at least ``MIN_LENGTH`` characters; digits
-    are no letters, so that "class_01" and "class_02" are different. What is similar to one of a group belongs to it.
+    are no letters, so that "class_01" and "class_02" are different. A name similar to any member joins the group.
 
     Args:
         names: of classes, each once
@@ -373,7 +373,7 @@ def similar_names(names: Sequence[str]) -> list[list[str]]:
 
 
 def _one_letter_apart(forms: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Pairs of forms of which one becomes the other by one letter that is added, left out or replaced."""
+    """Pairs of forms that differ by one added, missing or replaced letter."""
     long = {form for form in forms if len(form) >= MIN_LENGTH}
     by_gap: dict[tuple[int, str], str] = {}
     for form in sorted(long):

@@ -165,7 +165,7 @@ class Agreement:
 
 @dataclass(frozen=True, kw_only=True)
 class MatchedBatch(Agreement):
-    """The agreement on a batch whose labels are at hand."""
+    """The agreement on a batch, together with its labels and matching."""
 
     batch: Batch  #: the objects that count
     counted: BoolArray  #: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd

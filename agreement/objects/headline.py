@@ -213,7 +213,7 @@ def headline_parts(
 
     Args:
         fields: the headline numbers
-        headline: what these are made of
+        headline: the headline numbers
         sums: what is shown besides them
         met: how often two classes met in one unit, over all pairs of labels
         class_names: name of every class code

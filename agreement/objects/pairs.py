@@ -47,7 +47,7 @@ _RATIOS = {
 }
 _PLAIN = (*dict.fromkeys(column for names in _RATIOS.values() for column in names), "n_shared")
 _SHARED = _PLAIN.index("n_shared")
-#: numbers of which a report has the mean over the pairs of a kind
+#: numbers averaged over the intra and inter pairs
 _MEANS = ("score", "f1", "mean_iou")
 
 
@@ -85,7 +85,7 @@ class PairNumbers:
     Args:
         annotators: names of all annotators
         pairs: the pairs, by number
-        resampled: those of them that have intervals
+        resampled: pairs with intervals
         config: the options of the run
     """
 
@@ -240,7 +240,7 @@ def _alpha(sums: FloatArray, undefined: Undefined) -> FloatArray:
 
 
 def pair_columns(chunk: Chunk) -> SparseColumns:
-    """The columns of every sample pair, shape ``(Q, C + K)``: those of ``_PLAIN``, then ratings of every category.
+    """The columns of every sample pair, shape ``(Q, C + K)``: ``_PLAIN``, then ratings of every category.
 
     Alpha of a pair is over units on shared samples with an object of at least one of the two.
     """
@@ -304,7 +304,7 @@ class PairSums(Additive):
     n_a: IntArray  #: objects of the first annotator
     n_b: IntArray  #: objects of the second
     n_matched: IntArray  #: units with both
-    n_same_class: IntArray  #: those in which they agree on the class
+    n_same_class: IntArray  #: matched units with the same class
     iou_same_class: FloatArray  #: sum of IoU over units with both and one class
     a_to_b: Moments  #: over samples, mean over ``a``'s objects of the best IoU with ``b``'s
     b_to_a: Moments  #: the other direction
@@ -436,7 +436,7 @@ def intra_pairs(annotators: Sequence[str], config: AgreementConfig) -> BoolArray
 
 
 def sessions(pairs: Sequence[PairSummary], fields: Fields, intra: BoolArray) -> Sessions | None:
-    """Agreement of the sessions of one person, and of different persons; None if nobody labelled several times."""
+    """Intra and inter agreement; None if nobody labelled several times."""
     if not intra.any():
         return None
     numbers: dict[str, Any] = fields.of("sessions")
@@ -450,7 +450,7 @@ def sessions(pairs: Sequence[PairSummary], fields: Fields, intra: BoolArray) -> 
 def clusters(pairs: Sequence[PairSummary], annotators: Sequence[str]) -> list[Cluster]:
     """The joins of an average-linkage clustering of annotators by the score of their pairs, the closest first.
 
-    Pairs without a score are unknown: the others decide, and groups of which no pair is known are not joined. Of
+    Pairs without a score are ignored; groups without any scored pair between them are not joined. Of
     equally similar groups those that come first by name are joined first.
     """
     names = sorted(annotators)

@@ -56,7 +56,7 @@ _ROWS = {
 class ObjectRecords(Records):
     """What was found in any number of samples."""
 
-    totals: RunTotals | None = None  #: what is only known of the run as a whole; None of a selection of samples
+    totals: RunTotals | None = None  #: totals known only for the whole run; None for a selection of samples
 
     family: ClassVar[str] = "objects"
     rows: ClassVar[Mapping[str, str]] = _ROWS
@@ -66,16 +66,16 @@ class ObjectRecords(Records):
         return replace(self, parts=self.parts + other.parts, totals=totals)
 
     def select(self, samples: BoolArray) -> ObjectRecords:
-        """The records of the samples that a mask ``(S,)`` keeps, without what is only known of all."""
+        """Records of the samples in a mask ``(S,)``, without the totals of the whole run."""
         # the short form of super() does not work in classes with slots
         return replace(super(ObjectRecords, self).select(samples), totals=None)
 
     def take(self, samples: IntArray) -> ObjectRecords:
-        """The records of some samples, by their rows, in that order, without what is only known of all."""
+        """Records of the samples at some rows, in that order, without the totals of the whole run."""
         return replace(super(ObjectRecords, self).take(samples), totals=None)
 
     def sample_values(self) -> SampleValues:
-        """What is known of every sample."""
+        """The values that all label types have."""
         n_units = self.column("n_units").astype(np.int64)
         disputed = self.column("unit_verdict") > AGREED
         return SampleValues(
@@ -133,7 +133,7 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
 
 
 def units_of_objects(part: Columns) -> IntArray:
-    """The unit of every object, among those of all samples."""
+    """The unit of every object, numbered over all samples."""
     n_units = part["n_units"].astype(np.int64)
     return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
 

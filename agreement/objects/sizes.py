@@ -80,7 +80,7 @@ class SizeRule:
 def _own_areas(
     area: FloatArray, boxes_xyxy: FloatArray | None, visibility: FloatArray | None, config: AgreementConfig
 ) -> FloatArray:
-    """Areas of objects in the coordinates of their labels; keypoints and lines have none but that of their boxes."""
+    """Areas of objects in label coordinates; for keypoints and lines the area of the bounding box."""
     if boxes_xyxy is not None and (visibility is not None or config.line_tolerance is not None):
         return box_area(boxes_xyxy)
     return area
@@ -111,7 +111,7 @@ class SizeSums(Additive):
     n_pairs: IntArray  #: pairs of matched labels
     n_labels: IntArray  #: labels of both annotators, over all pairs of annotators
     n_expected: IntArray  #: annotators assigned to units that two or more drew
-    n_missing: IntArray  #: those of them without an object
+    n_missing: IntArray  #: assigned annotators without an object
 
 
 def size_sums(chunk: Chunk) -> SizeSums:

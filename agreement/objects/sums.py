@@ -37,19 +37,19 @@ N_BINS = 20
 _MAX_CELLS = 1 << 16
 #: class of two labels that are not of one class
 NO_CLASS = -1
-#: columns of a tally before those of the categories, and which of them has the number of units
+#: number of columns of a tally before the category columns, and the column with the number of units
 _HEAD = 3
 N_UNITS = 2
 
 
 class Additive:
-    """Base of dataclasses of which every entry is added, but those named in ``fixed``, which are the same in all."""
+    """Base of dataclasses that are added field by field; fields in ``fixed`` must be equal instead."""
 
     __slots__ = ()
     fixed: ClassVar[tuple[str, ...]] = ()
 
     def __add__(self: A, other: A) -> A:
-        # the entries of every class that inherits are those of its own dataclass
+        # fields of the subclass
         names = {field.name for field in dataclasses.fields(self)} - set(self.fixed)  # type: ignore[arg-type]
         added = {name: getattr(self, name) + getattr(other, name) for name in names}
         return dataclasses.replace(self, **added)  # type: ignore[type-var]
@@ -199,7 +199,7 @@ class Worst:
 
         Args:
             describe: gives the id and file of samples
-            largest: whether the values are those of the largest numbers, with the opposite sign
+            largest: whether the values are the largest numbers with opposite sign
         """
         values = (-self.value if largest else self.value).tolist()
         entries = describe(self.row.tolist())
@@ -213,7 +213,7 @@ class Chunk:
     #: ``N`` objects in ``U`` units on ``S`` samples, ``P`` pairs of objects of one unit, ``Q`` pairs of annotators on
     #: samples
     agreement: Agreement
-    n_categories: int  #: number ``K`` of category codes, that of *missing* included
+    n_categories: int  #: number ``K`` of category codes, including *missing*
     rated_unit: BoolArray  #: shape ``(U,)``, units of samples that are rated
     alike: IntArray  #: shape ``(N,)``, members of the unit of every object that have its class, itself included
     size: IntArray  #: shape ``(U,)``, index into ``SIZES``, -1 where not known
@@ -289,7 +289,7 @@ def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: in
 
     Args:
         ratings: of units
-        row: shape ``(U,)``, row to which a unit adds
+        row: shape ``(U,)``, row that each unit is added to
         n_rows: number of rows
         n_categories: number ``K`` of category codes
     """
@@ -322,7 +322,7 @@ def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> Sparse
 
 
 def of_used_categories(columns: SparseColumns) -> tuple[SparseColumns, IntArray]:
-    """The columns of a tally without those of categories that nobody gave, and the codes of the others."""
+    """The columns of a tally without unused categories, and the codes of the used ones."""
     n_categories = (columns.shape[1] - _HEAD) // 2
     used = np.flatnonzero(columns.sum(axis=0)[_HEAD : _HEAD + n_categories])
     return columns[:, np.concatenate([np.arange(_HEAD), _HEAD + used, _HEAD + n_categories + used])], used

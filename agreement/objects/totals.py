@@ -1,4 +1,4 @@
-"""What is known of a run as a whole only: counts, tracks, other thresholds and rules, the others matched again."""
+"""Totals known only for a whole run: counts, tracks, other thresholds and rules, matching without an annotator."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ class RunTotals(Additive):
     tracks: TrackCounts = dataclasses.field(default_factory=TrackCounts)
     sweep: SweepStatistics = dataclasses.field(default_factory=SweepStatistics)  #: the main numbers at other thresholds
     rules: RuleStatistics = dataclasses.field(default_factory=RuleStatistics)  #: alpha under other rules
-    #: samples from which the threshold is found that the data suggest
+    #: subsample for the threshold that the data suggest
     threshold_sample: ThresholdSample = dataclasses.field(default_factory=ThresholdSample)
     #: alpha without each of the annotators, the others matched again
     rematched: Rematched = dataclasses.field(default_factory=Rematched)

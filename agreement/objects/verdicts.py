@@ -25,7 +25,7 @@ CROWD = "crowd"
 def object_verdicts(
     objects: Objects, verdict: IntArray, overlaps: Overlaps, geometry: Geometry, *, threshold: float
 ) -> IntArray:
-    """The verdict of every object, shape ``(N,)``: that of its unit, unless there is more to say.
+    """The verdict of every object, shape ``(N,)``: the verdict of its unit, or a more specific one.
 
     Of lone and missed objects ``split`` says that one annotator drew a whole and another one its parts. It leaves alone
     what has another verdict: of a whole that agrees with its largest part, only the other parts get it. Of lone objects

@@ -135,7 +135,7 @@ class MaskTable:
     is_value: BoolArray  #: shape ``(B, K)``, entries of a table that are not padding
     areas: IntArray  #: shape ``(M, B, K)``, pixels of every value in every mask
     shared: IntArray  #: shape ``(P, B, K)``, pixels of every value in both masks of every pair
-    #: shape ``(B,)``, first of the rows of the sample among those of all pairs of annotators on samples
+    #: shape ``(B,)``, first row of the sample in the columns over all pairs of annotators on samples
     sample_pair: IntArray
 
     @property

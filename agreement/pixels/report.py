@@ -137,7 +137,7 @@ class PixelReport(AgreementReport):
 def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelReport:
     """The report on samples.
 
-    ``context.details`` are those of :meth:`MaskValues.to_dict`, and whether values are colours (``is_rgb``).
+    ``context.details`` has the entries of :meth:`MaskValues.to_dict`, and ``is_rgb`` (whether values are colours).
     """
     is_rgb = bool(context.details["is_rgb"])
     meaning = MaskValues.from_dict(context.details)

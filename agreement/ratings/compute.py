@@ -126,7 +126,7 @@ class RatingRecords(Records):
         return given
 
     def sample_values(self) -> SampleValues:
-        """What is known of every sample, which is one unit."""
+        """The values that all label types have; every sample is one unit."""
         score, n = self.column("score"), self.assigned.sum(axis=1)
         return SampleValues(
             score=score,

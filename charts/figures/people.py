@@ -42,7 +42,7 @@ _COLOURS = {
     "split": GREEN,
     "duplicate": RED,
 }
-#: marks bars of missed objects, whose labels are those of the others
+#: marks bars of missed objects; their labels belong to the other annotators
 MISSED = "missed_by"
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26

@@ -43,7 +43,7 @@ def report_page(
     Args:
         report: of any family
         dataset_name: what it is about, for the reader
-        computed_at: when the run was made
+        computed_at: time of the run
         scores: of all samples, nan where they have none
     """
     short, details = report_sections(report), report_details(report)

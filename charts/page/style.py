@@ -115,7 +115,7 @@ window.addEventListener("beforeprint", () => plots().forEach((plot) => Plotly.re
 window.addEventListener("afterprint", () => plots().forEach((plot) => Plotly.relayout(plot, { width: null })));
 """
 
-#: everything that is filled in is escaped, but styles, scripts and figures, which are made here
+#: all values are escaped, except styles, scripts and figures, which this module creates
 TEMPLATE = """
 {%- macro show(part) -%}
 {%- set kind = part | kind -%}

@@ -28,7 +28,7 @@ _OF_COLORS = ("colorByAttribute", "valueColors")
 
 
 def entries(dataset: fo.Dataset) -> list[Entry]:
-    """What is known of every run with settings, in the order in which they were made."""
+    """The record of every run with settings, oldest first."""
     return list(_state(dataset).get("runs", []))
 
 
@@ -94,7 +94,7 @@ class _Groups:
         return [(group["name"], list(filter(self._is_users, group["paths"])), group["expanded"]) for group in groups]
 
     def _is_users(self, path: str) -> bool:
-        """Whether a path is that of a field that no run wrote."""
+        """Whether a path belongs to a field that no run wrote."""
         return path in self._fields and run_of(path, self._fields[path]) is None
 
     def without_ours(

@@ -87,7 +87,7 @@ def link_units(labels: RunLabels) -> int:
 
 
 def unlink_units(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
-    """Remove the instances that some runs gave to labels, in whatever fields these are now."""
+    """Remove the instances that some runs gave to labels, in all fields."""
     for run_key in sorted(run_keys):
         low, high = _range(run_key)
         ours = {"$gte": low, "$lte": high}

@@ -1,4 +1,4 @@
-"""Settings of the App for a run, each chosen by the user: recorded before they are made, undone with the run."""
+"""App settings for a run, chosen by the user: recorded before they are changed, restored when the run is deleted."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def configure_agreement_app(
     ``delete_agreement`` undoes everything; what the user changed meanwhile stays.
 
     Args:
-        dataset: the dataset, or a view of it; the settings are those of the dataset
+        dataset: the dataset, or a view of it; settings always apply to the dataset
         run_key: key of the run
         sidebar: a group in the sidebar for the fields of the run
         indexes: indexes of the run's fields on samples, so that filtering and sorting large datasets is immediate
@@ -116,7 +116,7 @@ def _missing_indexes(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> lis
 
 
 def _fields_in_order(labels: RunLabels) -> dict[str, fo.Field]:
-    """The fields of a run on samples and frames, in the order in which users read about them."""
+    """The fields of a run on samples and frames, in the documented order."""
     of_run = labels.run.fields()
     suffixes = [f"{labels.field_key}{suffix}" for suffix in labels.kinds[0].fields.sample]
     listed = [*suffixes, *(names.FRAMES_PREFIX + path for path in suffixes)]

@@ -1,4 +1,4 @@
-"""A run of a dataset: what is recorded of it, the fields that it wrote and the results that it stored."""
+"""A run of a dataset: its record, the fields that it wrote and its stored results."""
 
 from __future__ import annotations
 

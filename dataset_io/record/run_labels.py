@@ -60,7 +60,7 @@ class RunLabels:
 
     @property
     def on_frames(self) -> bool:
-        """Whether the labels are those of frames of videos."""
+        """Whether the labels are on frames of videos."""
         return is_of_frames(self.config.fields[0])
 
     @property
@@ -108,7 +108,7 @@ class RunLabels:
         return tuple(dict.fromkeys(named))
 
     def check_annotators(self, option: str, given: list[str]) -> None:
-        """Raise :class:`AgreementInputError` unless names are those of annotators of the run."""
+        """Raise :class:`AgreementInputError` unless all names are annotators of the run."""
         unknown = [name for name in given if name not in self.annotators]
         if unknown:
             raise AgreementInputError(
@@ -148,7 +148,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
 
 
 def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> SampleCollection:
-    """The samples of all group slices; if the slices differ in media type, those of the slices that were compared.
+    """The samples of all group slices; if the slices differ in media type, only of the compared slices.
 
     Raises:
         AgreementInputError: of a view with slices of different media types

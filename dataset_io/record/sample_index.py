@@ -63,7 +63,7 @@ class SampleIndex:
         return np.array(self._frame_numbers, np.int64) if self._frame_numbers else None
 
     def ids(self) -> list[str]:
-        """Id of every sample, of frames that of the video."""
+        """Id of every sample; for frames the id of the video."""
         text = self._ids.hex()
         return [text[k : k + 2 * _ID] for k in range(0, len(text), 2 * _ID)]
 

@@ -1,4 +1,4 @@
-"""The records of a run in the database: one binary file beside FiftyOne's results, which hold the report.
+"""The records of a run in the database: one binary file, in addition to FiftyOne's results with the report.
 
 The file begins with the length of its header. The header is JSON: where every column stands, and what a report needs
 beside the columns. A column is the memory of a numpy array, compressed where that is worth it.
@@ -89,7 +89,7 @@ class OpenRecords:
     report: AgreementReport  #: of the run
     records: Records  #: of its samples
     index: SampleIndex  #: these samples
-    context: ReportContext  #: what reports on them need beside the records, without what depends on the samples
+    context: ReportContext  #: context of the report, without parts that depend on the samples
 
 
 def has_records(run_id: str) -> bool:
@@ -123,7 +123,7 @@ def open_scores(run_id: str) -> FloatArray:
 
 
 def delete_records(run_id: str) -> None:
-    """Remove the records of a run, also those of which a part was written."""
+    """Remove the records of a run, including partly written ones."""
     gridfs.GridFS(database()).delete(_file_id(run_id))
 
 

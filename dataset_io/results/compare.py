@@ -29,9 +29,9 @@ def compare_agreement(
     again. The runs may differ in options, annotators and fields: the result lists what does.
 
     Args:
-        dataset: the dataset; or a view, of which the samples are compared
+        dataset: the dataset, or a view to compare only its samples
         key_a: key of one run
-        key_b: key of the other; differences are those of this run minus the first
+        key_b: key of the second run; differences are second minus first
         resamples: how often the samples (videos, groups) are resampled for the intervals of the differences; 0 for none
         seed: of the random numbers
 

@@ -39,7 +39,7 @@ def export_agreement(
     Args:
         dataset: the dataset, or a view of it
         run_key: key of the run
-        path: where to; folders that are missing are made
+        path: output file; missing folders are created
         format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: what
             ``to_dict()`` gives; ``"csv"``: the tables of ``to_dataframe()`` that have rows and that of the samples, in
             a zip file if the path ends in ``.zip``, else in a folder. By default what the path ends in

@@ -80,7 +80,7 @@ def records_on(
     Args:
         view: the samples
         run_key: key of the run
-        loaded: the records of the whole run, if they are at hand
+        loaded: the records of the whole run, if already loaded
     """
     run = Run(view, run_key)
     loaded = loaded or run.records()

@@ -1,1 +1,1 @@
-"""Fields with one label for every object, and views, tags and annotation tasks made from them."""
+"""Derived fields with one label for every object, and views, tags and annotation tasks from them."""

@@ -187,7 +187,7 @@ class PixelVote:
         self._config = source.config
 
     def extents(self, members: UnitMembers) -> list[Extent]:
-        """Box and mask; where no pixel has enough votes, those of the member nearest to the rest."""
+        """Box and mask; if no pixel has enough votes, of the member nearest to the rest."""
         known = ~np.isnan(members.size_px.sum(axis=1))
         size_px = np.where(known[:, None], members.size_px, 1.0)[members.unit]
         regions, usable = self._regions(members, size_px)
@@ -257,7 +257,7 @@ def _median_boxes(members: UnitMembers, boxes_xywh: FloatArray, usable: BoolArra
 
 
 def _median_xyxy(members: UnitMembers, boxes_xyxy: FloatArray, usable: BoolArray) -> list[Extent]:
-    """Boxes of which every edge is the median of the members' edges."""
+    """Boxes whose edges are the medians of the members' edges."""
     boxes = medians_by_group(members.unit, boxes_xyxy, members.n_units)
     boxes[:, 2:] -= boxes[:, :2]
     complete = _all_of(usable, members)

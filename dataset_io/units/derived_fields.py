@@ -42,10 +42,9 @@ class DerivedLabels:
     field: str  #: the field that was written
     n_labels: int  #: labels in it
     n_below_quorum: int  #: units with too few votes
-    #: units of which a label was deleted, added or made unusable since the run, or that have no pixels where pixels are
-    #: voted on
+    #: units whose labels were deleted, added or made unusable since the run, or that have no pixels to vote on
     n_left_out: int
-    n_changed: int  #: samples, or frames, that somebody kept on editing, and that are left out
+    n_changed: int  #: samples or frames left out because somebody kept on editing them
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +54,11 @@ class DerivedField:
     suffix: str  #: what its name has after the run key
     stored: type[fol.Label]  #: type of the field
     description: str  #: what users read about it
-    attributes: dict[str, names.FieldSpec]  #: what its labels have beside class and extent
+    attributes: dict[str, names.FieldSpec]  #: attributes of its labels, besides class and extent
     #: the label of every unit as it is stored, None where its members cannot be used (any more); and which units have
     #: enough votes
     label_documents: Callable[[UnitMembers], tuple[list[dict[str, Any] | None], list[bool]]]
-    options: dict[str, Any]  #: what it is made with, for the record
+    options: dict[str, Any]  #: options, stored in the record
 
 
 def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
@@ -92,43 +91,43 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
         raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
     record = derived_record(labels.run, suffix)
     if record is not None and record["status"] == COMPLETED and not overwrite:
-        raise AgreementInputError(f"`{path}` must be new, but it was made before; replace it with overwrite=True")
+        raise AgreementInputError(f"`{path}` must be new, but it exists already; replace it with overwrite=True")
     refuse_read_only(dataset, [path])
 
 
-def derive_labels(labels: RunLabels, family: UnitFamily, made: DerivedField, progress: Progress) -> DerivedLabels:
+def derive_labels(labels: RunLabels, family: UnitFamily, derived: DerivedField, progress: Progress) -> DerivedLabels:
     """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run."""
-    dataset, path = labels.dataset, labels.path_of(made.suffix)
+    dataset, path = labels.dataset, labels.path_of(derived.suffix)
     run = Run(dataset, labels.run_key, labels.run.config["results_id"])
-    entry, this_pass = f"{RECORD}.{made.suffix}", str(ObjectId())
+    entry, this_pass = f"{RECORD}.{derived.suffix}", str(ObjectId())
     ours = {f"{entry}.pass": this_pass}
 
     def check() -> None:
         run.require_current()
         if not run.is_current(**ours):
-            raise AgreementInputError(f"`{path}` is being made anew by somebody else; this has stopped writing it")
+            raise AgreementInputError(f"`{path}` is being written again by somebody else; this pass has stopped")
 
     def record(status: str) -> None:
         run.update(only_with=ours, **{f"{entry}.status": status})
 
-    started = {**made.options, "status": RUNNING, "pass": this_pass}
+    started = {**derived.options, "status": RUNNING, "pass": this_pass}
     run.update(fields_added=[path], **{entry: started})
     try:
         if dataset.get_field(path) is not None:
             delete_fields(dataset, [path])
-        _declare(dataset, labels.field_key, path, made)
+        _declare(dataset, labels.field_key, path, derived)
         with rare_collections():
-            result = _Pass(family, made, labels, check).execute(progress)
+            result = _Pass(family, derived, labels, check).execute(progress)
         check()
         reload_dataset(dataset)
-        _declare(dataset, labels.field_key, path, made)
+        _declare(dataset, labels.field_key, path, derived)
         record(COMPLETED)
     except BaseException:
         _after_failure(run, labels.field_key, path, lambda: record(FAILED))
         raise
     reload_samples(dataset)
     if result.n_changed:
-        logger.warning("%d samples were edited while their units were made, and are left out", result.n_changed)
+        logger.warning("%d samples were edited while their objects were written, and are left out", result.n_changed)
     return result
 
 
@@ -142,18 +141,18 @@ def _after_failure(run: Run, field_key: str, path: str, record_failure: Callable
             if mark_of(run.dataset.get_field(path)) == field_key:
                 delete_fields(run.dataset, [path])
             run.remove_remains([path])
-    except Exception:  # whatever it is (the database is gone, say), the user must see the error that came first
-        logger.exception("What was made of the run %r could not be recorded", run.key)
+    except Exception:  # the user must see the first error, even if recording it fails (database gone)
+        logger.exception("The derived labels of the run %r could not be recorded", run.key)
 
 
-def _declare(dataset: fo.Dataset, field_key: str, path: str, made: DerivedField) -> None:
+def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedField) -> None:
     """Declare the field, with the mark of its run, and the attributes of its labels, which need none."""
     if dataset.get_field(path) is None:
         info = {names.RUN_METHOD: field_key}
-        declared = fo.EmbeddedDocumentField(made.stored, description=made.description, info=info)
+        declared = fo.EmbeddedDocumentField(derived.stored, description=derived.description, info=info)
         declare(dataset, {path: declared})
-    labels = f"{path}.{list_name(made.stored)}"
-    attributes = {f"{labels}.{name}": new_field(spec) for name, spec in made.attributes.items()}
+    labels = f"{path}.{list_name(derived.stored)}"
+    attributes = {f"{labels}.{name}": new_field(spec) for name, spec in derived.attributes.items()}
     declare(dataset, {name: field for name, field in attributes.items() if dataset.get_field(name) is None})
 
 
@@ -186,21 +185,21 @@ class _Sent:
 class _Pass:
     """One pass over the labels of a run: batches are read ahead, computed and written side by side."""
 
-    def __init__(self, family: UnitFamily, made: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
+    def __init__(self, family: UnitFamily, derived: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
         self._family = family
-        self._made = made
+        self._derived = derived
         self._labels = labels
         self._check = check
         self._reader = Reader(family)
         self._writer = Writer(family.source, labels.field_key)
-        self._field = labels.path_of(made.suffix).removeprefix(names.FRAMES_PREFIX)
+        self._field = labels.path_of(derived.suffix).removeprefix(names.FRAMES_PREFIX)
         self._totals = [0, 0, 0]
 
     def execute(self, progress: Progress) -> DerivedLabels:
         """Read and write everything."""
         n_changed = work_through(self._reader, self._send, self._count, progress)
         n_labels, n_below, n_left_out = self._totals
-        return DerivedLabels(self._labels.path_of(self._made.suffix), n_labels, n_below, n_left_out, n_changed)
+        return DerivedLabels(self._labels.path_of(self._derived.suffix), n_labels, n_below, n_left_out, n_changed)
 
     def _send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent | None:
         """Compute the labels of a batch and start writing them; samples that the run did not compare are skipped."""
@@ -214,7 +213,7 @@ class _Pass:
         return _Sent(ids, counts, writers.submit(self._writer.write, read, updates))
 
     def _updates(self, members: UnitMembers, n_left_out: Sequence[int]) -> tuple[list[dict[str, Any]], _Counts]:
-        documents, kept = self._made.label_documents(members)
+        documents, kept = self._derived.label_documents(members)
         of_samples: list[list[dict[str, Any]]] = [[] for _ in range(members.n_samples)]
         left_out, below = list(n_left_out), [0] * members.n_samples
         for sample, document, is_kept in zip(members.sample.tolist(), documents, kept, strict=True):
@@ -224,7 +223,7 @@ class _Pass:
                 left_out[sample] += 1
             else:
                 of_samples[sample].append(document)
-        stored = self._made.stored
+        stored = self._derived.stored
         updates = [{self._field: {"_cls": stored.__name__, list_name(stored): docs}} for docs in of_samples]
         return updates, _Counts(list(map(len, of_samples)), below, left_out)
 
@@ -234,7 +233,7 @@ class _Pass:
         try:
             refused = sent.written.result().refused
         except (BulkWriteError, DocumentTooLarge) as error:
-            raise _reworded(error, self._labels.path_of(self._made.suffix)) from None  # it quotes all masks
+            raise _reworded(error, self._labels.path_of(self._derived.suffix)) from None  # it quotes all masks
         without = set(refused)
         rows = [k for k, sample_id in enumerate(sent.ids) if sample_id not in without]
         for k, column in enumerate((sent.counts.labels, sent.counts.below, sent.counts.left_out)):

@@ -51,7 +51,7 @@ def tag_agreement_labels(
         run_key: key of the run
         tag: the tag
         annotators: only labels of this annotator, or of several, or only samples with such labels
-        on: ``"labels"``, or ``"samples"``: the samples that the view shows, or of which it shows parts
+        on: ``"labels"``, or ``"samples"``: the samples that the view shows completely or in part
         selected: ids of labels: only these, or only their samples; a mapping of fields to ids tells apart the labels of
             fields that were cloned, which share ids
         remove: remove the tag instead

@@ -88,8 +88,8 @@ class UnitMembers:
 class UnitFamily:
     """Reads the units of a run on objects, for :class:`~.read.Reader`.
 
-    A unit of which a label was deleted, added or given to another annotator since the run is left out and counted; the
-    class and the extent of a label are those of now, everything else is what the run found.
+    Units whose labels were deleted, added or given to another annotator since the run are left out and counted. Class
+    and extent of a label are current; everything else is what the run found.
     """
 
     def __init__(self, source: Source, field_key: str) -> None:

@@ -41,15 +41,15 @@ def add_units(
     (where some members have one of their own, ``split``, that), ``votes``, ``of``, ``mean_iou``, and ``annotators``
     with what each called it in ``classes``.
 
-    Verdict, votes and IoU are what the run found; class and extent are those of the labels now. A unit of which a label
-    was deleted, added or made unusable since the run is left out and counted.
+    Verdict, votes and IoU are what the run found; class and extent come from the current labels. Objects whose labels
+    were deleted, added or made unusable since the run are left out and counted.
 
     Args:
         dataset: the dataset, or a view of it; the units of all samples of the run are written
         run_key: key of the run
         shapes: ``"medoid"``, or ``"vote"``: detections with the pixels that at least half of the members have, of
             masks, and of polygons, whose pixels are those with the centre inside
-        overwrite: replace units that were made before
+        overwrite: replace objects that were written before
         progress: as of :func:`compute_agreement`
 
     Returns:

@@ -40,7 +40,7 @@ def stored_as(name: str) -> list[Any]:
 
 
 def class_values(labels: RunLabels, classes: Iterable[str]) -> list[Any]:
-    """What is stored of labels of some classes, aliases included."""
+    """The stored names of some classes, including aliases."""
     aliases = labels.config.aliases
     meant = [name for name in classes if name not in aliases]
     meant += [alias for alias, name in aliases.items() if name in meant]

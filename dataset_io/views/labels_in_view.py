@@ -1,4 +1,4 @@
-"""The labels of a run that a view shows, whatever the view is made of: samples, patches, frames or clips."""
+"""The labels of a run that a view shows: a view of samples, patches, frames or clips."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def labels_in_view(
     Args:
         samples: the dataset of the run, or a view of any kind
         labels: the labels of the run in the dataset
-        annotators: only those of these annotators; all if empty
+        annotators: only labels of these annotators; all if empty
         selected: only these labels
 
     Raises:

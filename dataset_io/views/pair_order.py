@@ -11,7 +11,7 @@ from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ..fiftyone_private import sample_collection
 from ..record.run_labels import RunLabels
 
-#: samples of a dataset up to which they are put in such an order: more take seconds to load, and to sort
+#: maximum number of samples that are sorted like this; more would take seconds
 MAX_SAMPLES = 10_000
 
 

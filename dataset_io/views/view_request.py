@@ -46,7 +46,7 @@ class ViewRequest:
         return any(chosen)
 
     def shown(self, annotators: Sequence[str]) -> tuple[str, ...]:
-        """Those of all annotators whose labels are shown."""
+        """The annotators whose labels are shown."""
         return tuple(name for name in self.annotators or annotators if name != self.missed_by)
 
 

@@ -138,7 +138,7 @@ def cohen_kappa(
 
     Args:
         a: shape ``(U,)``, category codes, nan where the first did not rate
-        b: shape ``(U,)``, those of the second
+        b: shape ``(U,)``, ratings of the second
         weights: how much two categories agree, see :func:`category_weights`; None is ``"identity"``
         categories: all categories in their order; by default those that occur, ascending. Only weights depend on
             it: their distances are steps in this list (not differences of the codes)

@@ -286,7 +286,7 @@ def _mask_edges(masks: MaskCrops, rows: IntArray) -> Edges:
 
 
 def _joined(a: Edges, b: Edges) -> Edges:
-    """The edges of some polygons, followed by those of others."""
+    """Concatenate the edges of two sets of polygons."""
     columns = ("x_left", "x_right", "y_left", "slope", "sign")
     return Edges(
         np.concatenate([a.start[:-1], a.start[-1] + b.start]),

@@ -28,7 +28,7 @@ class Regions:
 
     Attributes:
         kind: shape ``(N,)``, ``BOX``, ``POLYGON``, ``MASK`` or ``LINE``
-        row: shape ``(N,)``, row of every object among those of its kind
+        row: shape ``(N,)``, row of every object within its kind
         bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)`` around every object; of a box it is the box
         area: shape ``(N,)``, area; of a line, length
         polygons: the objects that are polygons
@@ -190,7 +190,7 @@ _COMPARE: dict[tuple[int, int], Callable[[Regions, IntArray, IntArray], FloatArr
 
 
 def as_regions(geometry: Boxes | Regions) -> Regions:
-    """Objects as regions, to compare them with those of other kinds."""
+    """Objects as regions, to compare them with objects of other kinds."""
     return Regions.of_boxes(geometry.xyxy) if isinstance(geometry, Boxes) else geometry
 
 

@@ -1,4 +1,4 @@
-"""Time spans (closed intervals of frames) as objects that can be matched."""
+"""Temporal intervals (closed, in frames) as objects that can be matched."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Matching:
         unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
         n_units: number of units
         n_hard: components that needed a decision between several partitions
-        n_inexact: those of them that are too large for an exact solution
+        n_inexact: hard components that are too large for an exact solution
         aligned: shape ``(2, A)``, pairs of objects that are each other's best match (method ``mutual_best`` only)
     """
 

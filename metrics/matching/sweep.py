@@ -32,7 +32,7 @@ class Sweep:
         thresholds: ascending
         first: shape ``(T, N)``, row of the first object of every object's unit
         n_hard: shape ``(T,)``, components that needed a decision between several partitions
-        n_inexact: shape ``(T,)``, those of them whose solution is not proven to be the best
+        n_inexact: shape ``(T,)``, hard components whose solution is not proven to be optimal
     """
 
     thresholds: tuple[float, ...]

@@ -136,7 +136,7 @@ def _between(
     other: IntArray,
     similarity: Similarity,
 ) -> FloatArray:
-    """Best similarities of the objects of samples with those of others, and the other way round."""
+    """Best similarities of objects with the objects of other samples, in both directions."""
     n_objects = np.bincount(objects.sample, minlength=len(assigned))
     start = np.cumsum(n_objects) - n_objects
     # a sample for every pair of samples, in which the objects of either are those of one annotator

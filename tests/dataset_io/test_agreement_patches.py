@@ -220,12 +220,12 @@ def test_units_must_be_made_first_and_the_message_says_how(make_dataset):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS, resamples=0)
     before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"must be made first: add_units\(dataset, 'agreement'\)"):
+    with pytest.raises(AgreementInputError, match=r"must be written first: add_units\(dataset, 'agreement'\)"):
         agreement_patches(dataset)
     assert stored(dataset) == before
     add_units(dataset)
     run.Run(dataset, "agreement").update(derived_fields={"_units": {"status": "running"}})
-    with pytest.raises(AgreementInputError, match="must be complete, got the status 'running'; make them again"):
+    with pytest.raises(AgreementInputError, match="must be complete, got the status 'running'; write them again"):
         agreement_patches(dataset)
     add_units(dataset)
     assert len(agreement_patches(dataset)) == 3

@@ -44,7 +44,7 @@ def test_a_consensus_that_somebody_else_made_is_not_replaced_unasked(killable, m
     dataset = make_dataset()
     compute_quickly(dataset)
     _elsewhere(killable, dataset, "resolve_units", quorum=1.0)
-    with pytest.raises(AgreementInputError, match="must be new, but it was made before"):
+    with pytest.raises(AgreementInputError, match="must be new, but it exists already"):
         resolve_units(dataset)
 
 
@@ -84,7 +84,7 @@ def test_of_two_that_make_one_field_the_later_one_wins(make_dataset, before_each
             resolve_units(fo.load_dataset(dataset.name), quorum=0.1)
 
     before_each_write(start_another)
-    with pytest.raises(AgreementInputError, match="`agreement_consensus` is being made anew by somebody else"):
+    with pytest.raises(AgreementInputError, match="`agreement_consensus` is being written again by somebody else"):
         resolve_units(dataset, quorum=0.9)
     made = derived_fields.derived_record(run.Run(dataset, "agreement"), "_consensus")
     assert (made["status"], made["quorum"]) == ("completed", 0.1)

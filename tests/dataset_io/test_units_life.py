@@ -117,7 +117,7 @@ def test_units_are_renamed_with_the_run(make_dataset):
     assert [units_in(document, "first_units") for document in documents_of(dataset)] == units
     assert dataset.get_field("first_units").info == {"annotator_agreement": "first"}
     assert dataset.first().first_units.detections[0].votes == 3
-    with pytest.raises(AgreementInputError, match="`first_units` must be new, but it was made before"):
+    with pytest.raises(AgreementInputError, match="`first_units` must be new, but it exists already"):
         add_units(dataset, "first")
     add_units(dataset, "first", overwrite=True)
     delete_agreement(dataset, "first")
@@ -156,9 +156,7 @@ def test_units_are_made_anew_only_on_request(make_dataset):
     sample = dataset.first()
     sample.agreement_units.detections[0].tags.append("mine")
     sample.save()
-    with pytest.raises(
-        AgreementInputError, match="must be new, but it was made before; replace it with overwrite=True"
-    ):
+    with pytest.raises(AgreementInputError, match="must be new, but it exists already; replace it with overwrite=True"):
         add_units(dataset)
     assert dataset.count_label_tags("agreement_units") == {"mine": 1}
     add_units(dataset, overwrite=True)

@@ -90,7 +90,7 @@ def test_labels_are_made_and_made_anew_on_request(operator, dataset, run, form, 
     assert requests["notify"]["variant"] == "success"
     assert f"Wrote {result['n_labels']} labels into {field}" in requests["notify"]["message"]
     inputs = form(made, dataset, run_key="agreement")
-    assert "must be new, but it was made before" in inputs["problem"]["view"]["label"]
+    assert "must be new, but it exists already" in inputs["problem"]["view"]["label"]
     assert "problem" not in form(made, dataset, run_key="agreement", overwrite=True)
     assert run(made, dataset, run_key="agreement", overwrite=True)[0] == result
 
@@ -147,7 +147,7 @@ def test_disputed_objects_open_one_by_one_and_units_are_made_for_them(operator, 
     assert inputs["make_units"]["default"] is True
     assert "problem" not in inputs
     problem = form(patches, dataset, run_key="agreement", make_units=False)["problem"]
-    assert "must be made first" in problem["view"]["label"]
+    assert "must be written first" in problem["view"]["label"]
     result, requests = run(patches, dataset, run_key="agreement", make_units=True)
     view = _view_of(dataset, requests)
     assert len(view) == result["n_units"] > 10
