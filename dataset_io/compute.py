@@ -52,7 +52,7 @@ from .record.run_keys import check_key_is_free, check_not_in_database, refuse_de
 from .record.sample_index import SampleIndex
 from .record.stored_records import StoredRecords
 from .results.load import with_samples
-from .run.batches import Progress, work_through
+from .run.batches import Progress, rare_collections, work_through
 from .run.read import ReadBatch, Reader
 from .run.stored import subsample_keys
 from .run.worst import worst_samples
@@ -209,7 +209,8 @@ def run_agreement(
     run = Run.register(source.samples, config, source.kinds[0].compared_as, source.annotators, fields, source.run_id)
     try:
         declare_fields(dataset, run_key, fields)
-        report, records = _Pass(family, run).execute(progress, started)
+        with rare_collections():
+            report, records = _Pass(family, run).execute(progress, started)
         run.complete(report, records, fields)
     except BaseException as error:
         _after_failure(run, config, fields, error)
