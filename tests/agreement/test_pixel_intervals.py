@@ -68,7 +68,7 @@ def test_intervals_are_those_of_reports_on_resampled_samples(options: dict) -> N
     keys = check_intervals(_records(_masks(1), context), context, build_pixel_report, sample_contents)
     n_numbers = 10 if "boundaries" in options else 7
     # of the whole and of the pairs; four of each of five values; of the annotators
-    assert len(keys) == (n_numbers + 3) + 3 * (n_numbers + 2) + 5 * 4 + 3
+    assert len(keys) == (n_numbers + 4) + 3 * (n_numbers + 2) + 5 * 4 + 3
 
 
 def test_the_order_of_samples_and_annotators_does_not_matter_for_intervals() -> None:

@@ -61,7 +61,7 @@ def test_intervals_are_those_of_reports_on_resampled_samples(numbers: bool, opti
     context = context_of(config, ["(missing)", *CLASSES], numbers=numbers)
     keys = check_intervals(records, context, build_rating_report, sample_contents)
     assert ("alpha.pooled",) in keys
-    assert len(keys) == 18  # two of the whole, two of each of six pairs, one of each annotator
+    assert len(keys) == 19  # three of the whole, two of each of six pairs, one of each annotator
 
 
 @each_option

@@ -46,7 +46,7 @@ def _records(given: np.ndarray, assigned: np.ndarray) -> TagRecords:
 def test_intervals_are_those_of_reports_on_resampled_samples(options: dict) -> None:
     records = _records(*_given(1))
     keys = check_intervals(records, _context(**options), build_tag_report, sample_contents)
-    assert len(keys) == 3 + 3 * 2 + 3 + 4 * 2  # of the whole, of the pairs, of the annotators, of the tags
+    assert len(keys) == 4 + 3 * 2 + 3 + 4 * 2  # of the whole, of the pairs, of the annotators, of the tags
 
 
 def test_the_order_of_samples_annotators_and_tags_does_not_matter_for_intervals() -> None:
