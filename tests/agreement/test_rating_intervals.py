@@ -29,6 +29,8 @@ OPTIONS: list[tuple[bool, dict[str, Any]]] = [
     (True, {"level": "ordinal"}),
     (True, {"level": "nominal"}),
 ]
+#: numbers that have an interval where alpha has none
+OF_SAMPLES = {"score.mean", "share_full_agreement"}
 each_option = pytest.mark.parametrize(("numbers", "options"), OPTIONS, ids=str)
 
 
@@ -74,7 +76,7 @@ def test_the_order_of_samples_and_annotators_does_not_matter_for_intervals(numbe
     permuted = make_config(NAMES[::-1], **{"resamples": 60, **options})
     swapped = _report(table[:, ::-1], numbers, permuted, clusters)
     for found in (moved, swapped):
-        assert found.intervals.keys() == expected.intervals.keys() == {"score.mean", "alpha.pooled"}
+        assert found.intervals.keys() == expected.intervals.keys() == {*OF_SAMPLES, "alpha.pooled"}
         for name, interval in expected.intervals.items():
             assert dataclasses.astuple(found.intervals[name]) == pytest.approx(dataclasses.astuple(interval), abs=1e-12)
     pair = next(entry for entry in swapped.pairs if {entry.a, entry.b} == {"alice", "bob"})
@@ -96,14 +98,14 @@ def test_an_interval_does_not_depend_on_the_unit_of_numbers() -> None:
 def test_ratings_without_variation_have_no_interval_of_alpha_unless_it_is_1() -> None:
     table = np.ones((FEW_SAMPLES + 5, 4))
     for numbers in (False, True):
-        assert set(_report(table, numbers, _config()).intervals) == {"score.mean"}
+        assert set(_report(table, numbers, _config()).intervals) == OF_SAMPLES
         interval = _report(table, numbers, _config(undefined="one")).intervals["alpha.pooled"]
         assert (interval.low, interval.high, interval.error) == (1, 1, 0)
 
 
 def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
     numbers = np.random.default_rng(0).gamma(2.0, size=(300, 4))
-    assert set(_report(numbers, True, _config(level="ratio", resamples=10)).intervals) == {"score.mean"}
+    assert set(_report(numbers, True, _config(level="ratio", resamples=10)).intervals) == OF_SAMPLES
     assert "alpha.pooled" in _report(numbers, True, _config(level="interval", resamples=10)).intervals
 
 
@@ -117,5 +119,5 @@ def test_the_intervals_of_many_ratings_take_little_memory() -> None:
     report = build_rating_report(records, context_of(config, ["(missing)", *CLASSES], numbers=False))
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert len(list(interval_keys(report))) == 2 + 2 * 45 + 10
+    assert len(list(interval_keys(report))) == 3 + 2 * 45 + 10
     assert peak < 100e6

@@ -60,7 +60,7 @@ def test_the_order_of_samples_annotators_and_tags_does_not_matter_for_intervals(
     context = ReportContext(config, config.annotators, names, ["tags"], RunFacts(), clusters=9 - clusters[order])
     report = build_tag_report(moved, context)
     assert report.intervals.keys() == expected.intervals.keys()
-    assert len(expected.intervals) == 3
+    assert len(expected.intervals) == 4
     by_tag = {entry.tag: entry.intervals for entry in report.tags}
     for found, wanted in (
         (report.intervals, expected.intervals),
@@ -73,7 +73,11 @@ def test_the_order_of_samples_annotators_and_tags_does_not_matter_for_intervals(
 def test_sets_of_which_very_many_differ_have_no_interval_of_alpha(monkeypatch: pytest.MonkeyPatch) -> None:
     records = _records(*_given(3))
     monkeypatch.setattr(numbers, "MAX_RESAMPLED_SETS", 5)
-    assert set(build_tag_report(records, _context()).intervals) == {"score.mean", "alpha.percent_agreement"}
+    assert set(build_tag_report(records, _context()).intervals) == {
+        "score.mean",
+        "share_full_agreement",
+        "alpha.percent_agreement",
+    }
 
 
 def test_no_tags_have_intervals_too() -> None:
