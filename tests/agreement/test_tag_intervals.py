@@ -85,5 +85,6 @@ def test_no_tags_have_intervals_too() -> None:
     report = build_tag_report(_records(given & False, assigned), _context())
     assert {name: (each.low, each.high) for name, each in report.intervals.items()} == {
         "score.mean": (1, 1),
+        "share_full_agreement": (1, 1),
         "alpha.percent_agreement": (1, 1),
     }
