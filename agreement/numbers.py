@@ -16,7 +16,16 @@ import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray
 from ..metrics.bootstrap.confidence import FEW_SAMPLES, ROUNDING, ConfidenceIntervals
-from ..metrics.bootstrap.draws import Part, SparseColumns, Statistic, hstack, scatter_rows, values_of, vstack
+from ..metrics.bootstrap.draws import (
+    Part,
+    SparseColumns,
+    Statistic,
+    column_sums,
+    hstack,
+    scatter_rows,
+    values_of,
+    vstack,
+)
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
 from .content_order import Hashes, content_ranks
 from .records import Records
@@ -56,7 +65,7 @@ class Numbers:
 
     def values(self) -> FloatArray:
         """The value of every number, shape ``(V,)``; nan where undefined."""
-        return values_of(self.formula, np.asarray(self.columns.sum(axis=0), np.float64))
+        return values_of(self.formula, column_sums(self.columns))
 
     def summed(self) -> Numbers:
         """The same numbers without intervals: only the sums are kept."""
@@ -71,7 +80,7 @@ class Numbers:
 
 def summed(columns: SparseColumns) -> SparseColumns:
     """The sum of all rows, as a single row."""
-    return hstack([np.asarray(columns.sum(axis=0), np.float64)[None, :]])
+    return hstack([column_sums(columns)[None, :]])
 
 
 class Rows:

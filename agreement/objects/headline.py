@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from ...metrics.arrays import FloatArray, IntArray, sums_by
-from ...metrics.bootstrap.draws import SparseColumns, hstack
+from ...metrics.bootstrap.draws import SparseColumns, column_sums, hstack
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.partition import TIE
 from ...metrics.pairs import f1_score
@@ -97,7 +97,7 @@ class HeadlineNumbers:
         found = [of_used_categories(rows.columns()) for rows in (self._joint, self._given_match, self._presence)]
         columns, undefined = hstack([plain, *(tally for tally, _ in found)]), self._undefined
         ends = np.cumsum([plain.shape[1], *(tally.shape[1] for tally, _ in found)])[:-1]
-        parts = np.split(np.asarray(columns.sum(axis=0), np.float64), ends)
+        parts = np.split(column_sums(columns), ends)
         self.total = dict(zip(_PLAIN, parts[0].tolist(), strict=True))
         self.joint, self.given_match, self.presence = map(TallySums, parts[1:])
         self.used = found[0][1]

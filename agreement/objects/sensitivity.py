@@ -12,6 +12,7 @@ from typing import ClassVar, get_args
 
 import numpy as np
 
+from ...metrics.alpha import alpha_of
 from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.geometry.objects import Objects, Overlaps
@@ -151,9 +152,7 @@ class UnitCounter:
             absent = (ratings - n_objects).astype(np.float64)
         equal = sums_by(self.class_sample, of_class * of_class, n_samples) + absent * absent
         expected = ratings.astype(np.float64) ** 2 - equal
-        defined = expected > 0
-        alpha = np.where(defined, 1.0 - (ratings - 1) * observed / np.where(defined, expected, 1.0), np.nan)
-        return alpha, ~defined & (ratings > 0)
+        return alpha_of(observed, expected, ratings), (expected <= 0) & (ratings > 0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -183,6 +183,25 @@ def scatter_rows(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseC
     return csr_array((np.ones(n), (rows, np.arange(n))), shape=(n_rows, n)) @ columns
 
 
+def column_sums(columns: SparseColumns) -> FloatArray:
+    """Sum of every column, shape ``(C,)``: to the last bit the same whatever the order of the rows.
+
+    Values are split into integers of at most 26 bits, whose float sums are exact up to 2^27 rows.
+    """
+    n_columns, step = columns.shape[1], 2.0**26
+
+    def total(values: FloatArray) -> FloatArray:
+        return np.bincount(columns.indices, weights=values, minlength=n_columns)
+
+    whole = np.floor(columns.data)
+    rest = (columns.data - whole) * step
+    if not rest.any():
+        return total(whole)
+    high = np.floor(rest)
+    low = np.rint((rest - high) * step)
+    return total(whole) + (total(high) + total(low) / step) / step
+
+
 def vstack(chunks: list[SparseColumns]) -> SparseColumns:
     """Stack the chunks and clear the list, which frees their memory."""
     rows = csr_array(scipy.sparse.vstack(chunks, format="csr"))
