@@ -191,7 +191,7 @@ def column_sums(columns: SparseColumns) -> FloatArray:
     n_columns, step = columns.shape[1], 2.0**26
 
     def total(values: FloatArray) -> FloatArray:
-        return np.bincount(columns.indices, weights=values, minlength=n_columns)
+        return np.bincount(columns.indices, weights=values, minlength=n_columns).astype(np.float64, copy=False)
 
     whole = np.floor(columns.data)
     rest = (columns.data - whole) * step
