@@ -186,20 +186,25 @@ def scatter_rows(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseC
 def column_sums(columns: SparseColumns) -> FloatArray:
     """Sum of every column, shape ``(C,)``: to the last bit the same whatever the order of the rows.
 
-    Values are split into integers of at most 26 bits, whose float sums are exact up to 2^27 rows.
+    Values are split into an integer and three more "digits" of 26 bits, whose float sums are exact up to 2^27 rows;
+    what is less than 2^-78 is cut off.
     """
     n_columns, step = columns.shape[1], 2.0**26
 
     def total(values: FloatArray) -> FloatArray:
         return np.bincount(columns.indices, weights=values, minlength=n_columns).astype(np.float64, copy=False)
 
-    whole = np.floor(columns.data)
-    rest = (columns.data - whole) * step
-    if not rest.any():
-        return total(whole)
-    high = np.floor(rest)
-    low = np.rint((rest - high) * step)
-    return total(whole) + (total(high) + total(low) / step) / step
+    rest, sums = columns.data, []
+    for _ in range(4):
+        digits = np.trunc(rest)
+        sums.append(total(digits))
+        rest = (rest - digits) * step
+        if not rest.any():
+            break
+    result = np.zeros(n_columns)
+    for of_digits in reversed(sums):
+        result = result / step + of_digits
+    return result
 
 
 def vstack(chunks: list[SparseColumns]) -> SparseColumns:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable
 from statistics import NormalDist
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
+from scipy.sparse import csr_array
 
 from annotator_agreement.metrics import (
     ConfidenceIntervals,
@@ -20,6 +22,7 @@ from annotator_agreement.metrics import (
     sums_of_clusters,
 )
 from annotator_agreement.metrics.bootstrap import draws
+from annotator_agreement.metrics.bootstrap.draws import column_sums
 from annotator_agreement.metrics.bootstrap.resampling import Columns, Part, bootstrap_parts
 
 NORMAL = NormalDist()
@@ -454,3 +457,15 @@ def test_parts_have_the_intervals_that_each_has_alone_also_in_several_blocks(
     for each in (found, alone):
         assert_allclose(each.percentile_low, np.quantile(expected, 0.025, axis=0), rtol=1e-11)
         assert_allclose(each.standard_error, np.std(expected, axis=0, ddof=1), rtol=1e-11)
+
+
+def test_sums_of_columns_are_exact_and_do_not_depend_on_the_order_of_rows() -> None:
+    rng = np.random.default_rng(7)
+    for exponent in (-3, 0, 4):
+        values = rng.normal(size=(300, 4)) * 10.0**exponent
+        values[rng.random(values.shape) < 0.5] = 0.0
+        sums = column_sums(csr_array(values))
+        assert (column_sums(csr_array(values[rng.permutation(300)])) == sums).all()
+        assert_allclose(sums, [math.fsum(column) for column in values.T], rtol=1e-13)
+    assert column_sums(csr_array([[0.1, 1e-3, -2 / 3, 5.0]])).tolist() == [0.1, 1e-3, -2 / 3, 5.0]
+    assert column_sums(csr_array((0, 2))).tolist() == [0.0, 0.0]
