@@ -1,4 +1,4 @@
-"""Pure kernels of agreement: arrays in, arrays out."""
+"""Kernels of agreement metrics: arrays in, arrays out; no FiftyOne."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Array types, and the arithmetic of rows that belong to consecutive groups."""
+"""Array types, and index arithmetic for rows in consecutive groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 
 
 def ranges(starts: IntArray, counts: IntArray) -> IntArray:
-    """The integers ``starts[k] … starts[k] + counts[k] - 1`` of every ``k``, one after the other."""
+    """Concatenate the ranges ``starts[k] … starts[k] + counts[k] - 1`` of all ``k``."""
     total = int(counts.sum())
     ends = np.cumsum(counts)
     integers: IntArray = np.arange(total) + np.repeat(starts - (ends - counts), counts)
@@ -34,7 +34,7 @@ def pairs_between(first: IntArray, end: IntArray, max_pairs: int) -> Iterator[tu
     Args:
         first: shape ``(N,)``, first partner of every row
         end: shape ``(N,)``, one past the last partner; at least ``first``
-        max_pairs: a chunk has at most this many pairs, or those of one row
+        max_pairs: most pairs in a chunk; one row with more pairs is a chunk by itself
 
     Yields:
         two index columns ``(i, j)``, ordered by ``i``, then ``j``
@@ -51,7 +51,7 @@ def pairs_between(first: IntArray, end: IntArray, max_pairs: int) -> Iterator[tu
 
 
 def pairs_within(groups: IntArray) -> tuple[IntArray, IntArray]:
-    """All pairs of rows of one group: index columns ``(i, j)`` with ``i < j``, ordered by ``i``, then ``j``.
+    """All pairs of rows within a group: index columns ``(i, j)`` with ``i < j``, ordered by ``i``, then ``j``.
 
     Args:
         groups: shape ``(N,)``, ascending
@@ -65,7 +65,7 @@ def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
     """Number labels from 0 in the order in which they first occur.
 
     Returns:
-        number of every row ``(N,)``, and how many different labels there are
+        number of every row ``(N,)``, and the count of different labels
     """
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     number = np.empty(len(first), np.int64)
@@ -74,12 +74,12 @@ def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
 
 
 def sums_by(index: IntArray, values: FloatArray | IntArray, n: int) -> FloatArray:
-    """Sum of the values of every index ``0 … n - 1``, shape ``(n,)``."""
+    """Sum of the values at every index ``0 … n - 1``, shape ``(n,)``."""
     return np.bincount(index, weights=values, minlength=n).astype(np.float64, copy=False)
 
 
 def components(u: IntArray, v: IntArray, n: int) -> tuple[int, IntArray]:
-    """Connected components of a graph with ``n`` nodes and edges ``(u, v)``: their number, and that of every node."""
+    """Connected components of a graph with ``n`` nodes and edges ``(u, v)``: their count, and one label per node."""
     graph = coo_array((np.ones(len(u), np.int8), (u, v)), shape=(n, n))
     n_components, component = connected_components(graph, directed=False)
     return n_components, component.astype(np.int64)

@@ -1,4 +1,4 @@
-"""Consensus of the annotators on every unit: votes, class, place and pixels, and how much they agree."""
+"""Consensus of the annotators on every unit: class by vote, median position, majority pixels, score."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .arrays import BoolArray, FloatArray, IntArray, sums_by
 from .geometry.masks import MaskCrops
 from .matching.partition import TIE
 
-#: class of a unit where several classes lead
+#: class of a unit where several classes tie for the most votes
 NO_CLASS = 0
 
 
@@ -24,11 +24,11 @@ class Votes:
         n_ratings: shape ``(U,)``, annotators who rated the unit
         agreement: shape ``(U,)``, share of the pairs of annotators who agree, in [0, 1]
         majority: shape ``(U,)``, code with the most votes
-        entropy_bits: shape ``(U,)``, entropy of the shares of the codes, from 0 (all agree) to ``log2 R``
+        entropy_bits: shape ``(U,)``, entropy of the distribution of codes, from 0 (all agree) to ``log2 R``
 
     Undefined:
-        ``agreement`` nan with fewer than two ratings, ``majority`` without a rating and where codes tie for the most
-        votes, ``entropy_bits`` without a rating
+        ``agreement`` is nan with fewer than two ratings; ``majority`` without ratings, and where codes tie for the
+        most votes; ``entropy_bits`` without ratings
     """
 
     n_ratings: IntArray
@@ -41,7 +41,7 @@ def unit_votes(ratings: FloatArray) -> Votes:
     """Count the votes on every unit.
 
     Args:
-        ratings: shape ``(U, R)``, category codes of ``U`` units by ``R`` annotators, nan where one did not rate
+        ratings: shape ``(U, R)``, category codes, nan where an annotator did not rate a unit
 
     Undefined:
         as :class:`Votes`
@@ -78,13 +78,13 @@ def unit_votes(ratings: FloatArray) -> Votes:
 class ClassVotes:
     """The class of every unit by vote."""
 
-    category: IntArray  #: shape ``(U,)``, the class that most members gave; ``NO_CLASS`` where several lead
-    votes: IntArray  #: shape ``(U,)``, members who gave it, or each of the leading ones
-    tie: BoolArray  #: shape ``(U,)``, whether several classes lead
+    category: IntArray  #: shape ``(U,)``, the class with the most votes; ``NO_CLASS`` where several classes tie
+    votes: IntArray  #: shape ``(U,)``, votes of that class (of each of them in a tie)
+    tie: BoolArray  #: shape ``(U,)``, whether several classes tie
 
 
 def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes:
-    """The class that most members of every unit gave; where several lead, none.
+    """The class with the most votes in every unit; none in a tie.
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member
@@ -112,16 +112,16 @@ def vote_classes(unit: IntArray, category: IntArray, n_units: int) -> ClassVotes
 
 
 def medoids(unit: IntArray, similarity: FloatArray, n_units: int) -> IntArray:
-    """Row of the most central member of every unit: the one that is most similar to the others.
+    """Row of the medoid of every unit: the member that is most similar to the others.
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member, each unit at least once
-        similarity: shape ``(N,)``, mean similarity of every member to the others of its unit; nan without any, which
-            is less than any number
+        similarity: shape ``(N,)``, mean similarity of every member to the other members of its unit; nan (no other
+            member) ranks lowest
         n_units: number ``U`` of units
 
     Returns:
-        shape ``(U,)``; of members whose similarities differ by at most 1e-9 the first row
+        shape ``(U,)``; among members whose similarities differ by at most 1e-9, the first
 
     Undefined:
         never
@@ -145,7 +145,7 @@ def medoids(unit: IntArray, similarity: FloatArray, n_units: int) -> IntArray:
 
 
 def medians_by_group(group: IntArray, values: FloatArray, n_groups: int) -> FloatArray:
-    """The median of every column over the rows of every group; of an even number, the mean of the middle two.
+    """Median of every column within every group (the mean of the middle two for an even number of rows).
 
     Args:
         group: shape ``(N,)``, group ``0 … G - 1`` of every row
@@ -156,7 +156,7 @@ def medians_by_group(group: IntArray, values: FloatArray, n_groups: int) -> Floa
         shape ``(G, C)``
 
     Undefined:
-        nan for a group without rows, and in a column in which it has a nan
+        nan for a group without rows, and in a column where the group has a nan
 
     Example:
         >>> medians_by_group(np.array([1, 1, 0, 1]), np.array([[3.0], [1.0], [5.0], [8.0]]), 2).ravel()
@@ -166,7 +166,7 @@ def medians_by_group(group: IntArray, values: FloatArray, n_groups: int) -> Floa
     order = np.argsort(group, kind="stable")
     start = np.cumsum(sizes) - sizes
     medians = np.full((n_groups, values.shape[1]), np.nan)
-    # groups of one size are a dense array
+    # groups of equal size form a dense array
     for size in np.unique(sizes[sizes > 0]).tolist():
         groups = np.flatnonzero(sizes == size)
         members = [values[order[start[groups] + k]] for k in range(size)]
@@ -175,8 +175,8 @@ def medians_by_group(group: IntArray, values: FloatArray, n_groups: int) -> Floa
 
 
 def _median(members: list[FloatArray]) -> FloatArray:
-    """The median of arrays of one shape, value by value; nan where any is."""
-    # most groups are this small, and sorting them takes several times as long
+    """Element-wise median of arrays of one shape; nan where any value is nan."""
+    # most groups are this small; sorting would take several times as long
     if len(members) <= 2:
         return (members[0] + members[-1]) / 2.0
     if len(members) == 3:
@@ -188,7 +188,7 @@ def _median(members: list[FloatArray]) -> FloatArray:
 
 
 def keypoint_medians(unit: IntArray, points_xy: FloatArray, n_units: int) -> FloatArray:
-    """Every keypoint of every unit: the median of x and of y over the members who labelled it.
+    """Consensus keypoints of every unit: the median x and the median y over the members who labelled the point.
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member
@@ -218,12 +218,11 @@ def keypoint_medians(unit: IntArray, points_xy: FloatArray, n_units: int) -> Flo
 
 
 def interval_medians(unit: IntArray, frames: IntArray, n_units: int) -> IntArray:
-    """The median of every column of frame numbers over the members of every unit; halves are rounded down.
+    """Median of every column of frame numbers over the members of every unit, rounded down.
 
     Args:
         unit: shape ``(N,)``, unit ``0 … U - 1`` of every member, each unit at least once
-        frames: shape ``(N, C)``, such as first and last frames; if one column is never greater than another, its
-            medians are not either
+        frames: shape ``(N, C)``, such as first and last frames; medians keep ``first <= last``
         n_units: number ``U`` of units
 
     Returns:
@@ -243,17 +242,17 @@ def interval_medians(unit: IntArray, frames: IntArray, n_units: int) -> IntArray
     for column, values in enumerate(frames.T):
         ordered = values[np.lexsort((values, unit))]
         low, high = ordered[start + (size - 1) // 2], ordered[start + size // 2]
-        # the mean of two integers without their sum, which may have no room
+        # the mean of two integers without their sum, which could overflow
         medians[:, column] = (low & high) + ((low ^ high) >> 1)
     return medians
 
 
 def quorum_votes(assigned: IntArray, quorum: float) -> IntArray:
-    """The votes that a unit needs: the smallest whole number that is at least the quorum of those assigned, and 1.
+    """Votes that a unit needs for consensus: the quorum times the assigned annotators, rounded up; at least 1.
 
     Args:
-        assigned: annotators assigned, any shape
-        quorum: share of them, in (0, 1]
+        assigned: number of assigned annotators, any shape
+        quorum: share of the assigned annotators, in (0, 1]
 
     Undefined:
         never
@@ -267,7 +266,7 @@ def quorum_votes(assigned: IntArray, quorum: float) -> IntArray:
     """
     if not 0.0 < quorum <= 1.0:
         raise ValueError(f"`quorum` must be in (0, 1], got {quorum!r}")
-    # in floating point, 0.6 times 5 is a bit more than 3
+    # floating point: 0.6 * 5 is slightly more than 3
     needed: IntArray = np.maximum(np.ceil(quorum * assigned - TIE).astype(np.int64), 1)
     return needed
 
@@ -276,15 +275,15 @@ def consensus_score(votes: IntArray, assigned: IntArray, mean_iou: FloatArray) -
     """Score of a unit: share of the assigned annotators who drew it, times their mean IoU.
 
     Args:
-        votes: shape ``(U,)``, members
-        assigned: shape ``(U,)``, annotators assigned, at least as many
+        votes: shape ``(U,)``, number of members
+        assigned: shape ``(U,)``, number of assigned annotators, ``>= votes``
         mean_iou: shape ``(U,)``, mean IoU of the pairs of members
 
     Returns:
         shape ``(U,)``, in [0, 1]
 
     Undefined:
-        nan where there is one vote: nobody confirms where the object is
+        nan with one vote: there is no IoU
 
     Example:
         >>> consensus_score(np.array([2, 1]), np.array([4, 4]), np.array([0.8, np.nan]))
@@ -294,20 +293,20 @@ def consensus_score(votes: IntArray, assigned: IntArray, mean_iou: FloatArray) -
 
 
 def majority_pixels(masks: MaskCrops, group: IntArray, n_groups: int) -> MaskCrops:
-    """The pixels that at least half of the masks of every group have, in the smallest rectangle around them.
+    """Pixels that are in at least half of the masks of every group, cropped to their bounding rectangle.
 
-    Of two masks these are the pixels that either has: half of the annotators is enough.
+    For two masks this is their union: one of two is half.
 
     Args:
         masks: ``N`` masks
-        group: shape ``(N,)``, ascending, group ``0 … G - 1`` of each
+        group: shape ``(N,)``, ascending, group ``0 … G - 1`` of every mask
         n_groups: number ``G`` of groups
 
     Returns:
         ``G`` masks
 
     Undefined:
-        never; a mask is empty where no pixel has so many votes, or no mask is in the group
+        never; the result is an empty mask where no pixel has enough votes, or the group has no mask
 
     Example:
         >>> square = (np.ones((2, 2), bool), 0, 0)

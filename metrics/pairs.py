@@ -1,4 +1,4 @@
-"""Pairs of annotators: agreement on the objects of images (F1, panoptic quality), and who sides with whom."""
+"""Pairs of annotators: F1, panoptic quality, alignment quality, and hierarchical clustering of annotators."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .matching.partition import TIE
 
 
 def f1_score(n_matched: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> FloatArray:
-    """F1 of two annotators, ``2 n_matched / (n_a + n_b)``, in [0, 1]; the recognition quality RQ.
+    """F1 of two annotators, ``2 n_matched / (n_a + n_b)``, in [0, 1]; also called recognition quality (RQ).
 
     Symmetric. Arrays of one shape, or numbers.
 
     Args:
-        n_matched: pairs of objects that count as matched
-        n_a: objects of ``a``
-        n_b: objects of ``b``
+        n_matched: number of matched pairs
+        n_a: number of objects of ``a``
+        n_b: number of objects of ``b``
 
     Undefined:
-        nan where both have no object
+        nan where neither has an object
     """
     total = np.asarray(n_a, dtype=np.float64) + np.asarray(n_b, dtype=np.float64)
     return np.where(total > 0, 2.0 * np.asarray(n_matched) / np.where(total > 0, total, 1.0), np.nan)
@@ -50,11 +50,11 @@ def panoptic_quality(iou_sum: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> Floa
 
     Args:
         iou_sum: sum of the IoU of the matched pairs
-        n_a: objects of ``a``
-        n_b: objects of ``b``
+        n_a: number of objects of ``a``
+        n_b: number of objects of ``b``
 
     Undefined:
-        nan where both have no object
+        nan where neither has an object
 
     References:
         A. Kirillov et al., "Panoptic Segmentation", CVPR 2019, equation 1
@@ -64,7 +64,7 @@ def panoptic_quality(iou_sum: ArrayLike, n_a: ArrayLike, n_b: ArrayLike) -> Floa
 
 @dataclass(frozen=True, slots=True)
 class Alignment:
-    """Quality of the alignment of two annotators over any number of samples, from sums.
+    """Quality of the alignment (mutual best matches) of two annotators, from sums over any number of samples.
 
     Undefined:
         recall, precision and F are nan where neither annotator has an object
@@ -73,9 +73,9 @@ class Alignment:
         J. Hajič jr. and P. Pecina, "The MUSCIMA++ dataset for handwritten optical music recognition", ICDAR 2017
 
     Attributes:
-        n_a: objects of ``a``
-        n_b: objects of ``b``
-        n_aligned: aligned pairs
+        n_a: number of objects of ``a``
+        n_b: number of objects of ``b``
+        n_aligned: number of aligned pairs
         recall_sum: sum over aligned pairs of (shared area / area of the object of ``a``)
         precision_sum: sum over aligned pairs of (shared area / area of the object of ``b``)
     """
@@ -108,21 +108,20 @@ class Alignment:
 
 
 def average_linkage(similarity: FloatArray) -> list[tuple[tuple[int, ...], float]]:
-    """Join the two most similar groups, again and again; the similarity of two groups is the mean over their members.
+    """Hierarchical clustering with average linkage (UPGMA) that allows unknown similarities.
 
-    The average is over the pairs of members, one of each group, whose similarity is known: an unknown one is neither
-    guessed nor taken for 0. Groups without any known pair are never joined. Of equally similar groups (by less than
-    ``TIE``) those are joined whose members come first.
+    The similarity of two groups is the mean over the pairs of members whose similarity is known. Groups without a
+    known pair are never joined. Ties (within ``TIE``) go to the groups whose members come first.
 
     Args:
-        similarity: shape ``(N, N)``, symmetric, nan where unknown; the diagonal is not looked at
+        similarity: shape ``(N, N)``, symmetric, nan where unknown; the diagonal is not used
 
     Returns:
-        for every join, in order: the members, ascending, and the similarity of the two groups; ``N - 1`` joins, or
-        fewer where not everything is known
+        the joins in order, each as its members (ascending) and the similarity of the two groups; ``N - 1`` joins, or
+        fewer where similarities are unknown
 
     Undefined:
-        never; no join where nothing is known
+        never; no joins if nothing is known
 
     Raises:
         ValueError: if the matrix is not square or not symmetric

@@ -1,8 +1,7 @@
 """Krippendorff's alpha and the other chance-corrected coefficients.
 
-:func:`alpha_of` is the closing formula of alpha, and :func:`chance_corrected` that of all other coefficients. They
-stand only here. Every alpha is the same function of three sums over units; the modules of this folder, and the reports,
-differ in how they add these up.
+:func:`alpha_of` is the final formula of every alpha, and :func:`chance_corrected` the final formula of every other
+coefficient. Alpha is a function of three sums over units; modules and reports differ in how they compute these sums.
 """
 
 from __future__ import annotations
@@ -14,20 +13,20 @@ from numpy.typing import ArrayLike
 
 from ..arrays import FloatArray
 
-#: what alpha is where there are ratings to compare, but no variation: undefined, or 1
+#: alpha of ratings without variation: undefined, or 1
 Undefined: TypeAlias = Literal["none", "one"]
 
 
 def chance_corrected(observed: ArrayLike, expected: ArrayLike, rounding: ArrayLike = 0.0) -> FloatArray:
-    """``1 - D_o / D_e``: how much less the annotators disagree than chance would, in (-∞, 1].
+    """Chance-corrected agreement, ``1 - D_o / D_e``, in (-∞, 1].
 
     Args:
-        observed: disagreement that was observed, ``D_o``, of any shape
-        expected: disagreement that chance would give, ``D_e``; the shapes must broadcast
+        observed: observed disagreement ``D_o``, of any shape
+        expected: disagreement expected by chance, ``D_e``; the shapes must broadcast
         rounding: an expected disagreement up to this counts as 0
 
     Undefined:
-        nan where chance gives no disagreement
+        nan where the expected disagreement is 0
     """
     chance = np.asarray(expected, dtype=np.float64)
     varies = chance > np.asarray(rounding, dtype=np.float64)
@@ -40,14 +39,14 @@ def alpha_of(
 ) -> FloatArray:
     """Krippendorff's alpha from its sums, ``1 - (n - 1) observed / expected``, in (-∞, 1].
 
-    All sums are over the units with at least two ratings. With the difference ``δ²(c, k)`` of two categories,
-    ``n_uc`` ratings of category ``c`` in unit ``u``, ``m_u`` ratings of the unit and ``n_c`` ratings of the category:
+    All sums are over the units with at least two ratings. ``δ²(c, k)`` is the difference of two categories, ``n_uc``
+    the number of ratings of category ``c`` in unit ``u``, ``m_u`` the ratings of the unit, ``n_c`` of the category.
 
     Args:
         observed: ``Σ_u 1 / (m_u - 1) Σ_ck n_uc n_uk δ²(c, k)``, of any shape
         expected: ``Σ_ck n_c n_k δ²(c, k)``; the shapes must broadcast
         n: number of ratings, ``Σ_c n_c``
-        undefined: ``"one"``: alpha is 1 where there are ratings but no variation
+        undefined: ``"one"``: alpha is 1 for ratings without variation
         rounding: as in :func:`chance_corrected`
 
     Undefined:

@@ -1,9 +1,9 @@
 """Chance-corrected agreement of ratings: the kappas, Brennan-Prediger, Gwet's AC1 and AC2, weighted or not.
 
 All are ``(p_a - p_e) / (1 - p_e)``, computed as ``1 - D_o / D_e`` with the observed disagreement ``D_o = 1 - p_a`` and
-the disagreement ``D_e = 1 - p_e`` that chance would give. They differ in ``D_e`` only.
+the expected disagreement ``D_e = 1 - p_e``. They differ in ``D_e`` only.
 
-Missing ratings as in Gwet (2014): ``D_o`` is the mean over the units with at least two ratings, and the shares of
+Missing ratings as in Gwet (2014): ``D_o`` is the mean over the units with at least two ratings, and the proportions of
 the categories come from all units with a rating.
 """
 
@@ -21,7 +21,7 @@ from . import alpha_of, chance_corrected
 from .nominal import unit_disagreement
 from .rated import Distance, RatingCounts, category_positions, check_ratings, count_ratings
 
-#: how much two categories agree, by their distance in the list of categories
+#: weights of agreement by the distance of two categories in the list of categories
 Weights: TypeAlias = Literal["identity", "linear", "quadratic", "ordinal"]
 Categories = Sequence[float] | FloatArray | None
 
@@ -29,18 +29,18 @@ Categories = Sequence[float] | FloatArray | None
 def category_weights(weights: Weights, n_categories: int) -> FloatArray:
     """Weights of agreement of all pairs of categories.
 
-    With the distance ``d = |c - k|`` of their positions and the largest one ``D = K - 1``: identity ``1[d = 0]``,
-    linear ``1 - d / D``, quadratic ``1 - (d / D)²``, ordinal ``1 - d (d + 1) / (D (D + 1))``.
+    With the distance ``d = |c - k|`` of two positions and ``D = K - 1``: identity ``1[d = 0]``, linear ``1 - d / D``,
+    quadratic ``1 - (d / D)²``, ordinal ``1 - d (d + 1) / (D (D + 1))``.
 
     Args:
-        weights: kind of weights; ``"ordinal"`` are those of Gwet, not the difference of Krippendorff's ordinal alpha
+        weights: kind of weights; ``"ordinal"`` means Gwet's weights, not Krippendorff's ordinal difference
         n_categories: number of categories ``K``, ``>= 0``
 
     Returns:
         shape ``(K, K)`` in [0, 1]; entry ``[c, k]`` is 1 where ``c == k``
 
     Raises:
-        ValueError: if the weights have another name, or the number is negative
+        ValueError: if the weights are unknown, or the number is negative
 
     Example:
         >>> category_weights("ordinal", 3).round(4)
@@ -62,7 +62,7 @@ def disagreement_weights(weights: Weights, n_categories: int) -> Distance:
     """One minus the weights, as a function of two index columns of categories.
 
     Raises:
-        ValueError: if the weights have another name
+        ValueError: if the weights are unknown
     """
     if weights not in get_args(Weights):
         raise ValueError(f"`weights` must be one of {', '.join(get_args(Weights))}, got {weights!r}")
@@ -84,7 +84,7 @@ def disagreement_weights(weights: Weights, n_categories: int) -> Distance:
 def expected_disagreement(weights: Weights, a: FloatArray, b: FloatArray) -> float:
     """``Σ_ck v_ck a_c b_k`` of two columns ``(K,)`` with the disagreement ``v = 1 - w``; exactly 0 for one category.
 
-    Weighted, it takes ``K × K`` numbers; with identity weights ``K``.
+    Memory: ``K × K`` numbers; ``K`` with identity weights.
     """
     if weights == "identity":
         return float((a * (b.sum() - b)).sum())
@@ -94,16 +94,16 @@ def expected_disagreement(weights: Weights, a: FloatArray, b: FloatArray) -> flo
 
 @dataclass(frozen=True, slots=True)
 class _Observed:
-    """The part that all coefficients of one table share."""
+    """The part that all coefficients of a table have in common."""
 
     counts: RatingCounts  #: ratings of every unit and category
-    share: FloatArray  #: shape ``(K,)``, mean over the rated units of the share of their ratings in each category
-    #: mean over the units with two ratings of the weighted share of differing pairs; nan without any
+    share: FloatArray  #: shape ``(K,)``, proportion of every category: the mean over the rated units
+    #: weighted share of differing pairs, the mean over the units with at least two ratings; nan without such units
     disagreement: float
 
 
 def _differing(counts: RatingCounts, weights: Weights) -> FloatArray:
-    """Weighted number of ordered pairs of ratings that differ, of every unit ``(U,)``."""
+    """Weighted number of ordered pairs of ratings that differ, for every unit; shape ``(U,)``."""
     if weights == "identity":
         return unit_disagreement(counts.unit, counts.count, counts.n_units)[1].astype(np.float64)
     return counts.disagreement(disagreement_weights(weights, counts.n_categories))
@@ -111,7 +111,7 @@ def _differing(counts: RatingCounts, weights: Weights) -> FloatArray:
 
 def _observe(ratings: FloatArray, weights: Weights, categories: Categories) -> _Observed:
     counts = count_ratings(ratings, categories)
-    disagreement_weights(weights, counts.n_categories)  # an unknown name is an error, whatever the ratings
+    disagreement_weights(weights, counts.n_categories)  # unknown weights are an error even without ratings
     m = counts.per_unit()
     rated, several = m >= 1, m >= 2
     of_category = sums_by(counts.category, counts.count / m[counts.unit], counts.n_categories)
@@ -121,7 +121,7 @@ def _observe(ratings: FloatArray, weights: Weights, categories: Categories) -> _
 
 
 def _two_columns(a: FloatArray, b: FloatArray, categories: Categories) -> tuple[IntArray, IntArray, int]:
-    """Positions of the categories of the units that both rated, and the number of categories in the list."""
+    """Category positions of the units that both rated, and the number of categories."""
     columns = [np.asarray(column, dtype=np.float64) for column in (a, b)]
     if columns[0].ndim != 1 or columns[0].shape != columns[1].shape:
         raise ValueError(f"`a` and `b` must have the same shape (U,), got {columns[0].shape} and {columns[1].shape}")
@@ -134,17 +134,17 @@ def _two_columns(a: FloatArray, b: FloatArray, categories: Categories) -> tuple[
 def cohen_kappa(
     a: FloatArray, b: FloatArray, *, weights: Weights | None = None, categories: Categories = None
 ) -> float:
-    """Cohen's kappa of two annotators, each with own shares of the categories, over the units that both rated.
+    """Cohen's kappa of two annotators with separate marginals, over the units that both rated.
 
     Args:
-        a: shape ``(U,)``, category codes, nan where the first did not rate
-        b: shape ``(U,)``, ratings of the second
-        weights: how much two categories agree, see :func:`category_weights`; None is ``"identity"``
-        categories: all categories in their order; by default those that occur, ascending. Only weights depend on
-            it: their distances are steps in this list (not differences of the codes)
+        a: shape ``(U,)``, category codes of one annotator, nan where not rated
+        b: shape ``(U,)``, category codes of the other
+        weights: see :func:`category_weights`; None is ``"identity"``
+        categories: all categories in their order; by default the categories that occur, ascending. Matters for weights
+            only: distances are steps in this list (not differences of the codes)
 
     Undefined:
-        nan without a unit that both rated, and where both gave one and the same category throughout
+        nan without a unit that both rated, and where both always gave the same single category
 
     Raises:
         ValueError: if the shapes differ, a rating is infinite or not in ``categories``, or the weights are unknown
@@ -166,10 +166,10 @@ def cohen_kappa(
 
 
 def scott_pi(a: FloatArray, b: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
-    """Scott's pi of two annotators, who share the mean of their shares; arguments as in :func:`cohen_kappa`.
+    """Scott's pi of two annotators with pooled marginals; arguments as in :func:`cohen_kappa`.
 
     Undefined:
-        nan without a unit that both rated, and where both gave one and the same category throughout
+        nan without a unit that both rated, and where both always gave the same single category
 
     Raises:
         ValueError: as :func:`cohen_kappa`
@@ -187,20 +187,20 @@ def scott_pi(a: FloatArray, b: FloatArray, *, weights: Weights = "identity", cat
 
 
 def fleiss_kappa(ratings: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
-    """Fleiss' kappa: chance has the mean shares of the categories, ``p_e = Σ w_ck π_c π_k``.
+    """Fleiss' kappa: chance agreement from the pooled proportions of the categories, ``p_e = Σ w_ck π_c π_k``.
 
     Args:
-        ratings: shape ``(U, R)``, category codes of ``U`` units by ``R`` annotators, nan where one did not rate
-        weights: how much two categories agree, see :func:`category_weights`
-        categories: all categories that could have been given, in their order; by default those that occur,
-            ascending. Weights are steps in this list (not differences of the codes)
+        ratings: shape ``(U, R)``, category codes, nan where an annotator did not rate a unit
+        weights: see :func:`category_weights`
+        categories: all categories that could have been given, in their order; by default the categories that occur,
+            ascending. Distances are steps in this list (not differences of the codes)
 
     Undefined:
         nan without a unit that two annotators rated, and where all ratings are of one category
 
     Raises:
-        ValueError: if the table does not have two dimensions, has an infinite value or one that is not in
-            ``categories``, or the weights are unknown
+        ValueError: if the table does not have two dimensions, a value is infinite or not in ``categories``, or the
+            weights are unknown
 
     Example:
         >>> round(fleiss_kappa(np.array([[1, 1], [1, 2], [2, 2], [2, 2.]])), 6)
@@ -215,10 +215,10 @@ def fleiss_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
 
 
 def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categories: Categories = None) -> float:
-    """Conger's kappa: each annotator has own shares, ``p_e`` is the mean over pairs of annotators of Cohen's.
+    """Conger's kappa: separate marginals; ``p_e`` is the mean of Cohen's ``p_e`` over the pairs of annotators.
 
-    Cohen's kappa for two annotators who rated everything. Arguments as in :func:`fleiss_kappa`; annotators without a
-    rating do not count.
+    Equals Cohen's kappa for two annotators who rated everything. Arguments as in :func:`fleiss_kappa`; annotators
+    without a rating do not count.
 
     Undefined:
         nan without a unit that two annotators rated, and where all ratings are of one category
@@ -243,7 +243,7 @@ def conger_kappa(ratings: FloatArray, *, weights: Weights = "identity", categori
     if len(by_annotator) < 2:
         return math.nan
     share = by_annotator / by_annotator.sum(axis=1, keepdims=True)
-    # the sum over pairs of different annotators: that over all pairs, less every annotator with themselves
+    # sum over all ordered pairs, minus every annotator paired with itself
     total = share.sum(axis=0)
     own = sum(expected_disagreement(weights, row, row) for row in share)
     n_pairs = len(share) * (len(share) - 1)
@@ -257,11 +257,11 @@ def brennan_prediger(
     weights: Weights = "identity",
     categories: Categories = None,
 ) -> float:
-    """Brennan and Prediger's coefficient: chance takes every category alike, ``p_e = Σ w_ck / K²``.
+    """Brennan and Prediger's coefficient: chance gives every category equally often, ``p_e = Σ w_ck / K²``.
 
     Args:
         ratings: as in :func:`fleiss_kappa`
-        n_categories: number ``K`` of categories that could have been given; with weights give ``categories``
+        n_categories: number ``K`` of categories that could have been given; with weights, give ``categories`` instead
         weights: as in :func:`fleiss_kappa`
         categories: as in :func:`fleiss_kappa`
 
@@ -269,8 +269,8 @@ def brennan_prediger(
         nan without a unit that two annotators rated, and with one category
 
     Raises:
-        ValueError: as :func:`fleiss_kappa`; if ``n_categories`` is given with ``categories`` or weights, or is less
-            than the number of categories that occur
+        ValueError: as :func:`fleiss_kappa`; if ``n_categories`` is given together with ``categories`` or weights, or
+            is less than the number of categories that occur
 
     Example:
         >>> brennan_prediger(np.array([[1, 1], [1, 2], [2, 2], [2, 2.]]))
@@ -293,10 +293,10 @@ def brennan_prediger(
 
 
 def gwet_ac2(ratings: FloatArray, *, weights: Weights = "quadratic", categories: Categories = None) -> float:
-    """Gwet's AC2: chance agrees on the ratings that are hard, ``p_e = Σ w_ck Σ π_c (1 - π_c) / (K (K - 1))``.
+    """Gwet's AC2: chance agreement ``p_e = Σ w_ck Σ π_c (1 - π_c) / (K (K - 1))``, on hard ratings only.
 
-    Hardly moved by how common the categories are, unlike kappa and alpha. Arguments as in :func:`fleiss_kappa`;
-    the number of ``categories`` counts, so give all that could have been chosen.
+    Depends little on the prevalence of the categories, unlike kappa and alpha. Arguments as in :func:`fleiss_kappa`;
+    the number of ``categories`` matters, so list all that could have been chosen.
 
     Undefined:
         nan without a unit that two annotators rated, and with one category
@@ -331,12 +331,12 @@ def gwet_ac1(ratings: FloatArray, *, categories: Categories = None) -> float:
 
 
 def weighted_alpha(ratings: FloatArray, *, weights: Weights = "quadratic", categories: Categories = None) -> float:
-    """Krippendorff's alpha with the disagreement ``1 - w`` of weights; arguments as in :func:`fleiss_kappa`.
+    """Krippendorff's alpha with the disagreement ``1 - w``; arguments as in :func:`fleiss_kappa`.
 
-    Nominal alpha with ``"identity"``; that for intervals of equally spaced categories with ``"quadratic"``.
+    Equals nominal alpha with ``"identity"``, and interval alpha of equally spaced categories with ``"quadratic"``.
 
     Undefined:
-        nan without two ratings of one unit, and where all of them are of one category
+        nan without two ratings of one unit, and where all of these ratings are of one category
 
     Raises:
         ValueError: as :func:`fleiss_kappa`
@@ -364,17 +364,17 @@ def coefficients_by_pair(
     """Cohen's kappa and Gwet's AC1 of every pair of annotators.
 
     Args:
-        pair: shape ``(T,)``, numbers of pairs of annotators
-        a: shape ``(T,)``, category ``>= 0`` that the first of the two gave
-        b: shape ``(T,)``, that of the second
-        count: shape ``(T,)``, how many units got these two; each (pair, a, b) may stand there several times
+        pair: shape ``(T,)``, number of the pair of annotators
+        a: shape ``(T,)``, category ``>= 0`` given by the first annotator of the pair
+        b: shape ``(T,)``, category given by the second
+        count: shape ``(T,)``, number of units with these two categories; (pair, a, b) may occur several times
         n_pairs: number ``P`` of pairs
 
     Returns:
-        kappa and AC1, each of shape ``(P,)``; the number of categories of AC1 is that which the two gave
+        kappa and AC1, each of shape ``(P,)``; AC1 counts the categories that the pair used
 
     Undefined:
-        nan without a unit, and where both gave one and the same category throughout
+        nan without a unit, and where both always gave the same single category
 
     Example:
         >>> once = np.ones(4, np.int64)
@@ -392,7 +392,7 @@ def coefficients_by_pair(
     keys, given = np.unique(np.concatenate([pair * n_categories + a, pair * n_categories + b]), return_inverse=True)
     of_a = sums_by(given[: len(a)], count, len(keys))
     of_b = sums_by(given[len(a) :], count, len(keys))
-    # a count of 0 is as if it did not stand there
+    # rows with a count of 0 do not count
     keys, of_a, of_b = keys[of_a + of_b > 0], of_a[of_a + of_b > 0], of_b[of_a + of_b > 0]
     of_pair = keys // n_categories
     # disagreement expected by chance, times n² for kappa

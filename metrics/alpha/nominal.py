@@ -1,6 +1,6 @@
-"""Krippendorff's alpha, percent agreement and other coefficients of nominal ratings, from counts that add up.
+"""Krippendorff's alpha, percent agreement and other coefficients of nominal ratings, from additive counts.
 
-The counts are integers, so any split of the units into batches gives the same coefficients to the last bit.
+The counts are integers, so any split of the units into batches gives exactly the same coefficients.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ class NominalTally:
 
     Attributes:
         category_counts: shape ``(K,)``, ratings of every category
-        disagreement: shape ``(M + 1,)``, entry ``m``: over the units with ``m`` ratings, the sum of
-            ``m² - Σ_c n_uc²``, the ordered pairs of ratings that differ
+        disagreement: shape ``(M + 1,)``, entry ``m``: ordered pairs of ratings that differ, ``m² - Σ_c n_uc²``, summed
+            over the units with ``m`` ratings
         units: shape ``(M + 1,)``, entry ``m``: number of units with ``m`` ratings
     """
 
@@ -78,7 +78,7 @@ class NominalTally:
         """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
 
         Undefined:
-            nan without two ratings of one unit; where all ratings are of one category as :func:`alpha_of`
+            nan without two ratings of one unit; without variation as :func:`alpha_of`
 
         References:
             K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
@@ -105,12 +105,12 @@ class NominalTally:
 
 
 def unit_disagreement(unit: IntArray, count: IntArray, n_units: int = 0) -> tuple[IntArray, IntArray]:
-    """Ratings ``m`` of every unit and its ordered pairs of ratings that differ, ``m² - Σ_c n_uc²``.
+    """Number of ratings ``m`` of every unit, and of its ordered pairs of ratings that differ, ``m² - Σ_c n_uc²``.
 
     Args:
         unit: shape ``(T,)``, unit numbers from 0; each (unit, category) at most once
         count: shape ``(T,)``, ratings of the unit in one category
-        n_units: number of units, if the last ones may have no rating
+        n_units: number of units; needed if the last units have no rating
     """
     ratings = np.bincount(unit, weights=count, minlength=n_units).astype(np.int64)
     agreeing = np.bincount(unit, weights=count * count, minlength=n_units).astype(np.int64)
@@ -128,7 +128,7 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
         n_groups: number of groups
 
     Undefined:
-        nan where :meth:`NominalTally.alpha` is; tell the reasons apart with :func:`ratings_by_group`
+        nan where :meth:`NominalTally.alpha` is nan; :func:`ratings_by_group` tells the reason
     """
     ratings, differing = unit_disagreement(unit, count, len(group))
     pairable = ratings >= 2
@@ -145,11 +145,11 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
 def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray, undefined: Undefined = "none") -> FloatArray:
     """Krippendorff's alpha, ``1 - D_o / D_e``, from sums over units; for many sets of units at once.
 
-    Both sums are over the units with at least two ratings and add up over any groups of units, such as samples.
+    Both sums are over the units with at least two ratings, and are additive.
 
     Args:
-        observed: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m - 1)``, for ``m`` ratings of a unit,
-            ``n_uc`` of them of category ``c``
+        observed: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m - 1)``, where a unit has ``m``
+            ratings, ``n_uc`` of them of category ``c``
         counts: shape ``(..., K)``, ratings of every category
         undefined: as in :func:`alpha_of`
 
@@ -157,7 +157,7 @@ def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray, undefined: U
         shape ``(...,)`` in (-∞, 1]
 
     Undefined:
-        nan without two ratings of one unit; where all ratings are of one category as :func:`alpha_of`
+        nan without two ratings of one unit; without variation as :func:`alpha_of`
 
     Example:
         >>> nominal_alpha_of_sums(np.array([2.0, 0.0]), np.array([[3, 3], [0, 4.0]])).round(6)
@@ -173,25 +173,25 @@ def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray, undefined: U
 def nominal_alpha_of_squares(
     observed: FloatArray, n: FloatArray, squares: FloatArray, undefined: Undefined = "none"
 ) -> FloatArray:
-    """As :func:`nominal_alpha_of_sums`, where the counts of the categories are sparse; all of shape ``(...,)``.
+    """As :func:`nominal_alpha_of_sums`, without the count of every category; all of shape ``(...,)``.
 
     Args:
-        observed: as there
+        observed: as in :func:`nominal_alpha_of_sums`
         n: number of ratings
         squares: sum over the categories of the squared number of ratings
         undefined: as in :func:`alpha_of`
 
     Undefined:
-        as there
+        as :func:`nominal_alpha_of_sums`
     """
     return alpha_of(observed, n * n - squares, n, undefined=undefined)
 
 
 def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:
-    """Ratings in units with at least two, for every group of units; arguments as in :func:`alpha_by_group`.
+    """Number of ratings in units with at least two ratings, for every group; arguments as in :func:`alpha_by_group`.
 
     Returns:
-        shape ``(n_groups,)``; 0 where alpha is undefined for want of pairable ratings
+        shape ``(n_groups,)``; 0 where alpha is undefined because no unit has two ratings
     """
     ratings, _ = unit_disagreement(unit, count, len(group))
     pairable = ratings >= 2
@@ -199,7 +199,7 @@ def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups:
 
 
 def add_padded(a: IntArray, b: IntArray) -> IntArray:
-    """Sum of two arrays of counts, the shorter one continued with zeros."""
+    """Sum of two arrays of counts, the shorter one padded with zeros."""
     if len(a) < len(b):
         a, b = b, a
     total = a.copy()
@@ -219,16 +219,16 @@ class NominalCoefficients(NamedTuple):
 def nominal_coefficients_of_sums(differing: FloatArray, shares: FloatArray, n_categories: int) -> NominalCoefficients:
     """Percent agreement, AC1, Brennan-Prediger and Fleiss' kappa from sums over units; for many sets of units at once.
 
-    All sums are over units with at least two ratings and add up over any groups of units, such as samples.
+    All sums are over units with at least two ratings, and are additive.
 
     Args:
-        differing: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m (m - 1))``, for ``m`` ratings of a
-            unit, ``n_uc`` of them of category ``c``
+        differing: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m (m - 1))``, where a unit has ``m``
+            ratings, ``n_uc`` of them of category ``c``
         shares: shape ``(..., K)``, sum over the units of ``n_uc / m``
-        n_categories: number of categories that could have been given, at least the number that was
+        n_categories: number of categories that could have been given, at least the number that occurs
 
     Undefined:
-        all without a unit; AC1 and Brennan-Prediger with one category, Fleiss' kappa where all ratings are of one
+        all without a unit; AC1 and Brennan-Prediger with one category; Fleiss' kappa without variation
 
     Example:
         >>> found = nominal_coefficients_of_sums(np.array(1.0), np.array([1.5, 2.5]), 2)
@@ -243,7 +243,7 @@ def nominal_coefficients_of_sums(differing: FloatArray, shares: FloatArray, n_ca
     rated = n_units > 0
     observed = np.where(rated, np.asarray(differing) / np.where(rated, n_units, 1.0), np.nan)
     share = totals / np.where(rated, n_units, 1.0)[..., None]
-    # what chance would disagree on
+    # expected disagreements
     fleiss = 1.0 - (share * share).sum(axis=-1)
     fleiss = np.where((totals > 0).sum(axis=-1) > 1, fleiss, 0.0)
     hard = (share * (1.0 - share)).sum(axis=-1) / max(n_categories - 1, 1)

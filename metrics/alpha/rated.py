@@ -1,7 +1,7 @@
-"""Tables of ratings, and their Krippendorff's alpha at every level: nominal, ordinal, interval, ratio.
+"""Krippendorff's alpha of tables of ratings at every level of measurement: nominal, ordinal, interval, ratio.
 
-:func:`alpha_sums` gives the additive columns and the formula, which reports resample; :func:`krippendorff_alpha` is
-that formula of the sums of all units. The ratings may be real numbers that are all different.
+:func:`alpha_sums` gives additive columns and a formula, which reports resample; :func:`krippendorff_alpha` applies the
+formula to the sums of all units. Ratings may be real numbers, all of them different.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _RATINGS_AT_ONCE = 100_000
 #: distances of the categories (or sets) of two index columns, shape ``(P,)``
 Distance = Callable[[IntArray, IntArray], FloatArray]
 
-#: alpha is not resampled where there are more different values; at the level interval there may be any number
+#: with more different values, alpha is not resampled; no limit at the level interval
 MAX_VALUES: dict[Level, int] = {"nominal": 5_000, "ordinal": 200, "ratio": 200}
 
-#: an expected disagreement below this share of the squares that it is the difference of is rounding
+#: an expected disagreement is a difference of squares; below this share of them it is rounding
 _ROUNDING = 1e-12
 #: units that are counted at once
 _UNITS_AT_ONCE = 4_096
 
-#: values whose phases are turned at once, so that they stay in the processor's cache
+#: values whose waves are computed at once, so that they fit in the processor's cache
 _BLOCK = 8_192
 
 
@@ -43,7 +43,7 @@ def check_ratings(ratings: FloatArray) -> FloatArray:
     """Return a table of ratings, shape ``(U, R)``, as float64.
 
     Raises:
-        ValueError: if it has not two dimensions, or an infinite value
+        ValueError: if it does not have two dimensions, or has an infinite value
     """
     table = np.asarray(ratings, dtype=np.float64)
     if table.ndim != 2:
@@ -54,10 +54,10 @@ def check_ratings(ratings: FloatArray) -> FloatArray:
 
 
 def check_categories(categories: Sequence[float] | FloatArray, name: str = "categories") -> FloatArray:
-    """Return a list of categories as float64, in its order.
+    """Return a list of categories as float64, in the same order.
 
     Raises:
-        ValueError: if a category is not finite, or stands there twice
+        ValueError: if a category is not finite, or occurs twice
     """
     listed = np.asarray(categories, dtype=np.float64)
     if listed.ndim != 1 or not np.isfinite(listed).all():
@@ -74,8 +74,8 @@ def category_positions(
     """Position of every value in the list of categories, and the number of categories ``K``.
 
     Args:
-        values: shape ``(T,)``, none is nan
-        categories: all categories in their order; by default those of ``values``, ascending
+        values: shape ``(T,)``, without nan
+        categories: all categories in their order; by default the different values, ascending
         name: name of the argument, for messages
 
     Raises:
@@ -96,25 +96,25 @@ def category_positions(
 
 @dataclass(frozen=True, slots=True)
 class RatingCounts:
-    """How many annotators gave a unit a category, ordered by unit, then category; each pair at most once."""
+    """Number of annotators who gave a unit a category, ordered by unit, then category; each pair at most once."""
 
     unit: IntArray  #: shape ``(T,)``, unit numbers ``0 … n_units - 1``
     category: IntArray  #: shape ``(T,)``, positions ``0 … n_categories - 1``
     count: IntArray  #: shape ``(T,)``, ``>= 1``
-    n_units: int  #: number of units, those without ratings included
-    n_categories: int  #: number of categories, those without ratings included
+    n_units: int  #: number of units, also without ratings
+    n_categories: int  #: number of categories, also without ratings
 
     def per_unit(self) -> IntArray:
         """Number of ratings of every unit, shape ``(U,)``."""
         return sums_by(self.unit, self.count, self.n_units).astype(np.int64)
 
     def of_pairable_units(self) -> RatingCounts:
-        """Without the ratings of units that have only one."""
+        """The ratings of units with at least two ratings."""
         kept = self.per_unit()[self.unit] >= 2
         return RatingCounts(self.unit[kept], self.category[kept], self.count[kept], self.n_units, self.n_categories)
 
     def disagreement(self, distance: Distance) -> FloatArray:
-        """Sum of the distances of the ordered pairs of ratings of every unit, ``Σ_ck n_uc n_uk δ(c, k)``.
+        """Sum of the distances of all ordered pairs of ratings of every unit, ``Σ_ck n_uc n_uk δ(c, k)``.
 
         Args:
             distance: symmetric, 0 for a category and itself
@@ -134,7 +134,7 @@ def count_ratings(ratings: FloatArray, categories: Sequence[float] | FloatArray 
     """Count the ratings of every unit and category.
 
     Args:
-        ratings: shape ``(U, R)``, nan where one did not rate
+        ratings: shape ``(U, R)``, nan where an annotator did not rate a unit
         categories: as in :func:`category_positions`
 
     Raises:
@@ -161,15 +161,14 @@ def krippendorff_alpha(
     """Krippendorff's alpha, ``1 - D_o / D_e``, in (-∞, 1].
 
     Args:
-        ratings: shape ``(U, R)``, category codes or values of ``U`` units by ``R`` annotators, nan where one did not
-            rate
-        level: what the ratings mean: ``"nominal"`` (names), ``"ordinal"`` (ranks), ``"interval"`` (differences) or
+        ratings: shape ``(U, R)``, category codes or values, nan where an annotator did not rate a unit
+        level: level of measurement: ``"nominal"`` (names), ``"ordinal"`` (ranks), ``"interval"`` (differences) or
             ``"ratio"`` (values ``>= 0`` with a true zero)
-        domain: for ``"ordinal"``: all category codes in their order; by default those of the ratings, ascending.
-            Categories that nobody used change nothing, the order does
+        domain: for ``"ordinal"``: all category codes in their order; by default the codes that occur, ascending.
+            Unused categories do not change alpha, the order does
 
     Undefined:
-        nan without two ratings of one unit, and where all of them are equal (no variation)
+        nan without two ratings of one unit, and where all of these ratings are equal (no variation)
 
     Raises:
         ValueError: if the table does not have two dimensions or has an infinite value, a rating is not in the
@@ -181,7 +180,7 @@ def krippendorff_alpha(
         >>> round(krippendorff_alpha(np.array([[1, 1], [1, 2], [9, 9.]]), level="interval"), 6)
         0.989691
 
-    The time at the level ``"ratio"`` is that of the pairs of different values within units, and of the number of
+    At the level ``"ratio"`` the time grows with the pairs of different values within units, and with the number of
     different values times about ``100 + 2.4 ln(largest / smallest value)``.
 
     References:
@@ -223,18 +222,17 @@ class AlphaSums:
 
     columns: SparseColumns  #: shape ``(U, C)``, additive columns of the units
     formula: Statistic  #: sums ``(..., C)`` to alpha ``(...,)``
-    #: whether there are few enough different values to resample; else the formula takes a single row of sums, ``(C,)``
+    #: whether alpha can be resampled; if not (too many different values), the formula takes one row of sums, ``(C,)``
     few_values: bool = True
 
 
 def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -> AlphaSums:
-    """The columns of alpha, and alpha as a function of their sums.
+    """The additive columns of alpha, and alpha as a function of their sums.
 
     Args:
-        table: shape ``(U, R)``, ratings that stand for themselves, or positions of categories that are in order; nan
-            where one did not rate
+        table: shape ``(U, R)``, values, or positions of ordered categories; nan where an annotator did not rate a unit
         level: level of measurement
-        undefined: what alpha is without variation
+        undefined: as in :func:`alpha_of`
     """
     pairable = (~np.isnan(table)).sum(axis=1, keepdims=True) >= 2
     if not pairable.all():
@@ -255,7 +253,7 @@ def alpha_sums(table: FloatArray, level: Level, undefined: Undefined = "none") -
 
 
 def _of_values(counts: RatingCounts) -> SparseColumns:
-    """Ratings of every value, shape ``(U, V)``."""
+    """Number of ratings of every value, shape ``(U, V)``."""
     return sparse(counts.unit, counts.category, counts.count, (counts.n_units, counts.n_categories))
 
 
@@ -270,7 +268,7 @@ def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
     """The squared differences of all pairs of ratings follow from their number, sum and sum of squares."""
     given = ~np.isnan(table)
     m = given.sum(axis=1)
-    # neither a large mean nor large numbers cost digits
+    # centred and scaled: neither a large mean nor large numbers cost digits
     centred = np.where(given, table - (np.nanmin(table) if given.any() else 0.0), 0.0)
     centred /= max(float(centred.max(initial=0.0)), np.finfo(np.float64).tiny)
     centred = np.where(given, centred - centred.sum() / max(int(m.sum()), 1), 0.0)
@@ -282,12 +280,12 @@ def _interval(table: FloatArray, undefined: Undefined) -> AlphaSums:
 
 
 def interval_alpha_of_sums(sums: FloatArray, undefined: Undefined) -> FloatArray:
-    """Alpha of numbers, shape ``(...,)``.
+    """Interval alpha, shape ``(...,)``.
 
     Args:
-        sums: shape ``(..., 4)``, over units with at least two numbers: how many these are, their sum, that of their
-            squares, and ``2 m Σ_j (x_j - x̄)² / (m - 1)`` of ``m`` numbers ``x`` of a unit
-        undefined: what alpha is without variation
+        sums: shape ``(..., 4)``, over the numbers ``x`` of units with at least two: their count, their sum, the sum of
+            their squares, and the sum over units of ``2 m Σ_j (x_j - x̄)² / (m - 1)`` for ``m`` numbers in a unit
+        undefined: as in :func:`alpha_of`
     """
     n, total, squares, observed = np.moveaxis(sums, -1, 0)
     squared = 2 * n * squares
@@ -295,7 +293,7 @@ def interval_alpha_of_sums(sums: FloatArray, undefined: Undefined) -> FloatArray
 
 
 def _ordinal(counts: RatingCounts, undefined: Undefined) -> tuple[SparseColumns, Statistic]:
-    """Alpha for intervals of the middle ranks, which change with the numbers of ratings."""
+    """Ordinal alpha is interval alpha of the mid-ranks, which depend on the counts."""
     n_values = counts.n_categories
     unit, first, second, both = _differing_pairs(counts)
     met, pair = np.unique(first * n_values + second, return_inverse=True)
@@ -324,7 +322,7 @@ def _ratio_formula(values: FloatArray, undefined: Undefined) -> Statistic:
 
     def formula(sums: FloatArray) -> FloatArray:
         of_value = sums[..., 1:]
-        if squared is not None:  # with one value left it is exactly 0
+        if squared is not None:  # exactly 0 if one value is left
             expected = ((of_value @ squared) * of_value).sum(axis=-1)
         else:
             expected = np.asarray(_sum_of_ratio_differences(values, of_value))
@@ -341,7 +339,7 @@ def _ratio_difference(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _differing_pairs(counts: RatingCounts) -> tuple[IntArray, IntArray, IntArray, FloatArray]:
-    """Pairs of different values that met in a unit: the unit, the two, and ``2 n_uc n_uk / (m - 1)``."""
+    """Pairs of different values in one unit: the unit, the two values, and ``2 n_uc n_uk / (m - 1)``."""
     i, j = pairs_within(counts.unit)
     unit = counts.unit[i]
     m = counts.per_unit()[unit]
@@ -349,19 +347,19 @@ def _differing_pairs(counts: RatingCounts) -> tuple[IntArray, IntArray, IntArray
 
 
 def _sum_of_ratio_differences(values: FloatArray, count: FloatArray) -> float:
-    """``Σ_ck n_c n_k ((c - k) / (c + k))²`` of ``V`` ascending values, without their ``V × V`` pairs.
+    """``Σ_ck n_c n_k ((c - k) / (c + k))²`` of ``V`` ascending values, without the ``V × V`` pairs.
 
-    With ``x = ln c`` the difference is ``tanh²((x_c - x_k) / 2)``, a sum of waves:
-    ``tanh²(d / 2) = ∫_0^∞ 4 ω / sinh(π ω) (1 - cos ω d) dω``. One wave over all pairs is
+    With ``x = ln c`` the difference is ``tanh²((x_c - x_k) / 2)``, an integral of waves:
+    ``tanh²(d / 2) = ∫_0^∞ 4 ω / sinh(π ω) (1 - cos ω d) dω``. The sum of one wave over all pairs is
     ``Σ_ck n_c n_k (1 - cos ω (x_c - x_k)) = n² - (Σ n_c cos ω x_c)² - (Σ n_c sin ω x_c)²``. The integrand is smooth
-    and vanishes like ``exp(-π ω)``: the trapezoidal rule is exact to rounding.
+    and decays like ``exp(-π ω)``, so the trapezoidal rule is exact up to rounding.
     """
     with_zero = 0.0
-    if values[0] == 0:  # no logarithm; differs by 1 from every other value
+    if values[0] == 0:  # 0 has no logarithm; its difference from every other value is 1
         with_zero = 2.0 * float(count[0] * count[1:].sum())
         values, count = values[1:], count[1:]
     n = float(count.sum())
-    # 1 - cos is computed from small angles about the mean: values that hardly differ lose no digits
+    # angles about the mean keep the digits of 1 - cos where values hardly differ
     middle = values[len(values) // 2]
     near = np.abs(values - middle) < middle / 2
     x = np.log(values) - math.log(middle)
@@ -380,6 +378,6 @@ def _sum_of_ratio_differences(values: FloatArray, count: FloatArray) -> float:
             sine_squared[k] += weighted @ phase.imag
             sine_cosine[k] += weighted @ phase.real
     waves = 4 * (sine_squared * (n - sine_squared) - sine_cosine**2)
-    # 4 ω / sinh(π ω), with the exponential taken out so that it cannot overflow
+    # 4 ω / sinh(π ω), written with exp(-π ω), which cannot overflow
     share = 8 * frequency * np.exp(-math.pi * frequency) / -np.expm1(-2 * math.pi * frequency)
     return with_zero + float(step * (share * waves).sum())

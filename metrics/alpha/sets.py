@@ -1,4 +1,4 @@
-"""Agreement of sets of tags: several tags, or none, by every annotator on every unit."""
+"""Agreement on sets of tags: every annotator gives a unit any number of tags."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ SetDistance: TypeAlias = Literal["masi", "jaccard"]
 
 @dataclass(frozen=True, slots=True)
 class TagSets:
-    """The sets of tags, one row for every unit and annotator who rated it, ordered by unit, then annotator.
+    """Sets of tags, one row for every (unit, annotator) rated, in this order.
 
     Attributes:
         unit: shape ``(N,)``, unit of every set
-        row: shape ``(T,)``, row of the set that every tag is in, ascending
+        row: shape ``(T,)``, row of the set of every tag, ascending
         tag: shape ``(T,)``, the tags, ascending within a set, each at most once
-        n_units: number of units ``U``, those without a set included
-        n_tags: number of tags ``K``, those that nobody gave included
+        n_units: number of units ``U``, also without a set
+        n_tags: number of tags ``K``, also unused ones
     """
 
     unit: IntArray
@@ -45,9 +45,9 @@ class TagSets:
         Args:
             unit: shape ``(T,)``, unit numbers ``>= 0``
             annotator: shape ``(T,)``, ``>= 0``
-            tag: shape ``(T,)``, ``>= 0``, or -1: the annotator rated the unit (an empty set, if there is no other row)
-            n_units: number of units, if the last ones may have no row
-            n_tags: number of tags, if the last ones may not occur
+            tag: shape ``(T,)``, ``>= 0``, or -1 for "rated" (an empty set if the annotator has no other row there)
+            n_units: number of units; needed if the last units have no row
+            n_tags: number of tags; needed if the last tags do not occur
 
         Raises:
             ValueError: if the columns differ in length, are no integers or are out of range
@@ -71,9 +71,9 @@ class TagSets:
         )
 
     def distinct(self) -> tuple[IntArray, csr_array]:
-        """The different sets: number of that of every row ``(N,)``, and which tags are in each, ``(D, K)`` of 0 and 1.
+        """The ``D`` different sets: set number of every row ``(N,)``, and the tags of every set, ``(D, K)`` of 0 and 1.
 
-        Sets are followed from tag to tag: those with the same first tags have the same number so far.
+        Sets are numbered tag by tag: after each step, sets with the same tags so far have the same number.
         """
         size = np.bincount(self.row, minlength=len(self.unit))
         first = np.cumsum(size) - size
@@ -89,10 +89,10 @@ class TagSets:
 
 
 def set_distance(distance: SetDistance, shared: FloatArray, size_a: FloatArray, size_b: FloatArray) -> FloatArray:
-    """Distances of pairs of sets, from the number of tags that they share and the sizes of both; 0 for two empty sets.
+    """Distances of pairs of sets from the number of shared tags and both sizes.
 
     With the Jaccard index ``J``, the distance is ``1 - J`` or MASI's ``1 - J M``: ``M = 1`` for equal sets, 2/3 if one
-    contains the other, 1/3 if they overlap. An empty set and another have the distance 1.
+    contains the other, 1/3 if they overlap otherwise. Two empty sets have distance 0, an empty and another set 1.
     """
     union = size_a + size_b - shared
     alike: FloatArray = np.where(union > 0, shared / np.maximum(union, 1), 1.0)
@@ -104,14 +104,14 @@ def set_distance(distance: SetDistance, shared: FloatArray, size_a: FloatArray, 
 
 
 def expected_disagreement_of_sets(members: csr_array, counts: FloatArray, distance: SetDistance) -> FloatArray:
-    """Disagreement that chance gives, ``Σ_ab n_a n_b δ(a, b)`` over all pairs of different sets, for alpha.
+    """Expected disagreement of alpha, ``Σ_ab n_a n_b δ(a, b)`` over all pairs of different sets.
 
-    It takes time for the pairs of sets that share a tag: a second for 15,000 sets, 15 seconds for 50,000. The memory is
-    bounded.
+    The time grows with the pairs of sets that share a tag: 1 second for 15,000 sets, 15 seconds for 50,000. The memory
+    is bounded.
 
     Args:
-        members: shape ``(D, K)``, which tags are in each of the different sets, 0 or 1; see :meth:`TagSets.distinct`
-        counts: shape ``(..., D)``, how often each set was given
+        members: shape ``(D, K)``, tags of every different set, 0 or 1; see :meth:`TagSets.distinct`
+        counts: shape ``(..., D)``, how often every set was given
         distance: distance of two sets
 
     Returns:
@@ -129,7 +129,7 @@ def expected_disagreement_of_sets(members: csr_array, counts: FloatArray, distan
     by_tag = members.T.tocsr()
     at_most = np.cumsum(np.minimum(members @ np.diff(by_tag.indptr), len(size)))  # pairs with a tag in common
     flat = counts.reshape(math.prod(counts.shape[:-1]), len(size))
-    # sets differ by 1, less what those with a tag in common are alike
+    # start with distance 1 for all pairs, then subtract the similarity of pairs with a tag in common
     alike = (flat * flat).sum(axis=1)
     start = 0
     while start < len(size):

@@ -12,27 +12,27 @@ from scipy.special import ndtr, ndtri
 
 from ..arrays import BoolArray, FloatArray, IntArray
 
-#: below this many samples an interval says little: reports warn
+#: reports warn below this many samples: an interval is not reliable
 FEW_SAMPLES = 20
 
-#: differences up to this share of the estimate (of 1, for smaller ones) are rounding of sums
+#: differences up to this share of the estimate (at least of 1) are rounding
 ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, slots=True)
 class ConfidenceIntervals:
-    """Estimates with their uncertainty, one of each for every value of a statistic, shape ``(V,)``.
+    """Estimates with their uncertainty, each of shape ``(V,)``.
 
     Attributes:
-        estimate: the statistic of the samples as they are
+        estimate: the statistic of the original samples
         percentile_low: lower end of the percentile interval
         percentile_high: its upper end
-        bca_low: lower end of the bias-corrected and accelerated interval
+        bca_low: lower end of the bias-corrected and accelerated (BCa) interval
         bca_high: its upper end
         standard_error: standard deviation of the resamples
         jackknife_error: standard error from leaving out each sample once
-        n_undefined: resamples in which the statistic is undefined; the others make the interval
-        n_samples: number of samples, or of clusters where these are resampled
+        n_undefined: resamples in which the statistic is undefined; the interval comes from the others
+        n_samples: number of samples, or of clusters if clusters are resampled
     """
 
     estimate: FloatArray
@@ -58,21 +58,21 @@ def confidence_intervals(
     """Intervals from the values of the resamples and the leave-one-out values.
 
     BCa takes the quantiles at ``Φ(z₀ + (z₀ + z) / (1 - a (z₀ + z)))``. ``z₀`` is the normal quantile of the share of
-    resamples below the estimate, ties counted half; ``a`` the skewness of the leave-one-out values. It is the
-    percentile interval where all resamples are on one side of the estimate, no sample changes the estimate when it is
-    left out, or ``1 - a (z₀ + z)`` is not positive.
+    resamples below the estimate, where ties count half; ``a`` is the skewness of the leave-one-out values. The
+    percentile interval replaces BCa where all resamples are on one side of the estimate, all leave-one-out values
+    equal the estimate, or ``1 - a (z₀ + z)`` is not positive.
 
     Args:
         estimate: shape ``(V,)``
-        values: shape ``(B, V)``, of the resamples, nan where undefined
-        power_sums: shape ``(3, V)``: over the leave-one-out values ``t``, the sums of ``t - estimate``, of its square
-            and of its cube
+        values: shape ``(B, V)``, values of the resamples, nan where undefined
+        power_sums: shape ``(3, V)``, sums of ``t - estimate``, its square and its cube over the leave-one-out values
+            ``t``
         n_samples: number of leave-one-out values, ``>= 2``
-        level: of the intervals, in (0, 1)
+        level: confidence level, in (0, 1)
 
     Undefined:
-        nan where the estimate is undefined; all but the estimate nan where more than half of the resamples are
-        undefined, or a leave-one-out value is: such an estimate rests on one sample
+        nan where the estimate is undefined. All but the estimate are nan where more than half of the resamples, or a
+        leave-one-out value, are undefined (the estimate then depends on a single sample)
 
     References:
         B. Efron, "Better bootstrap confidence intervals", 1987, equations 2.3 and 6.6; B. Efron, R. J. Tibshirani, "An
@@ -109,7 +109,7 @@ def confidence_intervals(
 
 
 def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
-    """Sums of squares and cubes of ``n`` values about their mean, from those about the estimate."""
+    """Sums of squares and cubes of ``n`` values about their mean, from the sums about the estimate."""
     first, second, third = power_sums
     mean = first / n
     return np.maximum(second - n * mean**2, 0.0), third - 3 * mean * second + 2 * n * mean**3
@@ -132,14 +132,14 @@ def _bias_correction(estimate: FloatArray, values: FloatArray, n_defined: IntArr
 
 
 def _acceleration(estimate: FloatArray, spread: FloatArray, skew: FloatArray, n: int) -> FloatArray:
-    """``a``; nan where no sample changes the estimate."""
+    """``a``; nan where all leave-one-out values equal the estimate."""
     moving: BoolArray = spread > n * _rounding(estimate) ** 2
-    # a value left out pulls the estimate the other way: hence the sign
+    # leaving a value out moves the estimate the other way: hence the sign
     return np.where(moving, -skew / (6 * np.where(moving, spread, 1.0) ** 1.5), np.nan)
 
 
 def _bca_tails(tails: FloatArray, bias: FloatArray, acceleration: FloatArray) -> FloatArray:
-    """Shares at which BCa takes the quantiles of the resamples; shapes ``(2, 1)``, ``(V,)``, ``(V,)`` to ``(2, V)``."""
+    """Quantile levels of BCa; shapes ``(2, 1)``, ``(V,)``, ``(V,)`` to ``(2, V)``."""
     known = np.isfinite(bias) & np.isfinite(acceleration)
     bias, acceleration = np.where(known, bias, 0.0), np.where(known, acceleration, 0.0)
     shifted = bias + ndtri(tails)

@@ -1,4 +1,4 @@
-"""Draws of samples, and the sums of additive columns over what was drawn, in chunks of bounded memory.
+"""Draw resamples, and sum additive columns over the drawn samples, in chunks of bounded memory.
 
 Axes: ``S`` samples, ``T`` samples of a part, ``C`` columns, ``B`` resamples, ``V`` values of a statistic.
 """
@@ -21,16 +21,16 @@ Columns: TypeAlias = FloatArray | csr_array
 #: additive columns whose entries are mostly 0
 SparseColumns: TypeAlias = csr_array
 
-#: sums ``(..., C)`` to values ``(..., V)``, for any leading axes, nan where undefined, without a warning
+#: maps sums ``(..., C)`` to values ``(..., V)`` for any leading axes; nan where undefined, without a warning
 Statistic: TypeAlias = Callable[[FloatArray], FloatArray]
 
-#: size of the arrays of one chunk of resamples, or of samples left out; with copies about twice this
+#: size of the arrays of one chunk of resamples or leave-one-out samples; about twice this with copies
 CHUNK_BYTES = 2**24
 
-#: samples that are drawn together; with more samples, a resample first draws how many come from each block
+#: samples in a block; with several blocks, a resample first draws how many samples come from each block
 BLOCK = 2048
 
-#: sparse columns are multiplied as dense ones if at least one in this many entries is not zero: that is faster
+#: sparse columns with at least one non-zero entry in this many are multiplied as dense ones, which is faster
 DENSE_FROM = 20
 
 
@@ -40,13 +40,13 @@ class Part:
 
     columns: Columns  #: shape ``(T, C)``, additive columns
     statistic: Statistic  #: function of their sums
-    #: shape ``(T,)``, sample of every row, each at most once; all other samples count as zeros. None: one row for every
-    #: sample, in order
+    #: shape ``(T,)``, sample of every row, each at most once; samples without a row count as zeros. None: all samples
+    #: in order
     samples: IntArray | None = None
 
 
 def checked_columns(columns: Columns, name: str) -> Columns:
-    """Columns as float64, sparse ones by rows."""
+    """Columns as float64; sparse columns as CSR."""
     rows = csr_array(columns, dtype=np.float64) if issparse(columns) else np.asarray(columns, dtype=np.float64)
     if rows.ndim != 2:
         raise ValueError(f"`{name}` must have shape (S, C), got {rows.shape}")
@@ -56,14 +56,14 @@ def checked_columns(columns: Columns, name: str) -> Columns:
 
 
 def resampled(parts: Sequence[Part], n_samples: int, resamples: int, seed: int) -> Iterator[list[FloatArray]]:
-    """Sums of consecutive resamples over the rows of every part, ``(b, C)`` each.
+    """Sums of the columns of every part for chunks of ``b`` resamples, ``(b, C)`` each.
 
-    The draws do not depend on how many resamples are done at once, nor on the parts.
+    The draws do not depend on the size of the chunks, nor on the parts.
     """
     blocks = [_Rows.of(part, n_samples) for part in parts]
     starts = range(0, n_samples, BLOCK)
     share = np.diff(np.append(starts, n_samples)) / max(n_samples, 1)
-    # with a single block the draws are those of one generator
+    # a single block uses one generator directly
     seeds = [seed] if len(starts) == 1 else [[seed, number] for number in range(len(starts))]
     generators = [np.random.Generator(np.random.PCG64(each)) for each in seeds]
     of_blocks = np.random.Generator(np.random.PCG64([seed, len(starts)]))
@@ -93,8 +93,8 @@ class _Rows:
     """The rows of a part by blocks of samples."""
 
     columns: Columns  #: shape ``(T, C)``
-    order: IntArray | None  #: shape ``(T,)``, the rows in the order of their samples; None if they are in this order
-    samples: IntArray | None  #: shape ``(T,)``, ascending; None if they are all
+    order: IntArray | None  #: shape ``(T,)``, the rows in the order of their samples; None if already in this order
+    samples: IntArray | None  #: shape ``(T,)``, ascending; None means all samples
     ends: IntArray  #: shape ``(n_blocks + 1,)``, where the rows of every block begin and end
     dense: bool  #: whether products of dense rows are faster
 
@@ -110,11 +110,11 @@ class _Rows:
         return cls(part.columns, order, samples, np.searchsorted(samples, edges), dense)
 
     def add(self, total: FloatArray, block: int, weights: FloatArray) -> None:
-        """Add what the resamples drew from a block."""
+        """Add the sums of the samples drawn from a block."""
         start, end = int(self.ends[block]), int(self.ends[block + 1])
         n_columns = total.shape[1]
         at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1)))
-        # the rows are placed into a full block, unless it is less work to take the weights of the few rows
+        # place the rows into a full block, unless they are few: then pick their weights
         placed = self.samples is not None and weights.shape[1] <= min(at_once, 4 * (end - start))
         for first in range(start, end, at_once):
             last = min(first + at_once, end)
@@ -134,9 +134,9 @@ class _Rows:
 
 
 def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:
-    """Sums of the differences that leaving out one sample makes, of their squares and cubes, shape ``(3, V)``.
+    """Sums over samples of (leave-one-out value - estimate), its square and its cube, shape ``(3, V)``.
 
-    Samples without a row make no difference.
+    Samples without a row add 0.
     """
     power_sums = np.zeros((3, len(estimate)))
     n_rows, n_columns = part.columns.shape
@@ -164,15 +164,15 @@ def values_of(statistic: Statistic, sums: FloatArray) -> FloatArray:
 
 
 def sparse(row: IntArray, column: IntArray, values: FloatArray | IntArray, shape: tuple[int, int]) -> SparseColumns:
-    """Sparse columns from entries; the values of the same (row, column) are added up."""
+    """Sparse columns from entries; values of the same (row, column) are added."""
     if shape[0] == 1:  # without sorting the entries
         return csr_array(np.bincount(column, weights=values, minlength=shape[1])[None, :])
-    # indices of half the size, where nothing is lost
+    # 32-bit indices where they suffice
     return csr_array((values.astype(np.float64), (row.astype(np.int32), column.astype(np.int32))), shape=shape)
 
 
 def scatter_rows(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseColumns:
-    """Add every row to row ``rows[k]`` of a result with ``n_rows`` rows; the others are zeros.
+    """Add every row ``k`` to row ``rows[k]`` of a result with ``n_rows`` rows; other rows are zero.
 
     Args:
         columns: shape ``(T, C)``
@@ -184,10 +184,10 @@ def scatter_rows(columns: SparseColumns, rows: IntArray, n_rows: int) -> SparseC
 
 
 def column_sums(columns: SparseColumns) -> FloatArray:
-    """Sum of every column, shape ``(C,)``: to the last bit the same whatever the order of the rows.
+    """Sum of every column, shape ``(C,)``, exactly independent of the order of the rows.
 
-    Values are split into an integer and three more "digits" of 26 bits, whose float sums are exact up to 2^27 rows;
-    what is less than 2^-78 is cut off.
+    Values are split into an integer and three "digits" of 26 bits, whose float sums are exact up to 2^27 rows; the
+    rest below 2^-78 is dropped.
     """
     n_columns, step = columns.shape[1], 2.0**26
 
@@ -215,5 +215,5 @@ def vstack(chunks: list[SparseColumns]) -> SparseColumns:
 
 
 def hstack(blocks: Sequence[FloatArray | SparseColumns]) -> SparseColumns:
-    """The columns of all blocks, side by side."""
+    """Stack the columns of all blocks horizontally."""
     return csr_array(scipy.sparse.hstack([csr_array(block) for block in blocks], format="csr"))

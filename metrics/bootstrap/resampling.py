@@ -1,8 +1,8 @@
-"""Uncertainty of statistics of samples: the samples are resampled, never their units.
+"""Bootstrap confidence intervals: samples are resampled, never their units.
 
-A statistic is a function of sums over the samples of additive columns, so that a resample costs one row of a matrix
-product and nothing is measured or matched again. Units of one sample are alike (one image, one light, one crowd):
-resampled one by one they would give intervals that are too narrow.
+A statistic is a function of sums of additive columns over the samples. A resample therefore costs one row of a matrix
+product; nothing is measured or matched again. Units of one sample are correlated (one image, one scene): resampling
+them one by one would give intervals that are too narrow.
 
 Axes: ``S`` samples, ``C`` columns, ``B`` resamples, ``V`` values of a statistic.
 """
@@ -41,10 +41,9 @@ class Resampling:
 
     Attributes:
         resamples: number of resamples, ``>= 1``
-        seed: of the random numbers, ``>= 0``
-        level: of the intervals, in (0, 1)
-        clusters: shape ``(S,)``, number of the video or group of every sample: then these are resampled, each with all
-            of its samples
+        seed: seed of the random numbers, ``>= 0``
+        level: confidence level, in (0, 1)
+        clusters: shape ``(S,)``, cluster (video or group) of every sample; whole clusters are then resampled
     """
 
     resamples: int = 1000
@@ -75,7 +74,7 @@ def sums_of_clusters(columns: Columns, clusters: IntArray) -> Columns:
         never
 
     Raises:
-        ValueError: if there is not one cluster for every row, or the columns are not as in :func:`bootstrap`
+        ValueError: if there is not one cluster for every row, or the columns are unusable as in :func:`bootstrap`
     """
     rows = checked_columns(columns, "columns")
     if np.shape(clusters) != rows.shape[:1]:
@@ -90,19 +89,18 @@ def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = D
     """Confidence intervals of a statistic by resampling samples, or clusters of them.
 
     Args:
-        columns: shape ``(S, C)``, additive columns of every sample; in an order that does not depend on the
-            database, such as by id
+        columns: shape ``(S, C)``, additive columns of every sample, in a reproducible order such as by id
         statistic: function of their sums
-        resampling: how often, with which seed, at which level, and what is resampled
+        resampling: number of resamples, seed, level and clusters
 
     Returns:
-        percentile, BCa and jackknife intervals; see :func:`~.confidence.confidence_intervals`. Where the standard
-        errors of the resamples and of the jackknife differ much, trust neither
+        percentile and BCa intervals and standard errors; see :func:`~.confidence.confidence_intervals`. If the standard
+        errors of bootstrap and jackknife differ much, trust neither
 
     Undefined:
-        nan throughout with fewer than two samples (clusters), and for a value that is undefined. All but the estimate
-        nan where more than half of the resamples are undefined, or leaving out one sample makes the value undefined.
-        Other undefined resamples are left out and counted
+        all nan with fewer than two samples (clusters), and for an undefined value. All but the estimate are nan where
+        more than half of the resamples are undefined, or leaving out one sample makes the value undefined. Fewer
+        undefined resamples are left out and counted
 
     Raises:
         ValueError: if the columns do not have two dimensions or are not finite, there is not one cluster for every
@@ -126,10 +124,10 @@ def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = D
 def bootstrap_parts(
     parts: Sequence[Part], n_samples: int, resampling: Resampling = DEFAULT
 ) -> list[ConfidenceIntervals]:
-    """Confidence intervals of several statistics of the same samples, as :func:`bootstrap` gives for each.
+    """Confidence intervals of several statistics of the same samples; each as :func:`bootstrap` gives.
 
-    The samples are drawn once for all parts, and a part costs what its own samples and columns cost: many statistics
-    of a few columns each need no table of all columns.
+    The samples are drawn once for all parts. A part costs only its own samples and columns, so that many statistics of
+    few columns need no table of all columns.
 
     Args:
         parts: the statistics
@@ -140,7 +138,7 @@ def bootstrap_parts(
         as for :func:`bootstrap`
 
     Raises:
-        ValueError: as for :func:`bootstrap`, of every part; if the rows of one are not those of its samples
+        ValueError: as for :func:`bootstrap`; if a part does not have one row for each of its samples
     """
     if resampling.clusters is not None and np.shape(resampling.clusters) != (n_samples,):
         raise ValueError(
@@ -170,7 +168,7 @@ def bootstrap_parts(
 
 
 def _of_clusters(part: Part, n_samples: int, clusters: IntArray | None) -> Part:
-    """The part with checked columns; where samples are resampled in clusters, with their sums."""
+    """The part with checked columns; with clusters, with the sums of every cluster."""
     rows = checked_columns(part.columns, "columns")
     samples = part.samples
     if rows.shape[0] != (n_samples if samples is None else len(samples)):
