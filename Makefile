@@ -5,7 +5,7 @@ RUN = .venv/bin/python
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup demo app test quick lint format bench compare screenshots clean
+.PHONY: help setup demo app test quick lint format bench stress compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report, save views"
@@ -14,6 +14,7 @@ help:
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style and types;  make format  correct the style"
 	@echo "make bench   measure speed and memory (10 minutes)"
+	@echo "make stress  try to break it: processes at once, damaged data, hostile names (20 minutes)"
 	@echo "make compare run kalos and kalphacv on the same data, write docs/compare.md (3 minutes)"
 	@echo "make screenshots   take the pictures of README.md again (needs Chromium, 1 minute)"
 	@echo "make clean   remove everything that these commands made"
@@ -45,6 +46,9 @@ format: setup
 
 bench: setup
 	@$(RUN) -m tools.bench.run $(ARGS)
+
+stress: setup
+	@$(RUN) -m tools.stress.run $(ARGS)
 
 compare: setup
 	@$(RUN) -m tools.compare.run

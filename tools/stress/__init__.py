@@ -1,0 +1,1 @@
+"""Campaigns that try to break the plugin: long and seeded; ``make stress``."""

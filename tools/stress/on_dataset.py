@@ -1,0 +1,51 @@
+"""What the processes of the campaigns do to a dataset, besides calling the plugin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import fiftyone as fo
+
+from annotator_agreement import delete_agreement, list_agreements, load_agreement
+from annotator_agreement.dataset_io.record.fields import fields_marked
+from annotator_agreement.dataset_io.record.run import COMPLETED, Run
+
+
+def touch(dataset: fo.Dataset) -> None:
+    """Have the dataset in memory, so that all processes begin at once."""
+    dataset.first()
+
+
+def open_and_list(dataset: fo.Dataset) -> dict[str, str | None]:
+    """Open the dataset and read everything of its runs; their status by key.
+
+    Raises:
+        Exception: whatever FiftyOne or the plugin raises where something is broken
+    """
+    for sample in dataset:
+        sample.to_dict()
+    found = {}
+    for key in list_agreements(dataset):
+        found[key] = Run(dataset, key).status
+        if found[key] == COMPLETED:
+            load_agreement(dataset, key)
+    return found
+
+
+def delete_everything(dataset: fo.Dataset, keys: list[str]) -> None:
+    """Delete all runs, and what is left of runs that no longer exist."""
+    for key in keys:
+        if key in list_agreements(dataset) or fields_marked(dataset, key) or Run(dataset, key).documents():
+            delete_agreement(dataset, key)
+
+
+def add_user_field(dataset: fo.Dataset, name: str) -> None:
+    """A field that the user adds."""
+    dataset.add_sample_field(name, fo.StringField, description="of the user")
+
+
+def edit(dataset: fo.Dataset, sample_id: str, label: str) -> None:
+    """Change the class of the first label of a sample, as a user does."""
+    sample: Any = dataset[sample_id]
+    sample.alice.detections[0].label = label
+    sample.save()

@@ -1,0 +1,150 @@
+"""Several processes at once on one dataset: it always opens, and what users have in it stays."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import fiftyone as fo
+
+from tests.datasets import boxes_dataset, random_annotators, stored, user_values
+
+from .campaign import Campaign, Outcome
+from .workers import Answer, Command, Worker, all_at_once, workers
+
+PLUGIN = "annotator_agreement"
+OURS = f"{__package__}.on_dataset"
+FIELDS = ["alice", "bob", "carol"]
+#: what a run leaves out that takes time and has no part in this
+QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
+_N_SAMPLES = 6
+
+_numbers = itertools.count()
+
+
+@dataclass
+class Expected:
+    """What a dataset must be like when everything of ours is gone."""
+
+    stored: dict[str, Any]
+    values: list[dict[str, Any]]
+    fields: set[str] = field(default_factory=set)  #: that the user added
+
+    @classmethod
+    def of(cls, dataset: fo.Dataset) -> Expected:
+        """The dataset as it is now."""
+        return cls(stored(dataset), user_values(dataset, []))
+
+
+def new_dataset(seed: int) -> fo.Dataset:
+    """A small dataset of three annotators."""
+    return boxes_dataset(f"stress-{os.getpid()}-{next(_numbers)}", random_annotators(_N_SAMPLES, seed=seed))
+
+
+def calls(dataset: fo.Dataset, function: str, *arguments: Any, **options: Any) -> Command:
+    """A call of a function of the plugin, or of :mod:`tools.stress.on_dataset`."""
+    module = OURS if function in ("touch", "open_and_list", "delete_everything", "add_user_field", "edit") else PLUGIN
+    return Command(f"{module}:{function}", [{"dataset": dataset.name}, *arguments], options)
+
+
+def compute(dataset: fo.Dataset, key: str, **options: Any) -> Command:
+    """A quick run."""
+    return calls(dataset, "compute_agreement", FIELDS, run_key=key, **QUICKLY, **options)
+
+
+def broken_promises(
+    dataset: fo.Dataset, expected: Expected, keys: Sequence[str], answers: Sequence[Answer], opener: Worker
+) -> list[str]:
+    """What is wrong after some processes worked on a dataset; deletes all runs.
+
+    Args:
+        dataset: the dataset
+        expected: what it must be like then
+        keys: all keys that runs may have had
+        answers: what came of the commands, of which the plugin may have refused some with a sentence
+        opener: a process that has not seen the dataset yet
+    """
+    wrong = [f"{entry.error}: {entry.message[:200]}" for entry in answers if not _is_fine(entry)]
+    opened = opener.do(calls(dataset, "open_and_list"))
+    if opened.error is not None:
+        return [*wrong, f"does not open: {opened.error}: {opened.message[:200]}"]
+    deleted = opener.do(calls(dataset, "delete_everything", list(keys)))
+    if deleted.error is not None:
+        return [*wrong, f"cannot be deleted: {opened.value}: {deleted.error}: {deleted.message[:200]}"]
+    left, values = stored(dataset), user_values(dataset, [])
+    fields = {entry["name"] for entry in left["dataset"]["sample_fields"]}
+    wrong += [f"user's field {name!r} is lost" for name in sorted(expected.fields - fields)]
+    left["dataset"]["sample_fields"] = [
+        entry for entry in left["dataset"]["sample_fields"] if entry["name"] not in expected.fields
+    ]
+    if values != expected.values:
+        wrong.append("values of the user, or values of ours, differ in samples")
+    wrong += [_difference(left[name], expected.stored[name], name)
+              for name in left if name != "samples" and left[name] != expected.stored[name]]  # fmt: skip
+    return wrong
+
+
+def _is_fine(answer: Answer) -> bool:
+    return answer.error in (None, "AgreementInputError") and len(answer.message) <= 2_000
+
+
+def _difference(found: Any, wanted: Any, path: str) -> str:
+    """Where two values differ first."""
+    if isinstance(found, list) and isinstance(wanted, list):
+        found, wanted = (dict(enumerate(entries)) for entries in (found, wanted))
+    if isinstance(found, dict) and isinstance(wanted, dict):
+        for name in {**wanted, **found}:
+            if found.get(name) != wanted.get(name):
+                return _difference(found.get(name), wanted.get(name), f"{path}.{name}")
+    return f"{path} is {str(found)[:150]}, was {str(wanted)[:150]}"
+
+
+#: what is done in a round: called with its seed, a new dataset, the processes, and one that has not seen the dataset
+Round = Callable[[int, fo.Dataset, Sequence[Worker], Worker], list[str]]
+
+
+def work_at_once(seed: int, rounds: int, n_processes: int, one_round: Round) -> Outcome:
+    """Play rounds, each on a dataset of its own; a round returns what is wrong."""
+    n_failed, examples = 0, []
+    with workers(n_processes + 1) as (*team, opener):
+        for number in range(rounds):
+            dataset = new_dataset(seed + number)
+            try:
+                wrong = one_round(seed + number, dataset, team, opener)
+            finally:
+                dataset.delete()
+            n_failed += bool(wrong)
+            examples += [f"seed {seed + number}: {sentence}" for sentence in wrong]
+    return Outcome(rounds, n_failed, examples)
+
+
+def delete_beside_units(seed: int, rounds: int) -> Outcome:
+    """Delete one run while units and consensus of another are written."""
+    return work_at_once(seed, rounds, 3, _delete_beside_units)
+
+
+def _delete_beside_units(seed: int, dataset: fo.Dataset, team: Sequence[Worker], opener: Worker) -> list[str]:
+    expected = Expected.of(dataset)
+    for worker, key in zip(team, ("k0", "k1"), strict=False):
+        made = worker.do(compute(dataset, key))
+        if made.error is not None:
+            return [f"{made.error}: {made.message}"]
+    all_at_once(team, [calls(dataset, "touch")] * 3)
+    commands = [
+        calls(dataset, "delete_agreement", "k0"),
+        calls(dataset, "add_units", "k1"),
+        calls(dataset, "resolve_units", "k1"),
+    ]
+    shift = seed % 3  # so that every process does everything
+    answers = all_at_once(team, commands[shift:] + commands[:shift])
+    return broken_promises(dataset, expected, ["k0", "k1"], answers, opener)
+
+
+CAMPAIGNS = (
+    Campaign(
+        "schema", "delete a run, add units, resolve units at once; opens in a new process", delete_beside_units, 200
+    ),
+)
