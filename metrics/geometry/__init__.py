@@ -1,1 +1,1 @@
-"""Extents of labels and how far they overlap, one module a kind of geometry."""
+"""Geometry of labels and their overlaps, one module for each kind of geometry."""

@@ -13,7 +13,7 @@ from .objects import Objects, Overlaps, find_overlaps
 from .polygons import union_area
 from .vertices import GeometryArray
 
-#: beyond this many boxes the union is that of polygons, which needs less memory
+#: with more boxes, the union is computed with polygons, which needs less memory
 MAX_IN_GRID = 8
 
 
@@ -43,7 +43,7 @@ def box_area(boxes_xyxy: FloatArray) -> FloatArray:
 
 
 def box_intersection(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
-    """Areas shared by boxes ``(..., 4)`` of two broadcastable arrays, 0 where they do not meet; never undefined."""
+    """Areas shared by boxes ``(..., 4)`` of two broadcastable arrays, 0 where they are apart; never undefined."""
     width = np.minimum(boxes_a[..., 2], boxes_b[..., 2]) - np.maximum(boxes_a[..., 0], boxes_b[..., 0])
     height = np.minimum(boxes_a[..., 3], boxes_b[..., 3]) - np.maximum(boxes_a[..., 1], boxes_b[..., 1])
     shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)
@@ -61,7 +61,7 @@ def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
         ValueError: as :func:`~.boxes.box_iou`
     """
     boxes = check_boxes(boxes_xyxy)
-    # one contiguous column an edge: half the time of gathering rows of four
+    # one contiguous column per edge: half the time of gathering rows of four
     edges = [np.ascontiguousarray(column) for column in boxes.T]
 
     def intersection_of(i: IntArray, j: IntArray) -> FloatArray:
@@ -74,7 +74,7 @@ def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
 
 
 def box_iou(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
-    """Intersection over union of every box of one annotator with every box of another, as matching compares them.
+    """Intersection over union (IoU) of every box of one annotator with every box of another, as used in matching.
 
     Symmetric: ``box_iou(a, b) == box_iou(b, a).T``.
 
@@ -86,7 +86,7 @@ def box_iou(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
         shape ``(N, M)`` in [0, 1]; entry ``[i, j]`` compares ``boxes_a[i]`` with ``boxes_b[j]``
 
     Undefined:
-        nan where both boxes have zero area; 0 where one has
+        nan where both boxes have zero area; 0 where one box has
 
     Raises:
         ValueError: if an array is not ``(_, 4)``, has a non-finite value, or max < min
@@ -105,7 +105,7 @@ def box_iou(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:
 
 
 def boxes_as_polygons(boxes_xyxy: FloatArray) -> GeometryArray:
-    """Boxes as shapely Polygons, shape ``(N,)``, to compare them with other shapes; empty where without area.
+    """Boxes as shapely Polygons, shape ``(N,)``, to compare them with other shapes; empty Polygons for zero area.
 
     Args:
         boxes_xyxy: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``
@@ -163,7 +163,7 @@ class Boxes:
         number = np.cumsum(few) - 1
         rows, group, size = rows[few[group]], number[group[few[group]]], size[few]
         first = np.cumsum(size) - size
-        place = np.minimum(np.arange(size.max(initial=0)), size[:, None] - 1)  # small groups repeat their last box
+        place = np.minimum(np.arange(size.max(initial=0)), size[:, None] - 1)  # pads small groups with their last box
         area[few] = _area_in_grid(self.xyxy[rows[first[:, None] + place]])
         return area
 

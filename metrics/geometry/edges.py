@@ -1,4 +1,4 @@
-"""Areas shared by polygons, from their edges alone: several times as fast as building the intersections."""
+"""Areas shared by polygons, computed from their edges: several times as fast as building the intersections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import shapely
 from ..arrays import FloatArray, IntArray, ranges, sums_by
 from .vertices import GeometryArray
 
-#: edges gathered at once, and polygons taken apart at once, so that what is derived from them fits in the cache
+#: edges, or polygons, processed at once, so that intermediate arrays fit in the processor's cache
 MAX_EDGES_AT_ONCE = 20_000
 MAX_POLYGONS_AT_ONCE = 1_000
 
@@ -27,7 +27,7 @@ class Edges:
     x_right: FloatArray  #: abscissa of the right end, ``> x_left``
     y_left: FloatArray  #: ordinate of the left end
     slope: FloatArray  #: change of y per unit of x
-    sign: FloatArray  #: 1 if the polygon lies on the side of smaller y of the edge, -1 if on the other
+    sign: FloatArray  #: 1 if the polygon lies on the side of smaller y of the edge, else -1
 
 
 _COLUMNS = ("x_left", "x_right", "y_left", "slope", "sign")
@@ -37,7 +37,7 @@ def polygon_edges(geometry: GeometryArray) -> Edges:
     """Edges of valid polygons.
 
     Args:
-        geometry: shape ``(N,)``, valid Polygons and MultiPolygons, any of them empty
+        geometry: shape ``(N,)``, valid Polygons and MultiPolygons; may be empty
     """
     starts = range(0, max(len(geometry), 1), MAX_POLYGONS_AT_ONCE)
     blocks = [_edges_of(geometry[start : start + MAX_POLYGONS_AT_ONCE]) for start in starts]
@@ -58,7 +58,7 @@ def _edges_of(geometry: GeometryArray) -> Edges:
     ring = ring_of_vertex[starts_edge]
     x, y = np.ascontiguousarray(xy[:, 0]), np.ascontiguousarray(xy[:, 1])
     x_from, x_to, y_from, y_to = x[starts_edge], x[starts_edge + 1], y[starts_edge], y[starts_edge + 1]
-    # the cross products are taken from a vertex of the ring: far from the origin they would cancel
+    # cross products relative to a vertex of the ring: relative to a far origin they would lose digits
     origin = np.searchsorted(ring_of_vertex, np.arange(len(rings)))[ring]
     cross = (x_from - x[origin]) * (y_to - y[origin]) - (x_to - x[origin]) * (y_from - y[origin])
     counter_clockwise = np.bincount(ring, weights=cross, minlength=len(rings)) > 0
@@ -66,7 +66,7 @@ def _edges_of(geometry: GeometryArray) -> Edges:
     leftward = x_to < x_from
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         slope = (y_to - y_from) / (x_to - x_from)
-    # an edge too steep for a finite slope bounds nothing either
+    # an edge too steep for a finite slope counts as vertical
     kept = np.flatnonzero((x_to != x_from) & np.isfinite(slope))
     polygon = polygon_of_part[part_of_ring[ring[kept]]]
     order = np.lexsort((np.minimum(x_from, x_to)[kept], polygon))
@@ -85,10 +85,10 @@ def _edges_of(geometry: GeometryArray) -> Edges:
 def shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
     """Areas shared by the polygons of two index columns, shape ``(P,)``, up to rounding: may be slightly below 0.
 
-    With ``y_e(x)`` the ordinate of edge ``e``, a polygon's indicator is ``Σ sign_e [y < y_e(x)]`` over its edges, so
-    the area shared by two is ``Σ sign_e sign_f ∫ min(y_e, y_f) dx`` over the pairs of their edges, each integral over
-    the abscissas the two have in common. At every ``x`` the signs of a polygon's edges add up to 0, so ``y_f`` may be
-    subtracted from the minimum: what remains is the area between ``e`` and ``f`` where ``e`` is the lower one.
+    With ``y_e(x)`` the ordinate of edge ``e``, a polygon's indicator function is ``Σ sign_e [y < y_e(x)]`` over its
+    edges. The area shared by two polygons is therefore ``Σ sign_e sign_f ∫ min(y_e, y_f) dx`` over the pairs of their
+    edges and their common abscissas. At every ``x`` the signs of a polygon's edges add up to 0, so ``y_f`` may be
+    subtracted from the minimum: the rest is the area between ``e`` and ``f`` where ``e`` is below ``f``.
 
     Args:
         edges: of ``N`` polygons
@@ -110,7 +110,7 @@ def shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) -> 
 
 
 def _shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
-    # one ascending key for the abscissas of all pairs; rounding may make it equal for two of them, never reverse them
+    # one ascending key for the abscissas of all pairs; rounding may make two keys equal, but never reverses them
     x_min = np.minimum(bounds[i, 0], bounds[j, 0])
     per_unit = 0.5 / (np.maximum(bounds[i, 2], bounds[j, 2]) - x_min)
     e, pair_e = _rows_of(edges, i)
@@ -118,7 +118,7 @@ def _shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) ->
     left_e, right_e = (pair_e + (x[e] - x_min[pair_e]) * per_unit[pair_e] for x in (edges.x_left, edges.x_right))
     left_f, right_f = (pair_f + (x[f] - x_min[pair_f]) * per_unit[pair_f] for x in (edges.x_left, edges.x_right))
 
-    # edges have abscissas in common if one begins before the other ends: either f begins within e, or e within f
+    # edges e and f have common abscissas if f begins within e, or e begins within f
     row_e, row_f = _beginning_within(left_e, right_e, left_f)
     within_e = edges.x_left[f[row_f]] >= edges.x_left[e[row_e]]
     other_f, other_e = _beginning_within(left_f, right_f, left_e)
@@ -133,7 +133,7 @@ def _shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) ->
     apart = edges.y_left[f] - edges.y_left[e]
     above_left = apart + edges.slope[f] * (left - edges.x_left[f]) - edges.slope[e] * (left - edges.x_left[e])
     above_right = apart + edges.slope[f] * (right - edges.x_left[f]) - edges.slope[e] * (right - edges.x_left[e])
-    # a trapezoid, or the triangle on one side of where the edges cross: the mean height has one formula for both
+    # a trapezoid, or a triangle where the edges cross: one formula of the mean height holds for both
     positive = np.maximum(above_left, 0.0) + np.maximum(above_right, 0.0)
     both = np.abs(above_left) + np.abs(above_right)
     mean_height = 0.5 * positive * (positive / np.where(both > 0, both, 1.0))
@@ -142,13 +142,13 @@ def _shared_areas(edges: Edges, bounds: FloatArray, i: IntArray, j: IntArray) ->
 
 
 def _rows_of(edges: Edges, polygon: IntArray) -> tuple[IntArray, IntArray]:
-    """Rows of the edges of some polygons, and which entry of ``polygon`` each belongs to."""
+    """Rows of the edges of some polygons, and the entry of ``polygon`` that each belongs to."""
     counts = edges.start[polygon + 1] - edges.start[polygon]
     return ranges(edges.start[polygon], counts), np.repeat(np.arange(len(polygon)), counts)
 
 
 def _beginning_within(left: FloatArray, right: FloatArray, begin: FloatArray) -> tuple[IntArray, IntArray]:
-    """Pairs of an interval and a value of an ascending column within it or at its ends, as two index columns."""
+    """All pairs (interval, value of an ascending column in the closed interval), as two index columns."""
     first = np.searchsorted(begin, left, side="left")
     counts = np.searchsorted(begin, right, side="right") - first
     return np.repeat(np.arange(len(left)), counts), ranges(first, counts)

@@ -1,4 +1,4 @@
-"""Agreement on the keypoints of objects: how near they are for the size of the objects, and which are labelled."""
+"""Agreement on keypoints: object keypoint similarity (OKS) for positions, and which points are labelled."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .objects import IntersectionOf, Objects, Overlaps, dice_from_iou, find_over
 COCO_SIGMAS: FloatArray = np.array([0.026, *np.repeat([0.025, 0.035, 0.079, 0.072, 0.062, 0.107, 0.087, 0.089], 2)])
 COCO_SIGMAS.setflags(write=False)
 
-#: σ of points that have no published one
+#: σ of points without a published value
 DEFAULT_SIGMA = 0.05
 
 #: the shorter side of an object counts as at least this share of the longer one
@@ -65,16 +65,16 @@ def _labelled(points: FloatArray) -> BoolArray:
 
 
 def _corners(points: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Least and greatest coordinates of the labelled points of every object, both ``(N, 2)``; infinite without any."""
+    """Min and max coordinates of the labelled points of every object, both ``(N, 2)``; infinite without points."""
     present = _labelled(points)[..., None]
     low = np.where(present, points, np.inf).min(axis=1, initial=np.inf)
     return low, np.where(present, points, -np.inf).max(axis=1, initial=-np.inf)
 
 
 def _sides(points: FloatArray) -> FloatArray:
-    """Width and height of the box around the labelled points of every object, ``(N, 2)``; 0 without any."""
+    """Width and height of the box around the labelled points of every object, ``(N, 2)``; 0 without points."""
     low, high = _corners(points)
-    with np.errstate(over="ignore"):  # coordinates at the end of all numbers
+    with np.errstate(over="ignore"):  # extreme coordinates may overflow
         sides: FloatArray = np.maximum(high - low, 0.0)
     return sides
 
@@ -88,7 +88,7 @@ def _area(points: FloatArray) -> FloatArray:
 
 
 def _mean_where(kept: BoolArray, values: FloatArray) -> FloatArray:
-    """Mean of the values kept in every row, nan where none is."""
+    """Mean of the kept values of every row; nan for a row without any."""
     n = kept.sum(axis=1)
     total = np.where(kept, values, 0.0).sum(axis=1)
     return np.where(n > 0, total / np.maximum(n, 1), np.nan)
@@ -102,7 +102,7 @@ def _squared_distances(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArray) -> FloatArray:
-    """Mean similarity of the points labelled by both; ``area`` is the mean of the two objects', ``(P,)``."""
+    """Mean similarity of the points that both labelled; ``area`` is the mean area of the two objects, ``(P,)``."""
     squared = _squared_distances(a, b)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):  # objects without extent
         near = np.exp(-squared / (2.0 * area[:, None] * (2.0 * sigmas) ** 2))
@@ -112,9 +112,9 @@ def _similarity(a: FloatArray, b: FloatArray, area: FloatArray, sigmas: FloatArr
 def object_scale(points_xy: FloatArray) -> FloatArray:
     """Squared scale ``s²`` of every object: the area of the box around its labelled points, in square pixels.
 
-    The shorter side of the box counts as at least a tenth of the longer one, so that points on one line still have an
-    extent. It is 0 for a single point. COCO uses the area of the object's segment instead, which keypoints alone do not
-    have and which is about half as large.
+    The shorter side of the box counts as at least a tenth of the longer side, so that points on one line have an
+    extent. A single point has scale 0. COCO uses the area of the object's segment instead, which keypoints do not have
+    and which is about half as large.
 
     Args:
         points_xy: shape ``(N, L, 2)``, in pixels; nan where a point is not labelled
@@ -141,20 +141,20 @@ def oks(points_a: FloatArray, points_b: FloatArray, sigmas: FloatArray | float =
 
     The mean, over the points that both labelled, of ``exp(-d² / (2 s² k²))``, where ``d`` is the distance of the two
     points, ``k = 2 σ``, and ``s²`` the mean of :func:`object_scale` of the two objects. It measures position only;
-    points labelled by one annotator are left to :func:`visibility_agreement`. Symmetric. Two single points have no
-    scale: they are 1 where equal, otherwise 0.
+    :func:`visibility_agreement` covers points that only one annotator labelled. Symmetric. Two single points have no
+    scale: the OKS is 1 if they are equal, else 0.
 
     Args:
-        points_a: shape ``(P, L, 2)``, in pixels of the image (not in shares of its width and height, which distort
-            distances); nan where a point is not labelled
+        points_a: shape ``(P, L, 2)``, in pixels (relative coordinates distort distances); nan where a point is not
+            labelled
         points_b: same shape, the same points in the same order
-        sigmas: σ of every point ``(L,)``, or one for all; the larger, the more distance is forgiven
+        sigmas: σ of every point ``(L,)``, or one for all; a larger σ tolerates larger distances
 
     Returns:
         shape ``(P,)``, in [0, 1]
 
     Undefined:
-        nan where no point is labelled by both, and where distances and scale are both too large for a number
+        nan where no point is labelled by both, and where distances and scale both overflow
 
     Raises:
         ValueError: if an array has the wrong shape or an infinite value, or a σ is not > 0
@@ -173,7 +173,7 @@ def oks(points_a: FloatArray, points_b: FloatArray, sigmas: FloatArray | float =
 
 
 def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArray:
-    """Share of the points labelled by either annotator that both labelled, row by row.
+    """Number of points labelled by both annotators / labelled by at least one, row by row.
 
     Args:
         points_a: shape ``(P, L, 2)``; nan where a point is not labelled
@@ -199,15 +199,15 @@ def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArr
 
 @dataclass(frozen=True, slots=True)
 class Keypoints:
-    """The keypoints of objects, as a geometry that can be matched.
+    """Keypoints of objects, as a geometry that can be matched.
 
-    Points have no area. A pair of objects whose OKS is ``s`` is represented by two objects of area 1 that share the
-    area ``2 s / (1 + s)``: their IoU is ``s`` and their Dice coefficient is the shared area. Pairs without a common
-    point, or with an OKS below 1e-12, do not overlap.
+    Points have no area. Two objects with the OKS ``s`` count as two objects of area 1 that share the area
+    ``2 s / (1 + s)``: their IoU is ``s``, their Dice coefficient is the shared area. Pairs without a common point, or
+    with an OKS below 1e-12, do not overlap.
 
     Attributes:
-        points_xy: shape ``(N, L, 2)``, in pixels of the image; nan where a point is not labelled, and after the last
-            point of an object with fewer than ``L``
+        points_xy: shape ``(N, L, 2)``, in pixels; nan where a point is not labelled, and as padding of objects with
+            fewer than ``L`` points
         sigmas: σ of every point ``(L,)``, or one for all; see :func:`oks`
     """
 
@@ -223,11 +223,11 @@ class Keypoints:
 
     @property
     def area(self) -> FloatArray:
-        """How large every object is; see :func:`object_scale`."""
+        """Squared scale of every object; see :func:`object_scale`."""
         return object_scale(self.points_xy)
 
     def boxes_xyxy(self) -> FloatArray:
-        """Box around the labelled points of every object; nan without any."""
+        """Box around the labelled points of every object; nan without points."""
         boxes = np.concatenate(_corners(check_points(self.points_xy)), axis=1)
         return np.where(np.isfinite(boxes), boxes, np.nan)
 
@@ -253,7 +253,7 @@ class Keypoints:
         return Keypoints(np.concatenate(padded), self.sigmas)
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The pairs of objects of different annotators on the same sample that are near each other.
+        """The overlapping pairs of objects of different annotators on the same sample.
 
         Raises:
             ValueError: if there are not as many objects as keypoints
@@ -263,7 +263,7 @@ class Keypoints:
         return find_overlaps(objects, np.ones(len(self)), self._intersection_of())
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """What the objects of two index columns share, each of them of area 1."""
+        """Areas shared by the objects of two index columns; every object has area 1."""
         return self._intersection_of()(i, j)
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Open lines (lanes, cracks, vessels): the lengths of two of them that run within a tolerance of each other."""
+"""Open lines (lanes, cracks, vessels): the length that two lines share within a tolerance."""
 
 from __future__ import annotations
 
@@ -16,13 +16,12 @@ from .vertices import GeometryArray, check_vertices, differs_from_previous, dist
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """Lines of any number of parts, taken as sets of points: what was drawn twice counts once.
+    """Lines of any number of parts, as sets of points: a stretch that was drawn twice counts once.
 
-    Where objects are compared by area, lines are compared by length: ``area`` of the overlaps is ``length``, and the
-    intersection that of :func:`line_overlap`.
+    Lines are compared by length, not area: ``area`` is the length, and the intersection is :func:`line_overlap`.
 
     Attributes:
-        geometry: shape ``(N,)``, shapely LineStrings and MultiLineStrings, in pixels; empty where without length
+        geometry: shape ``(N,)``, shapely LineStrings and MultiLineStrings, in pixels; empty for zero length
         length: shape ``(N,)``, in pixels
         tolerance_px: distance up to which two lines are at the same place
     """
@@ -69,7 +68,7 @@ class Lines:
         return np.full(n_groups, np.nan)
 
     def overlaps(self, objects: Objects) -> Overlaps:
-        """The pairs of lines of different annotators on the same sample that partly run at the same place."""
+        """The overlapping pairs of lines of different annotators on the same sample."""
         return find_overlaps(objects, self.length, _overlap_of(self.geometry, self.length, self.tolerance_px))
 
 
@@ -113,18 +112,17 @@ def lines_from_points(
 
 
 def line_overlap(a: GeometryArray, b: GeometryArray, tolerance_px: float) -> FloatArray:
-    """Length that two lines share up to a tolerance, row by row: the mean of what lies close to the other of each.
+    """Length that two lines share within a tolerance, row by row.
 
-    ``dice_from_areas(overlap, length_a, length_b)`` is the share of both lines that lies within the tolerance of the
-    other one, as the surface Dice of Nikolov et al. is of two borders; it is lower only where the mean exceeds the
-    shorter line (a wiggly line beside a straight one), which is the most that two lines can share. Symmetric; the
-    whole length for equal lines.
+    It is the mean of two lengths: the part of ``a`` within the tolerance of ``b``, and the reverse; at most the
+    shorter line. ``dice_from_areas(overlap, length_a, length_b)`` is then the share of both lines that lies near the
+    other, like the surface Dice of Nikolov et al. for outlines. Symmetric; the whole length for equal lines.
 
     Args:
-        a: shape ``(P,)``, shapely LineStrings and MultiLineStrings in pixels that do not run over themselves, as of
+        a: shape ``(P,)``, shapely LineStrings and MultiLineStrings in pixels that do not run over themselves, as from
             :func:`lines_from_points`
         b: shape ``(P,)``, the same
-        tolerance_px: positive; round ends and bends of the zone around a line are approximated, up to 0.12 % too near
+        tolerance_px: positive; at round ends and bends of the zone around a line up to 0.12 % too small
 
     Returns:
         shape ``(P,)``, between 0 and the shorter length, in pixels
@@ -157,7 +155,7 @@ def _check_tolerance(tolerance_px: float) -> None:
 
 
 def _overlap_of(geometry: GeometryArray, length: FloatArray, tolerance_px: float) -> IntersectionOf:
-    """The lengths shared by the lines of two index columns, as a function of these."""
+    """A function that gives the lengths shared by the lines of two index columns."""
     zones = shapely.buffer(geometry, tolerance_px, quad_segs=16)
     bounds = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
 

@@ -1,4 +1,4 @@
-"""Instance masks on the pixel grid of their image, and the areas that they share with masks, boxes and polygons."""
+"""Instance masks on the pixel grid of their image, and their intersections with masks, boxes and polygons."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .boxes import check_boxes
 from .edges import Edges, polygon_edges, shared_areas
 from .vertices import GeometryArray, distinct_geometries
 
-#: a sum over edges below this share of the pair's extent is rounding: polygon and mask share nothing
+#: a shared area below this share of the pair's extent is rounding and counts as 0
 ROUNDING_SHARE = 1e-12
-#: a mask of more pixels is compared with polygons in bands of rows: the pairs of edges of a noisy one would fill memory
+#: a mask of more pixels is compared with polygons in bands of rows: a noisy mask has too many edges for the memory
 BAND_PIXELS = 32_768
 
 
 @dataclass(frozen=True, slots=True)
 class MaskCrops:
-    """Masks of ``N`` objects, each stored as the rectangle of pixels around it.
+    """Masks of ``N`` objects, each stored as a rectangle of pixels (crop).
 
     Pixel ``(row, column)`` of an image is the unit square from ``(column, row)`` to ``(column + 1, row + 1)``.
 
     Attributes:
-        pixels: the rectangles row by row, one after the other
+        pixels: all rectangles, concatenated, each row by row
         start: shape ``(N,)``, where the rectangle of an object begins in ``pixels``
         left: shape ``(N,)``, first column of the rectangle in the image; may be negative
         top: shape ``(N,)``, first row
@@ -45,7 +45,7 @@ class MaskCrops:
 
     @classmethod
     def from_crops(cls, crops: Sequence[tuple[BoolArray, int, int]]) -> MaskCrops:
-        """Masks from rectangles of pixels with the column and row of their first pixel.
+        """Masks from ``(rectangle of pixels, column of its first pixel, row of its first pixel)``.
 
         Raises:
             ValueError: if a rectangle does not have two dimensions
@@ -82,7 +82,7 @@ class MaskCrops:
         return self.pixels[start : start + height * width].reshape(height, width)
 
     def unions(self, rows: IntArray, group: IntArray, n_groups: int) -> MaskCrops:
-        """The pixels that the masks of every group, an ascending column ``(M,)``, cover together."""
+        """Union of the masks of every group; ``group`` is ascending, shape ``(M,)``."""
         end = np.searchsorted(group, np.arange(n_groups + 1))
         return MaskCrops.from_crops([self._union(rows[end[k] : end[k + 1]].tolist()) for k in range(n_groups)])
 
@@ -120,7 +120,7 @@ class MaskCrops:
 
 
 def mask_intersection(masks: MaskCrops, i: IntArray, j: IntArray) -> FloatArray:
-    """Pixels that the masks of two index columns share, row by row; only where the rectangles meet is looked at.
+    """Number of pixels that the masks of two index columns share, row by row.
 
     Args:
         masks: ``N`` masks
@@ -151,7 +151,7 @@ def mask_intersection(masks: MaskCrops, i: IntArray, j: IntArray) -> FloatArray:
     pixels = masks.pixels
     shared = np.zeros(len(i))
     for pair, h, w, from_a, step_a, from_b, step_b in zip(*(column.tolist() for column in columns), strict=True):
-        # the part that both rectangles have, in place: views by number take less time than slices of slices
+        # the part common to both rectangles, without copies: views by number are faster than slices of slices
         part_a = np.ndarray((h, w), np.bool_, pixels, from_a, (step_a, 1))
         part_b = np.ndarray((h, w), np.bool_, pixels, from_b, (step_b, 1))
         shared[pair] = np.count_nonzero(part_a & part_b)
@@ -159,7 +159,7 @@ def mask_intersection(masks: MaskCrops, i: IntArray, j: IntArray) -> FloatArray:
 
 
 def mask_box_intersection(masks: MaskCrops, i: IntArray, boxes_xyxy: FloatArray) -> FloatArray:
-    """Area that masks share with boxes, row by row; of a pixel that a box covers in part, that part.
+    """Area that masks share with boxes, row by row; pixels that a box covers partly count partly.
 
     Args:
         masks: ``N`` masks
@@ -179,7 +179,7 @@ def mask_box_intersection(masks: MaskCrops, i: IntArray, boxes_xyxy: FloatArray)
     """
     boxes = check_boxes(boxes_xyxy, "boxes_xyxy")
     _check_length(i, "boxes_xyxy", len(boxes))
-    # the box from the corner of the rectangle on
+    # the box relative to the corner of the rectangle
     corner = np.stack([masks.left, masks.top], axis=1)[i]
     low = np.maximum(boxes[:, :2] - corner, 0.0)
     high = np.minimum(boxes[:, 2:] - corner, np.stack([masks.width, masks.height], axis=1)[i])
@@ -195,7 +195,7 @@ def mask_box_intersection(masks: MaskCrops, i: IntArray, boxes_xyxy: FloatArray)
 
 
 def _covered(n: int, before: float, after: float) -> FloatArray:
-    """Share of each of ``n >= 1`` pixels in a line that remains after its ends are cut by ``before`` and ``after``."""
+    """Share of each of ``n >= 1`` pixels in a row that is left after cutting ``before`` and ``after`` off its ends."""
     covered = np.ones(n)
     covered[0] -= before
     covered[-1] -= after
@@ -203,7 +203,7 @@ def _covered(n: int, before: float, after: float) -> FloatArray:
 
 
 def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryArray) -> FloatArray:
-    """Area that masks share with polygons, row by row, exactly but for rounding: a mask is the polygon of its pixels.
+    """Area that masks share with polygons, row by row; exact up to rounding, a pixel is a unit square.
 
     Args:
         masks: ``N`` masks
@@ -245,7 +245,7 @@ def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryA
 
 
 def _bands(masks: MaskCrops) -> tuple[MaskCrops, IntArray]:
-    """Masks cut into bands of rows (without areas), and the first band of every mask; the last entry is their number.
+    """Masks cut into bands of rows (without areas), and the first band of every mask, followed by the band count.
 
     The areas that the bands share with a polygon add up to that of the mask.
     """
@@ -260,7 +260,7 @@ def _bands(masks: MaskCrops) -> tuple[MaskCrops, IntArray]:
 
 
 def _mask_edges(masks: MaskCrops, rows: IntArray) -> Edges:
-    """The borders between the rows of pixels of some masks, as edges of polygons; the vertical ones are not needed."""
+    """The horizontal borders of the pixels of some masks, as edges of polygons; vertical edges are not needed."""
     columns: list[list[IntArray]] = [[np.empty(0, np.int64)] for _ in range(4)]
     n_edges = []
     for row in rows.tolist():

@@ -1,4 +1,4 @@
-"""Objects of several annotators on many samples as columns: which of them overlap, and how much."""
+"""Objects of several annotators on many samples as columns, and the pairs that overlap."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
 
 G = TypeVar("G", bound="Geometry")
 
-#: how much two objects overlap: intersection over union, or the Dice coefficient
+#: similarity of two objects: intersection over union, or the Dice coefficient
 Similarity = Literal["iou", "dice"]
 
 #: pairs whose overlaps are computed at once (about 300 bytes each)
 MAX_PAIRS_AT_ONCE = 500_000
 
-#: areas shared by the objects of two index columns ``(i, j)``, in the unit of the objects' areas
+#: maps two index columns ``(i, j)`` to the shared areas, in the unit of the objects' areas
 IntersectionOf = Callable[[IntArray, IntArray], FloatArray]
 
 
@@ -29,7 +29,7 @@ def _ratio(numerator: FloatArray, denominator: FloatArray) -> FloatArray:
 
 
 def iou_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
-    """Intersection over union, |A ∩ B| / |A ∪ B|, in [0, 1].
+    """Intersection over union (IoU), |A ∩ B| / |A ∪ B|, in [0, 1].
 
     Args:
         intersection: areas shared by the two regions, any one unit
@@ -57,7 +57,7 @@ def dice_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatA
 
 
 def iom_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatArray) -> FloatArray:
-    """Intersection over minimum, |A ∩ B| / min(|A|, |B|), in [0, 1].
+    """Intersection over minimum (IoM), |A ∩ B| / min(|A|, |B|), in [0, 1].
 
     Args:
         intersection: areas shared by the two regions, any one unit
@@ -65,7 +65,7 @@ def iom_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatAr
         area_b: areas of the regions of the other, same unit; shapes must broadcast
 
     Undefined:
-        nan where both regions are empty; 0 where one is
+        nan where both regions are empty; 0 where one is empty
     """
     smaller = np.minimum(area_a, area_b)
     one_empty = (smaller <= 0) & (np.maximum(area_a, area_b) > 0)
@@ -73,7 +73,7 @@ def iom_from_areas(intersection: FloatArray, area_a: FloatArray, area_b: FloatAr
 
 
 def dice_from_iou(iou: FloatArray) -> FloatArray:
-    """Dice coefficient of pairs whose IoU is known: ``2 IoU / (1 + IoU)``.
+    """Dice coefficient from the IoU: ``2 IoU / (1 + IoU)``.
 
     Args:
         iou: in [0, 1], any shape
@@ -88,8 +88,8 @@ def dice_from_iou(iou: FloatArray) -> FloatArray:
 class Objects:
     """Objects as columns, one row each.
 
-    Rows are sorted by sample, then annotator; within one sample and annotator they stand in the order that breaks
-    ties (the plugin sorts them by label id).
+    Rows are sorted by sample, then annotator. The order within one sample and annotator breaks ties (the plugin sorts
+    by label id).
 
     Attributes:
         sample: shape ``(N,)``, ascending
@@ -124,10 +124,10 @@ class Objects:
 
 @dataclass(frozen=True, slots=True)
 class Overlaps:
-    """The pairs of objects of two annotators on one sample that share some area, ordered by ``(i, j)``.
+    """Overlapping pairs of objects of different annotators on one sample, ordered by ``(i, j)``.
 
     Attributes:
-        i: shape ``(P,)``, row of the first object, of the annotator who comes first
+        i: shape ``(P,)``, row of the first object (of the annotator who comes first)
         j: shape ``(P,)``, row of the second object; ``i < j``
         intersection: shape ``(P,)``, shared area, ``> 0``
         area: shape ``(N,)``, area of every object
@@ -148,13 +148,13 @@ class Overlaps:
         return iom_from_areas(self.intersection, self.area[self.i], self.area[self.j])
 
     def among(self, kept: BoolArray) -> Overlaps:
-        """The pairs whose two objects a mask ``(N,)`` keeps, numbered as the kept objects."""
+        """The pairs of which both objects are kept by a mask ``(N,)``, with the row numbers of the kept objects."""
         number = np.cumsum(kept) - 1
         pairs = kept[self.i] & kept[self.j]
         return Overlaps(number[self.i[pairs]], number[self.j[pairs]], self.intersection[pairs], self.area[kept])
 
     def find(self, i: IntArray, j: IntArray) -> tuple[IntArray, BoolArray]:
-        """Where the pairs ``(i, j)``, ``i < j``, stand among the overlapping ones, and whether they do."""
+        """Positions of pairs ``(i, j)``, ``i < j``, among the overlapping pairs, and whether each is one of them."""
         if not len(self.i):
             return np.zeros(len(i), np.int64), np.zeros(len(i), np.bool_)
         n = len(self.area)
@@ -163,7 +163,7 @@ class Overlaps:
         return position, keys[position] == wanted
 
     def values_at(self, values: FloatArray, i: IntArray, j: IntArray) -> FloatArray:
-        """One value for each pair ``(i, j)`` from a column ``(P,)`` of the overlapping pairs, 0 for the others."""
+        """Values of pairs ``(i, j)`` from a column ``(P,)`` of the overlapping pairs; 0 for other pairs."""
         if not len(self.i):
             return np.zeros(len(i))
         position, found = self.find(i, j)
@@ -174,9 +174,9 @@ def find_overlaps(objects: Objects, area: FloatArray, intersection_of: Intersect
     """Compare all objects of different annotators on the same sample, in chunks of bounded memory.
 
     Args:
-        objects: the objects
+        objects: ``N`` objects
         area: shape ``(N,)``
-        intersection_of: areas shared by the objects of two index columns
+        intersection_of: gives the areas shared by the objects of two index columns
     """
     first = objects.same_annotator_ends()
     parts = []
@@ -195,7 +195,7 @@ class Geometry(Protocol):
 
     @property
     def area(self) -> FloatArray:
-        """How large every object is, shape ``(N,)``: its area, or length, or number of frames."""
+        """Size of every object, shape ``(N,)``: its area, length or number of frames."""
 
     def __len__(self) -> int:
         """Number of objects."""
@@ -207,25 +207,25 @@ class Geometry(Protocol):
         """These objects, followed by others of the same kind."""
 
     def boxes_xyxy(self) -> FloatArray | None:
-        """Box around every object, shape ``(N, 4)``, in the geometry's own unit; None if objects have no place."""
+        """Bounding box of every object, shape ``(N, 4)``, in the geometry's own unit; None if objects have no place."""
 
     def overlaps(self, objects: Objects) -> Overlaps:
         """The overlapping pairs of objects of different annotators on the same sample."""
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """What any objects of two index columns share, as :meth:`overlaps` counts it, shape ``(P,)``."""
+        """Intersections of the objects of two index columns, as in :meth:`overlaps`, shape ``(P,)``."""
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Area that the objects of every group cover together.
+        """Area of the union of the objects of every group.
 
         Args:
-            rows: shape ``(M,)``, some of the objects, in any number of groups
-            group: shape ``(M,)``, ascending, group of each of them
+            rows: shape ``(M,)``, rows of objects
+            group: shape ``(M,)``, ascending, group of each of these objects
             n_groups: number ``G`` of groups
 
         Returns:
             shape ``(G,)``, 0 for a group without objects
 
         Undefined:
-            nan where an object covers no area: lines and keypoints
+            nan for lines and keypoints, which have no area
         """

@@ -1,4 +1,4 @@
-"""Polygons of any shape: repaired from the rings that annotators drew, and the exact areas that pairs of them share."""
+"""Polygons of any shape: built and repaired from the rings that annotators drew; exact areas of intersections."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ from .vertices import (
     overlay,
 )
 
-#: beyond this many pairs of edges GEOS is as fast, and needs less memory if very many of them have abscissas in common
+#: with more pairs of edges, GEOS is as fast, and needs less memory where many edges have common abscissas
 MAX_EDGE_PAIRS = 1_000_000
-#: a sum over edges below this share of the pair's extent may be rounding: GEOS tells whether they share an area
+#: a shared area below this share of the pair's extent may be rounding; GEOS then decides
 DOUBTFUL_SHARE = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
 class Polygons:
-    """Regions with straight borders, each of any number of parts and holes.
+    """Polygons, each with any number of parts and holes.
 
     Attributes:
         geometry: shape ``(N,)``, valid shapely Polygons and MultiPolygons; an empty Polygon where there is no area
         area: shape ``(N,)``, in the square of the coordinates' unit
         bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``; zeros where empty
-        repaired: shape ``(N,)``, a ring was not the border of an area as it was drawn: it crosses or touches itself,
-            has a spike, or encloses nothing
+        repaired: shape ``(N,)``, whether a ring was invalid as drawn: it crosses or touches itself, has a spike, or
+            encloses nothing
     """
 
     geometry: GeometryArray
@@ -46,7 +46,7 @@ class Polygons:
 
     @classmethod
     def from_geometry(cls, geometry: GeometryArray, repaired: BoolArray | None = None) -> Polygons:
-        """Columns of valid geometries, shape ``(N,)``."""
+        """Polygons from valid geometries, shape ``(N,)``."""
         bounds = np.nan_to_num(shapely.bounds(geometry).reshape(-1, 4), nan=0.0)
         none = np.zeros(len(geometry), np.bool_)
         return cls(geometry, shapely.area(geometry), bounds, none if repaired is None else repaired)
@@ -81,17 +81,17 @@ class Polygons:
         return polygon_intersection(self.geometry[i], self.geometry[j])
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Area that the polygons of every group cover together."""
+        """Area of the union of the polygons of every group."""
         return union_area(self.geometry[rows], group, n_groups)
 
 
 def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, n_shapes: int) -> Polygons:
-    """Polygons from the rings that they were drawn with.
+    """Polygons from the rings that annotators drew (even-odd rule).
 
-    A point is inside if an odd number of the shape's rings surround it: a ring in a ring is a hole, rings apart are
-    parts, the overlap of two rings is outside, and so is a shape of twice the same ring. A ring may be open or end with
-    its first point. A ring that crosses itself is repaired (``shapely.make_valid``): its loops are inside, what it
-    surrounds twice is outside (unless edges run on top of each other); spikes and rings without area are dropped.
+    A point is inside if an odd number of the shape's rings surround it: a ring within a ring is a hole, separate rings
+    are parts, the overlap of two rings is outside, and twice the same ring is an empty shape. A ring may be open or end
+    with its first point. A ring that crosses itself is repaired (``shapely.make_valid``): its loops are inside, areas
+    that it surrounds twice are outside (unless edges coincide); spikes and rings without area are dropped.
 
     Args:
         points_xy: shape ``(V, 2)``, vertices in any one unit per shape
@@ -119,7 +119,7 @@ def polygons_from_rings(points_xy: FloatArray, ring: IntArray, shape: IntArray, 
 
 
 def _merged(operation: Overlay, geometry: GeometryArray, group: IntArray, n_groups: int) -> GeometryArray:
-    """The polygons of every group, an ascending column, merged to one; empty for a group without any."""
+    """Merge the polygons of every group (ascending) into one; empty for a group without polygons."""
     merged = np.full(n_groups, shapely.Polygon(), dtype=np.object_)
     geometry = geometry.copy()
     while len(group):  # neighbours of one group, two by two
@@ -135,7 +135,7 @@ def _merged(operation: Overlay, geometry: GeometryArray, group: IntArray, n_grou
 
 
 def polygon_unions(geometry: GeometryArray, group: IntArray, n_groups: int) -> GeometryArray:
-    """What the polygons of every group cover together, shape ``(G,)``; empty for a group without any.
+    """Union of the polygons of every group, shape ``(G,)``; empty for a group without polygons.
 
     Args:
         geometry: shape ``(M,)``, valid shapely Polygons and MultiPolygons
@@ -146,7 +146,7 @@ def polygon_unions(geometry: GeometryArray, group: IntArray, n_groups: int) -> G
 
 
 def union_area(geometry: GeometryArray, group: IntArray, n_groups: int) -> FloatArray:
-    """Area that the polygons of every group cover together, shape ``(G,)``; arguments as :func:`polygon_unions`.
+    """Area of the union of the polygons of every group, shape ``(G,)``; arguments as in :func:`polygon_unions`.
 
     Undefined:
         never; 0 for a group without polygons
@@ -183,7 +183,7 @@ def _simple_polygons(points_xy: FloatArray, ring: IntArray, n_rings: int) -> tup
 
 
 def _areas_of(geometry: GeometryArray) -> GeometryArray:
-    """The parts that have an area; lines and points of mixed collections are dropped; shape ``(N,)``."""
+    """The parts with an area, shape ``(N,)``; lines and points of mixed collections are dropped."""
     result = geometry.copy()
     mixed = np.flatnonzero(~np.isin(shapely.get_type_id(geometry), (3, 6)))  # neither Polygon nor MultiPolygon
     result[mixed] = shapely.Polygon()
@@ -197,10 +197,10 @@ def _areas_of(geometry: GeometryArray) -> GeometryArray:
 
 
 def polygon_intersection(a: GeometryArray, b: GeometryArray) -> FloatArray:
-    """Area shared by the polygons of each row; symmetric but for rounding, exactly the own area for equal polygons.
+    """Area shared by two polygons, row by row; symmetric up to rounding; exactly their area for equal polygons.
 
     Args:
-        a: shape ``(P,)``, valid shapely Polygons and MultiPolygons, as of :func:`polygons_from_rings`
+        a: shape ``(P,)``, valid shapely Polygons and MultiPolygons, as from :func:`polygons_from_rings`
         b: shape ``(P,)``, the same
 
     Returns:
@@ -224,7 +224,7 @@ def polygon_intersection(a: GeometryArray, b: GeometryArray) -> FloatArray:
 
 
 def _intersection_of(polygons: Polygons) -> IntersectionOf:
-    """The areas shared by the polygons of two index columns, as a function of these."""
+    """A function that gives the areas shared by the polygons of two index columns."""
     geometry, area = polygons.geometry, polygons.area
     x_min, y_min, x_max, y_max = (np.ascontiguousarray(column) for column in polygons.bounds.T)
     edges = polygon_edges(geometry)

@@ -1,4 +1,4 @@
-"""Shapes as pixels: the pixels whose centres are inside, or exactly those that Pillow fills."""
+"""Rasterize shapes: by pixel centres, or exactly as Pillow does."""
 
 from __future__ import annotations
 
@@ -20,17 +20,16 @@ def pillow_mask(rings: Sequence[FloatArray]) -> tuple[BoolArray, int, int]:
     """The pixels that ``PIL.ImageDraw.Draw(image).polygon(ring, outline=1, fill=1)`` fills on a large enough image.
 
     Vertices are pixels: coordinates are truncated toward 0, and the border belongs to the polygon, so a square from 0
-    to 3 has 16 pixels. This is more than the exact area, but it is what the source documents
-    count. With several rings, the pixels
-    that an odd number of them fill; the border of a hole therefore belongs to the hole.
+    to 3 has 16 pixels. This is more than the exact area, but agrees with the published method. With several rings, a
+    pixel is inside if an odd number of rings fill it; the border of a hole therefore belongs to the hole.
 
     Args:
-        rings: of one polygon, each of shape ``(V, 2)``, in pixels; negative coordinates are pixels too. Rings of less
-            than three vertices fill nothing
+        rings: rings of one polygon, each of shape ``(V, 2)``, in pixels; may be negative. Rings with fewer than three
+            vertices fill nothing
 
     Returns:
-        mask ``(H, W)`` of the extent of the rings, and the column and the row of its first pixel; without rings
-        ``(0, 0)`` at 0, 0
+        mask ``(H, W)`` of the extent of the rings, and the column and the row of its first pixel; without rings, an
+        empty mask at (0, 0)
 
     Undefined:
         never
@@ -49,8 +48,8 @@ def pillow_mask(rings: Sequence[FloatArray]) -> tuple[BoolArray, int, int]:
     every = np.concatenate(pixels)
     left, top = (int(lowest) for lowest in every.min(axis=0))
     right, bottom = (int(highest) for highest in every.max(axis=0))
-    # Pillow computes abscissas in float32, where moving a polygon sideways can change how they round: the canvas begins
-    # at column 0 as the image does, and only its rows at the polygon
+    # Pillow computes abscissas in float32, so moving a polygon sideways can change rounding: the canvas begins at
+    # column 0 of the image, and at the first row of the polygon
     margin = max(left, 0)
     origin = np.array([left - margin, top])
     size = (right - left + 1 + margin, bottom - top + 1)
@@ -76,17 +75,17 @@ def _vertex_pixels(ring_xy: FloatArray) -> IntArray:
 
 
 def region_pixels(regions: Regions, size_px: IntArray) -> MaskCrops:
-    """The pixels of regions: those whose centre is inside, or on the left or upper edge, and on the image.
+    """The pixels of regions: pixels of the image whose centre is inside, or on the left or upper edge.
 
     Args:
         regions: ``N`` regions in pixels
-        size_px: shape ``(N, 2)``, width and height of the image of each
+        size_px: shape ``(N, 2)``, width and height of the image of every region
 
     Undefined:
         never; a region may have no pixels
 
     Raises:
-        ValueError: if one is a line, which has no pixels
+        ValueError: if a region is a line, which has no pixels
 
     Example:
         >>> box = Regions.of_boxes(np.array([[0.6, -1, 3.4, 2.0]]))
@@ -101,7 +100,7 @@ def region_pixels(regions: Regions, size_px: IntArray) -> MaskCrops:
 
 def _pixels(regions: Regions, row: int, size: list[int]) -> tuple[BoolArray, int, int]:
     """The pixels of one region, and the column and row of the first."""
-    # a pixel's centre is half a pixel after its number; a centre on the left or upper edge is inside
+    # the centre of pixel k is at k + 0.5; a centre on the left or upper edge is inside
     first = np.clip(np.ceil(regions.bounds[row, :2] - 0.5), 0, size).astype(np.int64)
     end = np.clip(np.ceil(regions.bounds[row, 2:] - 0.5), first, size).astype(np.int64)
     (left, top), (right, bottom) = first.tolist(), end.tolist()
@@ -118,9 +117,9 @@ def _pixels(regions: Regions, row: int, size: list[int]) -> tuple[BoolArray, int
 
 
 def _filled(polygon: shapely.Geometry, left: int, top: int, right: int, bottom: int) -> BoolArray:
-    """The pixels of a rectangle that are in a polygon: those with an odd number of its edges at or left of the centre.
+    """The pixels of a rectangle that are in a polygon: an odd number of its edges is at or left of their centre.
 
-    An edge is met in the rows with a centre from its upper end to before its lower end, so that ends count once.
+    An edge covers the rows whose centre is in [upper end, lower end), so that shared ends count once.
     """
     xy, ring = shapely.get_coordinates(shapely.get_rings(shapely.get_parts(polygon)), return_index=True)
     start = np.flatnonzero(ring[1:] == ring[:-1])

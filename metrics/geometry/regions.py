@@ -1,4 +1,4 @@
-"""Objects of different geometry that are compared with each other: boxes, polygons, instance masks and lines."""
+"""Boxes, polygons, instance masks and lines in one set of objects, compared across kinds."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ BOX, POLYGON, MASK, LINE = range(4)
 
 @dataclass(frozen=True, slots=True)
 class Regions:
-    """Objects of any of four kinds, in one unit per sample: pixels of the image where there are masks or lines.
+    """Objects of any of four kinds, in one unit per sample: image pixels if there are masks or lines.
 
-    A region is compared with a region by the area that they share, whatever their kinds; a mask covers the squares of
-    its pixels, and a pixel is counted in part where a box or polygon covers part of it. A line is compared with a line
-    by the length that they share (see :class:`~.lines.Lines`), and shares nothing with a region.
+    Boxes, polygons and masks are compared by shared area; a mask covers the unit squares of its pixels, and a pixel
+    that a box or polygon covers partly counts partly. Lines are compared by shared length (see
+    :class:`~.lines.Lines`), and share nothing with other kinds.
 
     Attributes:
         kind: shape ``(N,)``, ``BOX``, ``POLYGON``, ``MASK`` or ``LINE``
         row: shape ``(N,)``, row of every object within its kind
-        bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)`` around every object; of a box it is the box
-        area: shape ``(N,)``, area; of a line, length
+        bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)`` of every object
+        area: shape ``(N,)``, area; length for lines
         polygons: the objects that are polygons
         masks: the objects that are masks
-        lines: the objects that are lines; None where there are none
+        lines: the objects that are lines; None without lines
     """
 
     kind: IntArray
@@ -115,12 +115,12 @@ class Regions:
         return find_overlaps(objects, self.area, self.intersection_of)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """What the objects of two index columns share, row by row; shape ``(P,)``, symmetric but for rounding."""
+        """Intersections of the objects of two index columns, row by row; shape ``(P,)``, symmetric up to rounding."""
         shared = np.zeros(len(i))
         reach = np.where(self.kind == LINE, 0.0 if self.lines is None else self.lines.tolerance_px, 0.0)
         gap = np.maximum(self.bounds[i, :2], self.bounds[j, :2]) - np.minimum(self.bounds[i, 2:], self.bounds[j, 2:])
         near = np.flatnonzero((gap <= reach[i][:, None]).all(axis=1))
-        # the kind that comes first stands left
+        # order each pair by kind
         swapped = self.kind[i[near]] > self.kind[j[near]]
         a, b = np.where(swapped, j[near], i[near]), np.where(swapped, i[near], j[near])
         for (kind_a, kind_b), compare in _COMPARE.items():
@@ -130,7 +130,7 @@ class Regions:
         return shared
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Area that the regions of every group cover together; nan where one is a line."""
+        """Area of the union of the regions of every group; nan if one of them is a line."""
         kind = self.kind[rows]
         if (kind == BOX).all():
             return Boxes(self.bounds).union_area(rows, group, n_groups)

@@ -12,7 +12,7 @@ from .objects import Objects, Overlaps, find_overlaps
 
 
 def _length(start: IntArray, end: IntArray) -> FloatArray:
-    # unsigned, in which the difference of any two numbers has room
+    # unsigned: the difference of two int64 numbers may overflow int64
     return (end.astype(np.uint64) - start.astype(np.uint64)).astype(np.float64) + 1.0
 
 
@@ -23,14 +23,14 @@ def _shared(start_a: IntArray, end_a: IntArray, start_b: IntArray, end_b: IntArr
 
 @dataclass(frozen=True, slots=True)
 class Intervals:
-    """Closed intervals of frames, as a geometry that can be matched: the area of an object is its number of frames.
+    """Closed intervals of frames, as a geometry that can be matched; the area is the number of frames.
 
     Both ends belong to an interval, as in FiftyOne's ``TemporalDetection.support``: ``[3, 3]`` is one frame long, and
     ``[1, 3]`` and ``[3, 5]`` share one frame of five.
 
     Attributes:
         first: shape ``(N,)``, first frame of every object
-        last: shape ``(N,)``, last frame, which belongs to the object; at least ``first``
+        last: shape ``(N,)``, last frame (included), ``>= first``
 
     Raises:
         ValueError: if the columns are not integers of one length, or an interval ends before its start
@@ -90,17 +90,17 @@ class Intervals:
         return find_overlaps(objects, self.area, self.intersection_of)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
-        """Frames shared by the intervals of two index columns."""
+        """Number of frames shared by the intervals of two index columns."""
         return _shared(self.first[i], self.last[i], self.first[j], self.last[j])
 
     def union_area(self, rows: IntArray, group: IntArray, n_groups: int) -> FloatArray:
-        """Frames that the intervals of every group cover together."""
+        """Number of frames in the union of the intervals of every group."""
         if not len(rows):
             return np.zeros(n_groups)
         order = np.lexsort((self.first[rows], group))
         group, first, last = group[order], self.first[rows][order], self.last[rows][order]
         frames, rank = np.unique(last, return_inverse=True)
-        # the greatest last frame of the group so far, which belongs to the rows above
+        # the greatest last frame of the rows above in the group
         covered = frames[np.maximum.accumulate(group * len(frames) + rank.reshape(-1)) % len(frames)]
         same_group = group[1:] == group[:-1]
         start = np.r_[first[:1], np.where(same_group & (covered[:-1] >= first[1:]), covered[:-1] + 1, first[1:])]

@@ -1,4 +1,4 @@
-"""Columns of vertices of shapes with several rings or lines, and their overlay by GEOS in bounded memory."""
+"""Vertices of shapes with several rings or lines as columns, and GEOS overlays in bounded memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def check_vertices(
         part: shape ``(V,)``, ascending: the part (ring or line) of every vertex
         shape: ascending: the shape of every part
         n_shapes: number of shapes
-        part_name: what a part is called in messages
+        part_name: name of a part in messages
 
     Raises:
         ValueError: if the columns do not fit together, or a coordinate is not finite
@@ -56,7 +56,7 @@ def _check_numbers(numbers: NDArray[Any], name: str, n: int) -> None:
 
 
 def differs_from_previous(points_xy: FloatArray, part: IntArray) -> BoolArray:
-    """Whether a vertex is the first of its part or another point than the one before it; shape ``(V,)``."""
+    """Whether a vertex is the first of its part or differs from the previous vertex; shape ``(V,)``."""
     new = np.ones(len(part), np.bool_)
     new[1:] = (part[1:] != part[:-1]) | (points_xy[1:] != points_xy[:-1]).any(axis=1)
     return new
@@ -65,7 +65,7 @@ def differs_from_previous(points_xy: FloatArray, part: IntArray) -> BoolArray:
 def distinct_geometries(*columns: GeometryArray) -> tuple[GeometryArray, list[IntArray]]:
     """The distinct Python objects of several columns, and the number of the object in every row of each column.
 
-    Pairs repeat each shape many times; this way, what is derived from a shape is computed once.
+    Pairs repeat shapes many times; values derived from a shape are then computed once.
     """
     rows = np.concatenate(columns)
     number, n = number_by_first(np.fromiter(map(id, rows), np.int64, len(rows)))
@@ -99,8 +99,8 @@ class Measure(Protocol):
 def overlay(operation: Overlay, a: GeometryArray, b: GeometryArray) -> GeometryArray:
     """Overlay row by row; a row on which GEOS fails does not spoil the others.
 
-    Such a row (a ``TopologyException``: the geometry is not valid, or rounding brought lines to cross) is computed
-    again from geometries made valid and rounded to a grid of 1e-10 of their extent, on which GEOS cannot fail.
+    Such a row (a ``TopologyException``: invalid geometry, or lines that cross after rounding) is computed again from
+    geometries made valid and rounded to a grid of 1e-10 of their extent, on which GEOS cannot fail.
 
     Args:
         operation: an overlay of shapely

@@ -1,12 +1,12 @@
-"""Match the labels of several annotators: which of them are the same physical object.
+"""Match the objects of several annotators: which of them are the same physical object.
 
-Columns of objects in, a unit number per object out, for many samples at once. The methods:
+The input is columns of objects of many samples, the output a unit number per object. The methods:
 
 - ``optimal``: the partition into units with the greatest surplus of similarity over the threshold (:mod:`.optimal`)
 - ``recursive``: sequential assignment, annotator by annotator (:mod:`.recursive`)
 - ``mutual_best``: objects that are each other's best match (:mod:`.mutual_best`)
 
-``optimal`` depends on nothing but the objects; the other two may depend on the order of the annotators.
+``optimal`` does not depend on the order of annotators; the other two may.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Matching:
         unit: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
         n_units: number of units
         n_hard: components that needed a decision between several partitions
-        n_inexact: hard components that are too large for an exact solution
+        n_inexact: hard components whose solution is not proven to be optimal
         aligned: shape ``(2, A)``, pairs of objects that are each other's best match (method ``mutual_best`` only)
     """
 
@@ -63,12 +63,12 @@ def match_objects(
         overlaps: the overlapping pairs among them
         threshold: least similarity of a match, in (0, 1]; not used by ``mutual_best``
         similarity: IoU or Dice; ``mutual_best`` always uses Dice
-        method: ``optimal`` maximises the sum over within-unit pairs of (similarity - threshold); pairs at the
+        method: ``optimal`` maximises the sum of (similarity - threshold) over the pairs within units; pairs at the
             threshold (with a tolerance of 1e-9) match. ``recursive`` is the sequential assignment of Tschirschwitz et
-            al., in which pairs at the threshold do not match. ``mutual_best`` is the alignment of Hajič jr. et al., in
-            which only pairs of one class are aligned (unless ``classes`` is ``ignore``)
-        classes: ``ignore`` matches by geometry alone; ``require`` only objects of one class; ``prefer`` objects of
-            one class first, then what can be added to those units whatever its class
+            al.; pairs at the threshold do not match. ``mutual_best`` is the alignment of Hajič jr. et al.; it aligns
+            only pairs of one class (unless ``classes`` is ``ignore``)
+        classes: ``ignore`` matches by geometry alone; ``require`` matches only objects of one class; ``prefer``
+            matches objects of one class first, then joins these units across classes
 
     Raises:
         ValueError: if the threshold is outside (0, 1] or an option is unknown
@@ -100,7 +100,7 @@ def match_objects(
 
 
 def without_units_of(matching: Matching, objects: BoolArray) -> Matching:
-    """The matching of the other objects, where a mask ``(N,)`` marks all objects of some of the units."""
+    """The matching without some whole units, whose objects a mask ``(N,)`` marks."""
     unit, n_units = number_by_first(matching.unit[~objects])
     aligned = matching.aligned
     if aligned is not None:

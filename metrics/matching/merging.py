@@ -1,6 +1,6 @@
-"""Partition many graphs of equal size by greedy merges and local moves, and prove that a result is the best.
+"""Partition many graphs of equal size by greedy merges and local moves, and prove that a result is optimal.
 
-Deterministic: of equal gains the first group, written in the order of the nodes, is taken.
+Deterministic: of equal gains, the first group in the order of the nodes wins.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ TIE = 1e-9
 #: weight of a pair that must not share a group
 FORBIDDEN = -1e6
 
-#: greedy merges and local moves take turns at most this often
+#: most rounds of greedy merges and local moves
 MAX_SWEEPS = 20
 
-#: a product of matrices is the fastest sum up to so many nodes
+#: up to this many nodes, a matrix product is the fastest sum
 _MAX_NODES_MULTIPLIED = 64
 
 
 def merge_and_move(weights: FloatArray) -> IntArray:
-    """Start with every node alone; merge groups, then move single nodes, while that gains.
+    """Start with every node alone; merge groups, then move single nodes, as long as the total grows.
 
     Args:
         weights: shape ``(C, N, N)``, symmetric; the diagonal is not used
@@ -35,7 +35,7 @@ def merge_and_move(weights: FloatArray) -> IntArray:
     weights = weights.copy()
     weights[:, np.arange(n), np.arange(n)] = 0.0
     group = np.tile(np.arange(n), (n_graphs, 1))
-    to_group = weights.copy()  # of every node with every group
+    to_group = weights.copy()  # total weight of every node with every group
     live = np.arange(n_graphs)
     for _ in range(MAX_SWEEPS):
         between = _sums_of_groups(to_group, group[live])
@@ -58,7 +58,7 @@ def _rank_of_first(first: IntArray) -> IntArray:
 
 
 def _sums_of_groups(values: FloatArray, group: IntArray) -> FloatArray:
-    """Sum of the rows ``(C, N, N)`` of the nodes of every group ``(C, N)``, in the row of the group's number."""
+    """Sum of the rows ``(C, N, N)`` of the nodes of every group ``(C, N)``; row ``g`` of the result is group ``g``."""
     n = group.shape[1]
     if n <= _MAX_NODES_MULTIPLIED:
         members: FloatArray = (group[:, None, :] == np.arange(n)[:, None]).astype(np.float64)
@@ -68,14 +68,14 @@ def _sums_of_groups(values: FloatArray, group: IntArray) -> FloatArray:
 
 
 def _merge(between: FloatArray, exists: BoolArray) -> IntArray:
-    """Merge the two groups that gain most until none gains (a merge that changes nothing counts as a gain).
+    """Merge the two groups with the largest gain until all gains are negative (a gain of 0 still merges).
 
     Args:
-        between: shape ``(C, N, N)``, gain of merging two groups; is overwritten
+        between: shape ``(C, N, N)``, gain of merging two groups; overwritten
         exists: shape ``(C, N)``, whether a group has members
 
     Returns:
-        shape ``(C, N)``, the group that every group has become part of
+        shape ``(C, N)``, the group into which every group was merged
     """
     n = between.shape[1]
     place = np.arange(n)
@@ -105,7 +105,7 @@ def _merge(between: FloatArray, exists: BoolArray) -> IntArray:
 
 
 def _move(weights: FloatArray, group: IntArray, to_group: FloatArray) -> BoolArray:
-    """Move every node in turn to the group, or the empty place, where it gains most; says in which graphs one moved.
+    """Move every node in turn to the group (or to a new one) with the largest gain; returns the graphs that changed.
 
     ``group`` and ``to_group`` are overwritten.
     """
@@ -126,10 +126,10 @@ def _move(weights: FloatArray, group: IntArray, to_group: FloatArray) -> BoolArr
 
 
 def are_certainly_best(weights: FloatArray, group: IntArray) -> BoolArray:
-    """Whether the total reaches the bound "every node with its best partner of each side", with the fewest groups.
+    """Whether a partition reaches the upper bound "every node with its best partner of each side" and fewest groups.
 
-    That proves that a partition is the best; False proves nothing.
-    Sides are sets of nodes that forbid each other (the objects of one annotator); False where there are none.
+    True proves that the partition is optimal; False proves nothing. A side is a set of nodes that exclude each other
+    (the objects of one annotator); False without sides.
 
     Args:
         weights: shape ``(C, N, N)``

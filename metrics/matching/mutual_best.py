@@ -12,11 +12,11 @@ from .partition import TIE
 def match_mutual_best(objects: Objects, overlaps: Overlaps, classes: str) -> tuple[IntArray, int, IntArray]:
     """Align every pair of annotators, then join the alignments into units.
 
-    Of several best matches (Dice equal within 1e-9) one of the same class is taken, then the one that comes first.
-    Only pairs of one class count as aligned, as published, unless classes are to be ignored. For two annotators the
-    units are the aligned pairs; for more, aligned pairs are joined in descending Dice wherever the joined unit keeps
-    one object per annotator. With classes ``prefer`` the units also join mutual best matches of different classes, so
-    that they show as class conflicts.
+    Of several best matches (Dice equal within 1e-9) the same class wins, then the first object. Only pairs of one
+    class count as aligned, as published, unless ``classes`` is ``ignore``. For two annotators the units are the aligned
+    pairs; for more, aligned pairs are joined in descending order of Dice where the joined unit keeps one object per
+    annotator. With ``prefer``, mutual best matches of different classes are also joined, so that they become class
+    conflicts.
 
     Args:
         objects: ``N`` objects

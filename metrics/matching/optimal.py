@@ -22,18 +22,18 @@ class OptimalMatching:
 
     unit: IntArray  #: shape ``(N,)``, unit of every object, numbered from 0 in the order of the units' first objects
     n_units: int  #: number of units
-    #: shape ``(H,)``, threshold of every component that needed a decision between several partitions
+    #: shape ``(H,)``, threshold of every hard component (with a decision between several partitions)
     hard_at: FloatArray
-    inexact_at: FloatArray  #: threshold of every one of these whose solution is not proven to be the best
+    inexact_at: FloatArray  #: threshold of every hard component whose solution is not proven to be optimal
 
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """The nodes that one stage joins: objects, or units of the stage before."""
+    """The nodes that a stage joins: objects, or units of the previous stage."""
 
     group: IntArray  # (N,) node of every object
     size: IntArray  # (V,) objects of every node
-    annotators: IntArray  # (V, W) annotators of every node as bits of W words
+    annotators: IntArray  # (V, W) annotators of every node as a bit set of W words
     threshold: FloatArray  # (V,)
 
 
@@ -56,7 +56,7 @@ def match_optimal(
         i: shape ``(P,)``, with ``j`` the overlapping pairs, each once
         j: shape ``(P,)``
         similarity: shape ``(P,)``
-        threshold: shape ``(N,)``, equal for all objects that are connected by pairs
+        threshold: shape ``(N,)``, equal for all objects of a connected component
         classes: ``prefer``, ``ignore`` or ``require``
         programme: as :func:`~.partition.best_partitions`
     """
@@ -83,7 +83,7 @@ def match_optimal(
 
 
 def _annotator_bits(annotator: IntArray) -> IntArray:
-    """One bit for the annotator of every object, shape ``(N, W)``; 63 annotators a word."""
+    """One bit for the annotator of every object, shape ``(N, W)``; 63 annotators per word."""
     words = int(annotator.max(initial=0)) // 63 + 1
     bits = np.zeros((len(annotator), words), np.int64)
     bits[np.arange(len(annotator)), annotator // 63] = np.int64(1) << (annotator % 63)
@@ -91,12 +91,12 @@ def _annotator_bits(annotator: IntArray) -> IntArray:
 
 
 def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, programme: bool) -> OptimalMatching:
-    """Join nodes so that the sum of (similarity - threshold) over the cross pairs of joined nodes is greatest."""
+    """Join nodes to maximise the sum of (similarity - threshold) over the cross pairs of joined nodes."""
     u, v, gain = _node_pairs(nodes, i, j, similarity)
     share = (nodes.annotators[u] & nodes.annotators[v]).any(axis=1)
     gainful = ~share & (gain >= -TIE)
     n_nodes = len(nodes.size)
-    # nodes of different components lose by being joined, whatever else is joined
+    # joining nodes of different components always lowers the sum
     n_components, component = components(u[gainful], v[gainful], n_nodes)
     n_members = np.bincount(component, minlength=n_components)
     n_edges = np.bincount(component[u[gainful]], minlength=n_components)
@@ -116,10 +116,10 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prog
 def _node_pairs(
     nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray
 ) -> tuple[IntArray, IntArray, FloatArray]:
-    """The overlapping pairs of nodes and what joining each of them gains."""
+    """The overlapping pairs of nodes, and the gain of joining each pair."""
     u, v = nodes.group[i], nodes.group[j]
     n = len(nodes.size)
-    if len(nodes.group) == n:  # nodes are objects, pairs are distinct
+    if len(nodes.group) == n:  # nodes are objects: pairs are distinct
         return u, v, similarity - nodes.threshold[u]
     cross = u != v
     keys, inverse = np.unique(np.minimum(u, v)[cross] * n + np.maximum(u, v)[cross], return_inverse=True)
@@ -136,8 +136,7 @@ def _split_hard(
     pairs: tuple[IntArray, IntArray, FloatArray],
     programme: bool,
 ) -> tuple[IntArray, BoolArray]:
-    """Give the groups of hard components numbers of their own; returns the group of every node, and of every
-    component whether it was solved inexactly."""
+    """Solve the hard components; returns the group of every node, and whether a component was solved inexactly."""
     u, v, gain = pairs
     group = component.copy()
     next_group = len(n_members)
@@ -145,14 +144,14 @@ def _split_hard(
     in_hard = np.flatnonzero(hard[component])
     in_hard = in_hard[np.argsort(component[in_hard], kind="stable")]
     n_of_node = n_members[component[in_hard]]
-    place = np.zeros(len(component), np.int64)  # of a node within its component
+    place = np.zeros(len(component), np.int64)  # position of a node within its component
     for n in np.unique(n_of_node).tolist():
         of_size = in_hard[n_of_node == n].reshape(-1, n)
         place[of_size] = np.arange(n)
         step = max(1, _MAX_WEIGHTS_AT_ONCE // (n * n))
         for start in range(0, len(of_size), step):
             members = of_size[start : start + step]
-            slot = np.full(len(n_members), -1)  # of a component among the members
+            slot = np.full(len(n_members), -1)  # position of a component among the members
             slot[component[members[:, 0]]] = np.arange(len(members))
             size, threshold = nodes.size[members], nodes.threshold[members[:, 0]]
             weights = -threshold[:, None, None] * (size[:, :, None] * size[:, None, :])
@@ -167,7 +166,7 @@ def _split_hard(
 
 
 def _sharing(bits: IntArray) -> BoolArray:
-    """Which nodes of every component share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
+    """Whether two nodes of a component share an annotator, shape ``(C, N, N)``, from their bits ``(C, N, W)``."""
     shared = np.zeros((*bits.shape[:2], bits.shape[1]), np.bool_)
     for word in range(bits.shape[2]):
         shared |= (bits[:, :, None, word] & bits[:, None, :, word]) != 0

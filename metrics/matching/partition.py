@@ -1,8 +1,7 @@
 """Partition the nodes of small weighted graphs into groups of the greatest total weight.
 
-The core of the method ``optimal``: nodes are objects (or units of a first stage), a weight says what two nodes gain by
-standing in one group, and some pairs are forbidden (they share an annotator). Components of many samples are solved
-together.
+The core of the method ``optimal``: nodes are objects (or units of the first stage), a weight is what two nodes gain by
+sharing a group, and pairs with a common annotator are forbidden. Components of many samples are solved together.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from .merging import TIE as TIE
 
 #: components up to this many nodes are solved by comparing all their partitions (21,147 for 9 nodes)
 MAX_NODES_ENUMERATED = 9
-#: components up to this many nodes are first tested for being one group by all their bipartitions
+#: components up to this many nodes are first tested, with all bipartitions, for being one group
 MAX_NODES_CERTIFIED = 14
 #: components up to this many nodes are solved by an integer programme; larger ones by greedy merges and local moves
 MAX_NODES_EXACT = 24
@@ -34,20 +33,20 @@ _MAX_TOTALS_AT_ONCE = 2_000_000
 
 
 def best_partitions(weights: FloatArray, forbidden: BoolArray, *, programme: bool = True) -> tuple[IntArray, BoolArray]:
-    """Partition the nodes of several graphs of equal size, each into groups of the greatest total weight.
+    """Partition the nodes of several graphs of equal size into groups with the greatest total weight.
 
-    The total is the sum of the weights of all pairs within a group. Of totals that are equal within ``TIE`` fewer
-    groups win, then the partition that comes first when written as restricted growth strings (up to
-    ``MAX_NODES_ENUMERATED`` nodes) or the one that the solver finds.
+    The total is the sum of the weights of all pairs within a group. Of totals equal within ``TIE``, fewer groups win;
+    then the first partition as a restricted growth string (up to ``MAX_NODES_ENUMERATED`` nodes), or the partition that
+    the solver finds.
 
     Args:
         weights: shape ``(C, N, N)``, symmetric; the diagonal is not used
         forbidden: shape ``(C, N, N)``, pairs that must not share a group
-        programme: whether the integer programme, which takes milliseconds a graph, may be used
+        programme: whether the integer programme (milliseconds for a graph) may be used
 
     Returns:
-        groups of shape ``(C, N)``, numbered from 0 in the order of their first node, and of shape ``(C,)`` whether
-        the solution is proven to be the best
+        groups ``(C, N)``, numbered from 0 in the order of their first node, and whether each solution is proven to be
+        optimal ``(C,)``
     """
     n = weights.shape[1]
     weights = np.where(forbidden, FORBIDDEN, weights)
@@ -110,8 +109,8 @@ def _enumerate(weights: FloatArray) -> IntArray:
     partitions = _partitions(n)
     i, j = np.triu_indices(n, 1)
     pair_weights = weights[:, i, j]
-    # most partitions have a forbidden pair (of 21,147 of three objects of each of three annotators 18,176 do), and
-    # most graphs forbid the same pairs
+    # most partitions have a forbidden pair (18,176 of 21,147 with three objects of each of three annotators), and most
+    # graphs forbid the same pairs
     forbids = (pair_weights <= FORBIDDEN / 2) @ _bits(len(i))
     chosen = np.empty(len(weights), np.int64)
     for forbidden in np.unique(forbids).tolist():
@@ -127,7 +126,7 @@ def _enumerate(weights: FloatArray) -> IntArray:
     return partitions.strings[chosen]
 
 
-# ---- certificate: no bipartition gains by cutting ----
+# ---- certificate: no bipartition has a negative cut ----
 
 
 @lru_cache(maxsize=MAX_NODES_CERTIFIED)
@@ -143,8 +142,8 @@ def _bipartitions(n: int) -> FloatArray:
 def _is_one_group(weights: FloatArray) -> BoolArray:
     """Whether no bipartition of a graph has a negative cut, shape ``(C,)``; then one group is the best partition.
 
-    A split into several groups loses half the sum of each group's cut against the rest. Each such cut is a bipartition
-    and not negative, so no split gains.
+    A split into groups loses half the sum of the cuts of each group against the rest. Every such cut is a bipartition,
+    so it is not negative, and no split gains.
     """
     i, j = np.triu_indices(weights.shape[1], 1)
     pair_weights = weights[:, i, j]
@@ -162,7 +161,7 @@ def _is_one_group(weights: FloatArray) -> BoolArray:
 
 
 def _two_sides(weights: FloatArray) -> tuple[IntArray, IntArray] | None:
-    """The nodes of both sides if the forbidden pairs are exactly those within two sides, else None."""
+    """The nodes of both sides if exactly the pairs within two sides are forbidden, else None."""
     forbidden = weights <= FORBIDDEN / 2
     np.fill_diagonal(forbidden, True)
     side = forbidden[0]
@@ -173,7 +172,7 @@ def _two_sides(weights: FloatArray) -> tuple[IntArray, IntArray] | None:
 
 def _assign(weights: FloatArray, side_a: IntArray, side_b: IntArray) -> IntArray:
     gain = weights[np.ix_(side_a, side_b)]
-    # a pair at the threshold gains 0, give or take rounding; the bonus makes it a match (fewer groups win)
+    # a pair at the threshold gains 0 up to rounding; the bonus makes it a match (fewer groups win)
     bonus = TIE
     rows, columns = linear_sum_assignment(np.where(gain >= -TIE, gain + bonus, 0.0), maximize=True)
     matched = gain[rows, columns] >= -TIE
@@ -186,8 +185,9 @@ def _assign(weights: FloatArray, side_a: IntArray, side_b: IntArray) -> IntArray
 
 
 def _integer_programme(weights: FloatArray) -> IntArray | None:
-    """Clique partitioning: a 0/1 variable for every pair says whether it shares a group, transitivity holds for every
-    triple, and a variable for every node says whether it is the first of its group; None where the solver gives up.
+    """Clique partitioning as an integer programme; None if the solver gives up.
+
+    A 0/1 variable per pair (same group), constrained to be transitive, and a variable per node (first of its group).
 
     References:
         M. Grötschel and Y. Wakabayashi, "A cutting plane algorithm for a clustering problem", 1989
@@ -204,7 +204,7 @@ def _integer_programme(weights: FloatArray) -> IntArray | None:
         bounds=Bounds(0.0, np.concatenate([allowed.astype(np.float64), np.ones(n)])),
         constraints=[
             LinearConstraint(_transitivity(number), -np.inf, 1.0),
-            # a node that shares no group with an earlier one is the first of its group
+            # a node without an earlier partner is the first of its group
             LinearConstraint(_earlier_partners(i, j, n), 1.0, np.inf),
         ],
         options={"mip_rel_gap": 0.0, "node_limit": MAX_BRANCHES},
@@ -214,12 +214,12 @@ def _integer_programme(weights: FloatArray) -> IntArray | None:
     together = np.zeros((n, n), np.bool_)
     together[i, j] = together[j, i] = result.x[: len(i)] > 0.5
     np.fill_diagonal(together, True)
-    # together is an equivalence, so the first member identifies the group
+    # ``together`` is an equivalence relation: the first member identifies the group
     return number_by_first(together.argmax(axis=1))[0]
 
 
 def _transitivity(number: IntArray) -> coo_array:
-    """Rows ``x_pq + x_qr - x_pr`` for every triple and each of its three pairs; ``number[p, q]`` is a pair's column."""
+    """Rows ``x_pq + x_qr - x_pr`` for the three pairs of every triple; ``number[p, q]`` is the column of a pair."""
     n = len(number)
     p, q, r = np.array(list(itertools.combinations(range(n), 3))).T
     sides = [number[p, q], number[q, r], number[p, r]]

@@ -1,4 +1,4 @@
-"""The matching method ``recursive``: assignment of one annotator after the other to the units found so far."""
+"""The matching method ``recursive``: annotators are assigned, one after another, to the units found so far."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def match_recursive(
 ) -> IntArray:
     """Match sample by sample; the result depends on the order of the annotators.
 
-    The units are the objects of the first annotator. The objects of every further annotator are assigned to the
-    objects of the first annotator, those left over to the second's, and so on; each takes the unit of the object it
-    was assigned to, if that unit has none of this annotator yet; what is left opens new units. An assignment has the
-    least total of (1 - similarity) over the objects that have a candidate, and only pairs above the threshold count.
+    Every object of the first annotator is a unit. The objects of every further annotator are assigned to the objects
+    of the first annotator, the remaining ones to the objects of the second, and so on. An assigned object joins the
+    unit of its partner if that unit has no object of its annotator yet; remaining objects become new units. An
+    assignment minimises (1 - similarity) over the objects with a candidate; only pairs above the threshold match.
 
-    With classes ``require`` only pairs of one class are candidates; with ``prefer`` each assignment is made among
-    those first, then among all that is left; ``ignore`` is the published method.
+    With ``require`` only pairs of one class are candidates. With ``prefer`` such pairs are assigned first, then all
+    remaining ones. ``ignore`` is the published method.
 
     Args:
         objects: ``N`` objects
@@ -35,7 +35,7 @@ def match_recursive(
         unit of every object, shape ``(N,)``
     """
     n = len(objects)
-    unit = np.full(n, -1)  # row of the object that opened the unit
+    unit = np.full(n, -1)  # row of the first object of the unit
     taken = np.zeros(n, np.bool_)  # units with an object of the current annotator
     same_class = objects.category[i] == objects.category[j]
     every = np.ones(len(i), np.bool_)
@@ -55,7 +55,7 @@ def match_recursive(
 
 
 def _pairs_of_annotators(first: IntArray, second: IntArray) -> dict[int, list[IntArray]]:
-    """For every annotator the pairs with each earlier one, in the order of those."""
+    """For every annotator, the pairs with each earlier annotator, in order."""
     of_pair: dict[int, list[IntArray]] = {}
     order = np.lexsort((first, second))  # stable: rows stay in their order
     ends = np.flatnonzero(np.r_[np.diff(first[order]) != 0, True] | np.r_[np.diff(second[order]) != 0, True]) + 1
@@ -65,7 +65,7 @@ def _pairs_of_annotators(first: IntArray, second: IntArray) -> dict[int, list[In
 
 
 def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray, threshold: float) -> IntArray:
-    """Which pairs of two annotators' objects are assigned to each other, sample by sample.
+    """Whether a pair of objects of two annotators is assigned, sample by sample.
 
     Args:
         sample: shape ``(P,)``, ascending
@@ -78,10 +78,10 @@ def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray
     where = np.flatnonzero(above)
     if not len(where):
         return where
-    # where nobody has a choice, the pairs above the threshold have the greatest total of all assignments
+    # without alternatives, the pairs above the threshold are the best assignment
     contested = (np.bincount(p[where])[p[where]] > 1) | (np.bincount(q[where])[q[where]] > 1)
     hard = np.isin(sample, sample[where[contested]])
-    # elsewhere all objects that have a candidate are assigned together, by pairs below the threshold too
+    # otherwise all objects with a candidate are assigned together, also through pairs below the threshold
     candidate = np.zeros(int(max(p.max(), q.max())) + 1, np.bool_)
     candidate[p[where]] = candidate[q[where]] = True
     compared = np.flatnonzero(hard & candidate[p] & candidate[q])
@@ -93,7 +93,7 @@ def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray
 
 
 def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArray:
-    """The pairs of the assignment of the greatest total similarity; others are not similar at all."""
+    """The pairs of the assignment with the greatest total similarity; other pairs have similarity 0."""
     row_of, row = np.unique(p, return_inverse=True)
     column_of, column = np.unique(q, return_inverse=True)
     matrix = np.zeros((len(row_of), len(column_of)))

@@ -1,4 +1,4 @@
-"""Objects that one annotator drew as a whole and another one in parts, and objects that one annotator drew twice."""
+"""Find splits (one annotator drew a whole, another drew its parts) and duplicates (one annotator drew it twice)."""
 
 from __future__ import annotations
 
@@ -8,28 +8,28 @@ from ..arrays import BoolArray, FloatArray, IntArray, group_ends, number_by_firs
 from ..geometry.objects import MAX_PAIRS_AT_ONCE, Geometry, Objects, Overlaps, iom_from_areas, iou_from_areas
 from .partition import TIE
 
-#: least intersection over minimum of a part and its whole, and of a part and a larger one in which it lies
+#: least intersection over minimum (IoM) of a part and its whole, and of a part within a larger part
 LEAST_INCLUSION = 0.7
 
-#: least IoU of an object with what it repeats
+#: least IoU of a duplicate with the object that it repeats
 LEAST_IOU = 0.9
 
 
 def find_splits(
     objects: Objects, candidates: BoolArray, overlaps: Overlaps, geometry: Geometry, threshold: float
 ) -> BoolArray:
-    """Which of some objects are the whole, or one of the parts, where one annotator drew one and another one several.
+    """Which objects are the whole, or a part, of a split.
 
-    The parts of a whole are the objects of one other annotator that are smaller and share at least 0.7 of their own
-    area with it, except those that lie as far in a larger part: an object inside a part is not a further part. There
-    must be at least 2 of them, and the IoU of their union with the whole must reach the threshold. Classes do not
-    matter: the parts of an object often have names of their own. All comparisons have a tolerance of 1e-9.
+    The parts of a whole are smaller objects of one other annotator that share at least 0.7 of their area with the
+    whole, except objects that share as much with a larger part. A split has at least 2 parts, and the IoU of their
+    union with the whole reaches the threshold. Classes do not matter: parts often have own class names. All
+    comparisons have a tolerance of 1e-9.
 
     Args:
         objects: ``N`` objects
-        candidates: shape ``(N,)``, objects that are tested; the whole and the parts may also be other objects
+        candidates: shape ``(N,)``, objects that can be marked; the rest of a split may be other objects
         overlaps: the overlapping pairs
-        geometry: extent of the objects
+        geometry: geometry of the objects
         threshold: least IoU of the union of the parts with the whole
 
     Returns:
@@ -81,7 +81,7 @@ def _included(overlaps: Overlaps) -> tuple[IntArray, IntArray]:
 def _several(
     whole: IntArray, part: IntArray, group: IntArray, n_groups: int, candidates: BoolArray
 ) -> tuple[IntArray, IntArray, IntArray]:
-    """The groups of at least 2 parts in which anything is a candidate, numbered from 0 and sorted; parts by row."""
+    """The groups with at least 2 parts and a candidate, numbered from 0 and sorted; parts by row."""
     asked = np.zeros(n_groups, np.bool_)
     asked[group[candidates[whole] | candidates[part]]] = True
     kept = np.flatnonzero((asked & (np.bincount(group, minlength=n_groups) >= 2))[group])
@@ -90,7 +90,7 @@ def _several(
 
 
 def _within_another(part: IntArray, group: IntArray, overlaps: Overlaps, geometry: Geometry) -> BoolArray:
-    """Which parts, shape ``(M,)``, lie mostly in a larger one of their group; of equally large ones in an earlier."""
+    """Which parts, shape ``(M,)``, lie mostly in a larger part (of equal ones: in an earlier part) of their group."""
     within = np.zeros(len(part), np.bool_)
     for a, b in pairs_between(np.arange(1, len(part) + 1), group_ends(group), MAX_PAIRS_AT_ONCE):
         i, j = part[a], part[b]
@@ -103,23 +103,22 @@ def _within_another(part: IntArray, group: IntArray, overlaps: Overlaps, geometr
 
 
 def find_duplicates(objects: Objects, lone: BoolArray, geometry: Geometry, area: FloatArray) -> BoolArray:
-    """Which objects repeat another one of the same annotator, sample and class.
+    """Which objects are duplicates: they repeat another object of the same annotator, sample and class.
 
-    An object does if nobody else drew it, and its IoU with one that somebody else drew too is at least 0.9 (with a
-    tolerance of 1e-9); of objects that nobody else drew, each repeats those that come before it. The result depends
-    only on the order of the rows of one annotator on one sample.
+    A lone object is a duplicate if its IoU is at least 0.9 (with a tolerance of 1e-9) with an object that is not lone,
+    or with an earlier lone object. The result depends only on the order of the rows of one annotator on one sample.
 
     Args:
         objects: ``N`` objects
-        lone: shape ``(N,)``, objects that are alone in their unit; some may repeat another one
-        geometry: their extent
-        area: shape ``(N,)``, area of every object, as the overlaps of the geometry count it
+        lone: shape ``(N,)``, whether an object is alone in its unit
+        geometry: geometry of the objects
+        area: shape ``(N,)``, area of every object, as in the overlaps of the geometry
 
     Returns:
         shape ``(N,)``
 
     Undefined:
-        never; an object without area repeats nothing
+        never; an object without area is no duplicate
 
     Example:
         >>> from ..geometry.boxes import Boxes

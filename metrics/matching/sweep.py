@@ -1,7 +1,7 @@
-"""Match objects at many thresholds at once: the method ``optimal`` of :func:`~.matching.match_objects`.
+"""Match objects at many thresholds at once, with the method ``optimal`` of :func:`~.matching.match_objects`.
 
-Most components do not change from one threshold to the next, and a component in which all pairs reach the threshold is
-one unit. The other components of all thresholds are solved together, each as a copy with its own threshold.
+Most components do not change between thresholds, and a component whose pairs all reach the threshold is one unit. The
+other components of all thresholds are solved together, as copies with their own threshold.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .partition import TIE
 #: the thresholds of a report
 THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(2, 20))
 
-#: objects of undecided components, at all thresholds together, that are solved at once
+#: objects of undecided components, over all thresholds, that are solved at once
 _MAX_OBJECTS_AT_ONCE = 500_000
 
 
@@ -41,7 +41,7 @@ class Sweep:
     n_inexact: IntArray
 
     def matching(self, at: int) -> Matching:
-        """The matching at one of the thresholds, by its index."""
+        """The matching at the threshold with index ``at``."""
         first = self.first[at]
         is_first = first == np.arange(len(first))
         return Matching(
@@ -57,10 +57,10 @@ def sweep_thresholds(
     similarity: Similarity = "iou",
     classes: ClassHandling = "prefer",
 ) -> Sweep:
-    """Match objects as the method ``optimal`` of :func:`~.matching.match_objects` does, at several thresholds.
+    """Match objects at several thresholds, with the method ``optimal`` of :func:`~.matching.match_objects`.
 
-    Components of at most 9 objects are solved exactly; larger ones where a fast proof exists, else by greedy merges and
-    local moves (``match_objects`` uses an integer programme, which takes milliseconds for each).
+    Components of at most 9 objects, and larger ones with a fast proof, are solved exactly; the others by greedy merges
+    and local moves (not by the integer programme of ``match_objects``, which takes milliseconds for each).
 
     Args:
         objects: ``N`` objects of any number of samples
@@ -76,7 +76,7 @@ def sweep_thresholds(
     if levels.ndim != 1 or not ((levels > 0.0) & (levels <= 1.0)).all() or (np.diff(levels) <= 0.0).any():
         raise ValueError(f"`thresholds` must be in (0, 1] and ascending, got {thresholds!r}")
     i, j, values = overlaps.i, overlaps.j, overlaps.similarity(similarity)
-    if classes == "require":  # a class is a layer of its own
+    if classes == "require":  # every class is a separate layer
         same_class = objects.category[i] == objects.category[j]
         i, j, values, classes = i[same_class], j[same_class], values[same_class], "ignore"
     first = np.empty((len(levels), len(objects)), np.int64)
@@ -107,7 +107,7 @@ def _copies_to_solve(
     """Fill in the units of the components that need no decision; yield the others, threshold by threshold."""
     n, n_levels = first.shape[1], len(levels)
     reached = np.searchsorted(levels - TIE, similarity, side="right")  # how many thresholds a pair reaches
-    stands = np.zeros(n, np.int64)  # threshold up to which the component of an object stays one unit
+    stands = np.zeros(n, np.int64)  # index of the threshold up to which the component of an object is one unit
     unit = np.arange(n)
     for at in range(n_levels):
         row = np.flatnonzero(stands == at)
@@ -133,7 +133,7 @@ def _copies_to_solve(
         place = np.cumsum(undecided) - 1
         kept = within & undecided[u]
         yield _Copies(at, row[undecided], place[u[kept]], place[v[kept]], similarity[looked_at[kept]])
-        # objects of different components are never compared again
+        # objects of different components stay apart at all higher thresholds
         compared = np.ones(len(i), np.bool_)
         compared[looked_at[~within]] = False
         i, j, similarity, reached = i[compared], j[compared], similarity[compared], reached[compared]
@@ -142,8 +142,10 @@ def _copies_to_solve(
 def _solve(
     objects: Objects, copies: list[_Copies], levels: FloatArray, classes: ClassHandling, first: IntArray
 ) -> IntArray:
-    """Fill in the units of the components that need a decision; returns how many these are at every threshold, and
-    how many of them are solved inexactly, shape ``(2, T)``."""
+    """Fill in the units of the components that need a decision.
+
+    Returns the number of such components, and of inexact solutions among them, at every threshold; shape ``(2, T)``.
+    """
     sizes = np.array([len(each.row) for each in copies])
     at = np.repeat([each.at for each in copies], sizes)
     row = np.concatenate([each.row for each in copies])

@@ -1,7 +1,7 @@
 """The matching threshold that the data suggest: agreement of annotators against overlap by chance.
 
-How similar is the best match of an object among those of another annotator, on the same image (observed) and on
-another one (expected)? Where the densities of the two cross, a match is as likely chance as agreement.
+The best similarity of an object with the objects of another annotator is taken on the same image (observed) and on
+another image (expected by chance). Where the two densities cross, a match is as likely chance as agreement.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..geometry.objects import Geometry, Objects, Overlaps, Similarity
 
 G = TypeVar("G", bound=Geometry)
 
-#: pairs of objects of different samples that are compared, if one other sample for each does not make more
+#: most pairs of objects of different samples that are compared (more if one other sample for each needs more)
 MAX_PAIRS = 1_000_000
 #: bins of the histograms, of equal width from 0 to 1
 N_BINS = 20
@@ -28,23 +28,23 @@ TOO_FEW, NO_VARIATION, NO_CROSSING = "too_few_values", "no_variation", "no_cross
 
 @dataclass(frozen=True, slots=True)
 class ThresholdFromData:
-    """The threshold, and how well any threshold can tell agreement from chance.
+    """The threshold, and how well any threshold can separate agreement from chance.
 
     Attributes:
         threshold: similarity at which the densities cross
-        ks: largest difference of the two cumulative distributions, in [0, 1]; 1 if a threshold tells them apart
+        ks: largest difference of the two cumulative distributions, in [0, 1]; 1 if a threshold separates them fully
         missed: share of the observed best similarities below the threshold
-        by_chance: share of the expected ones at the threshold or above
+        by_chance: share of the expected best similarities at or above the threshold
         n_observed: number of observed best similarities
-        n_expected: number of expected ones
-        observed: shape ``(20,)``, how many lie in each bin of 0.05 from 0 to 1, the last one with its end
-        expected: shape ``(20,)``
+        n_expected: number of expected best similarities
+        observed: shape ``(20,)``, histogram with bins of 0.05 from 0 to 1; the last bin includes 1
+        expected: shape ``(20,)``, likewise
         reason: why there is no threshold, or an empty string: ``too_few_values``; ``no_variation`` (all observed or all
-            expected ones are equal, so that there is no density); ``no_crossing`` (agreement is nowhere likelier
-            than chance, or also for objects that do not overlap)
+            expected values are equal, so that there is no density); ``no_crossing`` (agreement is nowhere more likely
+            than chance, or is so even for objects that do not overlap)
 
     Undefined:
-        ``threshold``, ``missed`` and ``by_chance`` nan where there is a reason, ``ks`` nan without values
+        ``threshold``, ``missed`` and ``by_chance`` are nan if there is a ``reason``; ``ks`` is nan without values
     """
 
     threshold: float
@@ -70,7 +70,7 @@ def best_similarities(
         similarity: IoU or Dice
 
     Returns:
-        one value for every object and other annotator, 0 where that one drew nothing that overlaps
+        one value for every object and other annotator, 0 where nothing overlaps
     """
     n_annotators = assigned.shape[1]
     best = np.zeros((len(objects), n_annotators))
@@ -92,22 +92,22 @@ def similarities_between_samples(
     rng: np.random.Generator,
     max_pairs: int = MAX_PAIRS,
 ) -> FloatArray:
-    """The best similarity of every object with the objects of every annotator of another sample, drawn at random.
+    """The best similarity of every object with the objects of every annotator of other samples, drawn at random.
 
-    All samples are put on one canvas: boxes and keypoints in relative coordinates as if all images had one size,
-    geometry in pixels as it is. The samples are placed in a circle in random order, and each is compared with the next
-    one on either side, the second next and so on, as long as ``max_pairs`` allows, at most until all are compared.
+    All samples share one canvas: boxes and keypoints in relative coordinates, other geometry in pixels. The samples
+    are placed in a circle in random order. Each is compared with its neighbours on either side, then with the second
+    next and so on, until ``max_pairs`` is reached or all are compared.
 
     Args:
         objects: ``N`` objects
-        geometry: their extent
+        geometry: geometry of the objects
         assigned: shape ``(S, R)``, whether an annotator was assigned to a sample
         similarity: IoU or Dice
-        rng: places the samples
-        max_pairs: pairs of objects that are compared, if neighbours alone are not more
+        rng: random generator for the order of the samples
+        max_pairs: most pairs of objects compared (more if the neighbours alone need more)
 
     Returns:
-        a value for every object, other sample and annotator assigned to that, 0 where nothing overlaps
+        one value for every object, other sample and annotator assigned to that sample, 0 where nothing overlaps
 
     Undefined:
         no values with fewer than two samples
@@ -139,7 +139,7 @@ def _between(
     """Best similarities of objects with the objects of other samples, in both directions."""
     n_objects = np.bincount(objects.sample, minlength=len(assigned))
     start = np.cumsum(n_objects) - n_objects
-    # a sample for every pair of samples, in which the objects of either are those of one annotator
+    # an artificial sample for every pair of samples; the objects of each sample belong to one annotator
     two = np.stack([own, other], axis=1).ravel()
     rows = ranges(start[two], n_objects[two])
     side = np.repeat(np.tile([0, 1], len(own)), n_objects[two])
@@ -156,18 +156,18 @@ def _between(
 
 
 def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: int) -> ThresholdFromData:
-    """Where the densities of observed and expected best similarities cross.
+    """The threshold where the densities of observed and expected best similarities cross.
 
-    The densities are estimated with Gaussian kernels (bandwidth by Scott's rule) over the distance, 1 - similarity, as
-    kalos does: the threshold is the first crossing beyond the most frequent observed distance, of those at which
-    agreement is likelier than chance (kalos: of all, so that it finds none where many objects are missed). Where both
-    densities vanish between the two, it is the middle of that gap.
+    The densities are Gaussian kernel estimates (bandwidth by Scott's rule) over the distance, 1 - similarity, as in
+    kalos. The threshold is the first crossing beyond the mode of the observed distances. The mode is taken where
+    agreement is more likely than chance (kalos: anywhere, so it finds no threshold if many objects are missed). If both
+    densities vanish between the two, the threshold is the middle of that gap.
 
     Args:
         observed: best similarities on the same sample, in [0, 1]
         expected: best similarities on other samples
-        n_objects: objects that the expected ones are about; several values of one are not independent, so that the
-            bandwidth is that of as many values
+        n_objects: number of objects behind ``expected``, used for its bandwidth: several values of one object are not
+            independent
 
     Undefined:
         as :class:`ThresholdFromData`
@@ -193,7 +193,7 @@ def threshold_from_data(observed: FloatArray, expected: FloatArray, n_objects: i
 
 
 def _crossing(observed: FloatArray, expected: FloatArray, n_objects: int) -> tuple[float, str]:
-    """The distance at which chance takes over, or nan and why there is none."""
+    """The distance from which chance is more likely than agreement; nan and the reason if there is none."""
     if min(len(observed), len(expected), n_objects) < 2:
         return np.nan, TOO_FEW
     if np.ptp(observed) == 0.0 or np.ptp(expected) == 0.0:
@@ -205,16 +205,16 @@ def _crossing(observed: FloatArray, expected: FloatArray, n_objects: int) -> tup
     if not excess[peak] > 0.0 or not len(chance):
         return np.nan, NO_CROSSING
     first = peak + int(chance[0])
-    last = int(np.flatnonzero(excess[:first] > 0.0)[-1])  # both densities vanish between these
+    last = int(np.flatnonzero(excess[:first] > 0.0)[-1])  # both densities vanish between ``last`` and ``first``
     return (last + first) / (2 * _GRID), ""
 
 
 def _density(distances: FloatArray, n: int) -> FloatArray:
-    """Gaussian kernel density at 0, 0.001 … 1 with the bandwidth of ``n`` values, up to a factor."""
+    """Gaussian kernel density at 0, 0.001 … 1, up to a factor; the bandwidth is that for ``n`` values."""
     bandwidth = n**-0.2 * float(distances.std(ddof=1))
     position = np.clip(distances, 0.0, 1.0) * _GRID
     below = np.minimum(position.astype(np.int64), _GRID - 1)
-    upper = position - below  # every value is shared between the two points of the grid around it
+    upper = position - below  # a value is split between the two nearest points of the grid
     weight = np.bincount(below, 1.0 - upper, _GRID + 1) + np.bincount(below + 1, upper, _GRID + 1)
     offset = np.arange(-_GRID, _GRID + 1) / (_GRID * bandwidth)
     kernel = np.exp(-0.5 * offset**2)

@@ -23,19 +23,19 @@ BAND_SHARE = 0.02
 
 @dataclass(frozen=True, slots=True)
 class BoundaryAgreement:
-    """Boundary numbers of every class of two semantic masks; nan for a class that neither has.
+    """Boundary agreement of every class of two semantic masks; nan for a class that neither has.
 
     Attributes:
-        values: shape ``(K,)``, the classes, as asked for
+        values: shape ``(K,)``, the classes in the requested order
         boundary_iou: shape ``(K,)``, in [0, 1]; IoU of the bands along the inside of the two outlines. A pixel of a
-            mask is in its band if a pixel outside the mask is at most the width of the band away, in rows and columns;
-            bands wider than the regions give the IoU of the regions
-        surface_dice: shape ``(K,)``, in [0, 1]; share of the boundary pixels of both masks that have the other's
-            boundary within a tolerance
-        hd95: shape ``(K,)``, from 0 to the image diagonal, in pixels: the 95 % Hausdorff distance, the maximum of two
-            95th percentiles (linear between ranks): of the distances of the boundary pixels of one mask from the
-            nearest boundary pixel of the other, and the reverse. Programs that take one percentile of both sets
-            together give other numbers
+            mask is in its band if a pixel outside the mask is at most the band width away, in rows and columns; bands
+            wider than the regions give the IoU of the regions
+        surface_dice: shape ``(K,)``, in [0, 1]; share of the boundary pixels of both masks that lie within a tolerance
+            of the boundary of the other mask
+        hd95: shape ``(K,)``, in pixels, from 0 to the image diagonal: 95 % Hausdorff distance, the maximum of two 95th
+            percentiles (linear between ranks) of the distances from the boundary pixels of one mask to the nearest
+            boundary pixel of the other. Programs that take one percentile of both directions together give other
+            numbers
 
     References:
         B. Cheng et al., "Boundary IoU: Improving Object-Centric Image Segmentation Evaluation", 2021 (bands as in the
@@ -69,11 +69,11 @@ def boundary_agreement(
         values: the classes to compare, usually all but background
         width_px: width of the bands, at least 1; by default 2 % of the image diagonal, rounded, at least 1
         tolerance_px: greatest accepted distance between the centres of boundary pixels, at least 0
-        excluded: shape ``(H, W)``, pixels that belong to no class in either mask, such as those of
-            :func:`~.joint_counts.ignored_pixels`; what touches them has a boundary there
+        excluded: shape ``(H, W)``, pixels that belong to no class in either mask, such as the result of
+            :func:`~.joint_counts.ignored_pixels`; regions that touch them have a boundary there
 
     Undefined:
-        nan for a class that neither mask has; where one has it, boundary IoU and surface Dice are 0, and HD95 is the
+        nan for a class that neither mask has; if one mask has it, boundary IoU and surface Dice are 0, and HD95 is the
         image diagonal, ``sqrt(H² + W²)``
 
     Raises:
@@ -129,7 +129,7 @@ def _band_width(width_px: int | None, shape: tuple[int, ...]) -> int:
 
 
 def _crop(a: BoolArray, b: BoolArray) -> tuple[BoolArray, BoolArray]:
-    """The smallest part of the image with all of both masks; what lies outside it is in neither."""
+    """Crop both masks to the smallest rectangle that contains both."""
     either = a | b
     rows = np.flatnonzero(either.any(axis=1))
     if not len(rows):
@@ -190,13 +190,13 @@ def _directed_distances(start: BoolArray, end: BoolArray) -> FloatArray:
     if not end.any():
         distances[:] = np.inf
         return distances
-    # a tree of boundary pixels takes a tenth of the time of a distance transform; shared ones need no search
+    # a k-d tree of boundary pixels takes a tenth of the time of a distance transform; common pixels need no search
     distances[~end[start]] = cKDTree(_positions(end)).query(_positions(start & ~end))[0]
     return distances
 
 
 def _positions(mask: BoolArray) -> IntArray:
-    """Rows and columns of the pixels of a mask, shape ``(N, 2)``; a tenth of the time of ``np.argwhere``."""
+    """Rows and columns of the pixels of a mask, shape ``(N, 2)``; ten times as fast as ``np.argwhere``."""
     return np.column_stack(np.divmod(np.flatnonzero(mask), mask.shape[1]))
 
 
@@ -204,7 +204,7 @@ def _share_within(a_to_b: FloatArray, b_to_a: FloatArray, tolerance_px: float) -
     n = len(a_to_b) + len(b_to_a)
     if not n:
         return math.nan
-    if not (len(a_to_b) and len(b_to_a)):  # an infinite tolerance does not accept what is not there
+    if not (len(a_to_b) and len(b_to_a)):  # an empty mask has no boundary, even with an infinite tolerance
         return 0.0
     within = np.count_nonzero(a_to_b <= tolerance_px) + np.count_nonzero(b_to_a <= tolerance_px)
     return float(within / n)

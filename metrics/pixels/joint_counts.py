@@ -1,4 +1,4 @@
-"""Agreement of semantic masks, one class per pixel, from one count of the value combinations of all annotators."""
+"""Count how often each combination of the annotators' classes occurs in the pixels of semantic masks."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from numpy.typing import NDArray
 
 from ..arrays import BoolArray, IntArray
 
-#: a semantic mask: any integers up to 64 bits with sign, RGB colours packed to integers too
+#: a semantic mask: integers that fit int64; RGB colours packed into integers
 ClassMask: TypeAlias = NDArray[Any]
 
-#: up to so many combinations are counted by position, without sorting: codes and their number fit 16 bits
+#: up to this many combinations are counted without sorting: codes and their number fit 16 bits
 MAX_CODES = 2**16 - 1
 
-#: masks are counted by runs of equal pixels, unless there are more runs than this share of the pixels
+#: masks are counted by runs of equal pixels, unless runs are more than this share of the pixels
 MAX_RUN_SHARE = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class JointCounts:
-    """How often each combination of the values of ``R`` annotators occurs in one image.
+    """Number of pixels of one image with each combination of the values of ``R`` annotators.
 
     Attributes:
         values: shape ``(T, R)``, the combinations, ascending, each once
@@ -39,11 +39,11 @@ class JointCounts:
 def joint_counts(masks: Sequence[ClassMask], ignore: Sequence[int] = ()) -> JointCounts:
     """Count the combinations of values in one pass over the pixels of all annotators.
 
-    All numbers of semantic masks but the boundary ones follow from these counts.
+    All numbers of semantic masks except boundary agreement follow from these counts.
 
     Args:
         masks: ``R`` semantic masks of one image, ``(H, W)``, of any integers
-        ignore: values that mean "do not judge"; a pixel is left out if any annotator gave it one of them
+        ignore: values that mean "do not judge"; a pixel is left out if any annotator gave it such a value
 
     Raises:
         ValueError: if there is no mask, or masks are not integers of one shape ``(H, W)``
@@ -60,7 +60,7 @@ def joint_counts(masks: Sequence[ClassMask], ignore: Sequence[int] = ()) -> Join
 
 
 def ignored_pixels(masks: Sequence[ClassMask], ignore: Sequence[int]) -> BoolArray:
-    """Where any annotator gave an ignored value, shape ``(H, W)``; arguments as in :func:`joint_counts`."""
+    """Pixels to which any annotator gave an ignored value, shape ``(H, W)``; arguments as in :func:`joint_counts`."""
     masks = _checked(masks)
     ignored = np.zeros(masks[0].shape, np.bool_)
     for mask in masks:
@@ -70,10 +70,9 @@ def ignored_pixels(masks: Sequence[ClassMask], ignore: Sequence[int]) -> BoolArr
 
 
 def disagreement_map(masks: Sequence[ClassMask], ignore: Sequence[int] = ()) -> NDArray[np.uint8]:
-    """How many annotators disagree with the majority, for every pixel.
+    """Number of annotators who disagree with the majority, for every pixel.
 
-    The majority is the value that most annotators gave; where several values have equally many votes, the annotators
-    of all but one of them disagree.
+    The majority is the value with the most votes; in a tie, one of the tied values.
 
     Args:
         masks: ``R`` semantic masks of one image, ``(H, W)``, of any integers; at most 255
@@ -117,12 +116,12 @@ def _checked(masks: Sequence[ClassMask]) -> list[ClassMask]:
 
 
 def _runs(columns: list[ClassMask]) -> tuple[list[ClassMask], IntArray | None]:
-    """Keep one of consecutive pixels that are equal in every column.
+    """Merge consecutive pixels that are equal in every column into one row (a run).
 
-    Annotated masks have few runs, which saves nearly all of the counting. Masks like noise are left as they are.
+    Annotated masks have few runs, which saves nearly all of the counting. Noisy masks are left unchanged.
 
     Returns:
-        the columns, and the pixels of every row; None if each is one pixel
+        the columns, and the number of pixels of every row; None if every row is one pixel
     """
     n = len(columns[0])
     starts = np.ones(n, np.bool_)
@@ -140,7 +139,7 @@ def _count_combinations(columns: list[ClassMask], length: IntArray | None) -> tu
 
     Args:
         columns: ``R`` columns ``(N,)``
-        length: shape ``(N,)``, how often every row counts; None for once
+        length: shape ``(N,)``, pixels of every row; None for one each
 
     Returns:
         the different rows ``(T, R)``, ascending, and their counts ``(T,)``
@@ -174,7 +173,7 @@ def _count_combinations(columns: list[ClassMask], length: IntArray | None) -> tu
 
 
 def _digits(column: ClassMask, n_annotators: int) -> tuple[ClassMask, IntArray]:
-    """Small numbers from 0 in place of the values of a column, and the value of each number, ascending."""
+    """The values of a column as small codes from 0, and the value of every code, ascending."""
     if not len(column):
         return column, np.zeros(0, np.int64)
     lowest, highest = int(column.min()), int(column.max())
