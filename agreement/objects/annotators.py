@@ -18,13 +18,13 @@ from ..numbers import Fields, GroupRows, Numbers, Rows
 from ..numbers import ratio as ratio_of_sums
 from ..report import ReportContext, number
 from .classes import Listed, listed_by_row
-from .compute import Ratings, Units, ratings_of
+from .compute import Counting, Ratings, ratings_of
 from .pairs import PairSums, persons_of
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
 from .sizes import SIZES
 from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts, alpha_columns
 from .totals import RunTotals
-from .verdicts import AGREED, NO_VERDICT, VERDICTS
+from .verdicts import NO_VERDICT, VERDICTS
 
 #: pairs of classes that a report lists for an annotator
 MAX_LISTED = 20
@@ -336,19 +336,9 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
     moved_by = np.cumsum(n_of_case) - n_of_case - (np.cumsum(n_units) - n_units)[sample]
     unit = agreement.unit[rows] + moved_by[case]
     case_of_unit = np.repeat(np.arange(len(sample)), n_of_case)
-    votes = np.bincount(unit, minlength=len(case_of_unit))
+    objects = Objects(case, objects.annotator[rows], objects.category[rows])
     n_assigned = agreement.n_assigned[sample] - 1
-    assigned = n_assigned[case_of_unit]
-    verdict = np.where((assigned >= 2) & (votes > 0), AGREED, NO_VERDICT)
-    return ratings_of(
-        Objects(case, objects.annotator[rows], objects.category[rows]),
-        unit,
-        Units(case_of_unit, votes, assigned, verdict),
-        n_assigned,
-        np.bincount(case, minlength=len(sample)),
-        missing=agreement.config.missing,
-        empty=agreement.config.empty,
-    )
+    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config))
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,7 @@ from ..codes import MISSING
 from ..config import Undefined
 from ..numbers import Fields, Numbers, Rows, ratio
 from ..report import number
+from .compute import Counting
 from .report import ClassSummary, Confusion, Merge
 from .sums import NO_CLASS, Additive, Chunk, Matches, SparseCounts, distribution, mean
 
@@ -60,7 +61,7 @@ class ClassSums(Additive):
         agreement, ratings, k = chunk.agreement, chunk.agreement.ratings, chunk.n_categories
         category, pairs, units = agreement.objects.category, agreement.pairs, agreement.units
         i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
-        n_ratings = units.assigned if agreement.config.missing == "category" else units.votes
+        n_ratings = Counting.of(agreement.config).n_ratings(units.votes, units.assigned)
         return cls(
             n_objects=np.bincount(category[chunk.rated_unit[agreement.unit]], minlength=k),
             n_units=np.bincount(ratings.category[ratings.category != MISSING], minlength=k),

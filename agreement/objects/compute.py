@@ -17,7 +17,7 @@ from ...metrics.pairs import panoptic_quality
 from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing
 from .batch import Batch, SamplePairs
-from .verdicts import AGREED, NO_VERDICT, object_verdicts, unit_verdicts
+from .verdicts import AGREED, object_verdicts, unit_verdicts
 
 #: share of an object that lies in a crowd region if this explains it
 MOSTLY_INSIDE = 0.5
@@ -54,6 +54,37 @@ class Ratings:
     category: IntArray  #: shape ``(T,)``, class code or ``MISSING``
     count: IntArray  #: shape ``(T,)``, annotators
     sample: IntArray  #: shape ``(U',)``, sample of every unit
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """The rules of what alpha counts, on images that at least two annotators were assigned to; they stand only here.
+
+    Everybody who drew an object has rated it with its class. Where ``missing`` is a category, everybody else who was
+    assigned has rated it as missing.
+    """
+
+    missing: Missing
+    empty: Empty
+
+    @classmethod
+    def of(cls, config: AgreementConfig) -> Counting:
+        """The rules of a run."""
+        return cls(config.missing, config.empty)
+
+    @property
+    def rates_missing(self) -> bool:
+        """Whether not drawing an object is a rating."""
+        return self.missing == "category"
+
+    @property
+    def rates_empty(self) -> bool:
+        """Whether an image that everybody left empty is a unit, which everybody rated as missing."""
+        return self.rates_missing and self.empty == "agree"
+
+    def n_ratings(self, votes: IntArray, assigned: IntArray) -> IntArray:
+        """Number of ratings of units, from their members and the annotators who were assigned; any one shape."""
+        return assigned if self.rates_missing else votes
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,15 +163,7 @@ class Agreement:
     @cached_property
     def ratings(self) -> Ratings:
         """What alpha counts."""
-        return ratings_of(
-            self.objects,
-            self.unit,
-            self.units,
-            self.n_assigned,
-            self.n_objects,
-            missing=self.config.missing,
-            empty=self.config.empty,
-        )
+        return ratings_of(self.objects, self.unit, self.units.sample, self.n_assigned, Counting.of(self.config))
 
     @property
     def object_iou(self) -> FloatArray:
@@ -185,9 +208,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     sample_pairs = SamplePairs.of(objects, batch.assigned)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
     pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
-    ratings = ratings_of(
-        objects, matching.unit, units, n_assigned, n_objects, missing=config.missing, empty=config.empty
-    )
+    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config))
     alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
     verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
     visibility = None
@@ -327,44 +348,32 @@ def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: 
     return _mean(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
 
 
-def ratings_of(
-    objects: Objects,
-    unit: IntArray,
-    units: Units,
-    n_assigned: IntArray,
-    n_objects: IntArray,
-    *,
-    missing: Missing,
-    empty: Empty,
-) -> Ratings:
+def ratings_of(objects: Objects, unit: IntArray, sample: IntArray, n_assigned: IntArray, rules: Counting) -> Ratings:
     """What alpha counts.
 
     Args:
         objects: ``N`` objects
         unit: shape ``(N,)``, unit of every object
-        units: columns over these units
-        n_assigned: shape ``(S,)``
-        n_objects: shape ``(S,)``
-        missing: whether a missed object is a category
-        empty: whether an image that everybody left empty is a unit
+        sample: shape ``(U,)``, sample of every unit; units without an object are left out
+        n_assigned: shape ``(S,)``, annotators assigned to every sample
+        rules: what counts
     """
     rated = n_assigned[objects.sample] >= 2
     n_categories = int(objects.category.max(initial=0)) + 1
     keys, count = np.unique(unit[rated] * n_categories + objects.category[rated], return_counts=True)
     of_unit, category = keys // n_categories, keys % n_categories
-    if missing == "ignore":
-        return Ratings(of_unit, category, count, units.sample)
-    incomplete = np.flatnonzero((units.verdict != NO_VERDICT) & (units.votes < units.assigned))
-    absent = units.assigned[incomplete] - units.votes[incomplete]
+    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample]
+    absent = rules.n_ratings(votes, assigned) - votes
+    incomplete = np.flatnonzero((absent > 0) & (votes > 0) & (assigned >= 2))
     all_empty = np.empty(0, np.int64)
-    if empty == "agree":
+    if rules.rates_empty:
+        n_objects = np.bincount(objects.sample, minlength=len(n_assigned))
         all_empty = np.flatnonzero((n_assigned >= 2) & (n_objects == 0))
-    n_missing = len(incomplete) + len(all_empty)
     return Ratings(
-        np.concatenate([of_unit, incomplete, len(units.sample) + np.arange(len(all_empty))]),
-        np.concatenate([category, np.full(n_missing, MISSING)]),
-        np.concatenate([count, absent, n_assigned[all_empty]]),
-        np.concatenate([units.sample, all_empty]),
+        np.concatenate([of_unit, incomplete, len(sample) + np.arange(len(all_empty))]),
+        np.concatenate([category, np.full(len(incomplete) + len(all_empty), MISSING)]),
+        np.concatenate([count, absent[incomplete], n_assigned[all_empty]]),
+        np.concatenate([sample, all_empty]),
     )
 
 
@@ -372,24 +381,18 @@ def _sample_alpha(
     ratings: Ratings, n_assigned: IntArray, n_objects: IntArray, config: AgreementConfig
 ) -> tuple[FloatArray, IntArray]:
     n_samples = len(n_assigned)
-    alpha = alpha_by_group(ratings.unit, ratings.category, ratings.count, ratings.sample, n_samples)
-    n_ratings = ratings_by_group(ratings.unit, ratings.count, ratings.sample, n_samples)
-    empty = n_objects == 0
-    reason = np.select(
-        [n_assigned < 2, empty, n_ratings == 0, np.isnan(alpha)],
-        [
-            ALPHA_REASONS.index(name)
-            for name in ("one_annotator", "no_objects", "no_pairable_values", "single_category")
-        ],
-        0,
-    )
-    agreed = np.zeros(n_samples, np.bool_)
-    if config.undefined == "one":
-        agreed |= reason == ALPHA_REASONS.index("single_category")
+    columns = (ratings.unit, ratings.category, ratings.count, ratings.sample)
+    alpha = alpha_by_group(*columns, n_samples, config.undefined)
+    is_empty = (n_assigned >= 2) & (n_objects == 0)
     if config.empty == "agree":
-        agreed |= reason == ALPHA_REASONS.index("no_objects")
-    alpha[agreed] = 1.0
-    reason[agreed] = 0
+        alpha[is_empty] = 1.0
+    n_ratings = ratings_by_group(ratings.unit, ratings.count, ratings.sample, n_samples)
+    names = ("", "one_annotator", "no_objects", "no_pairable_values")
+    reason = np.select(
+        [~np.isnan(alpha), n_assigned < 2, is_empty, n_ratings == 0],
+        [ALPHA_REASONS.index(name) for name in names],
+        ALPHA_REASONS.index("single_category"),
+    )
     return alpha, reason
 
 

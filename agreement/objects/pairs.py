@@ -23,7 +23,7 @@ from ..config import AgreementConfig, Undefined
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
 from ..report import ReportContext, number
 from .classes import listed_by_row
-from .compute import Agreement
+from .compute import Agreement, Counting
 from .report import Cluster, PairSummary, SampleMean, Sessions
 from .sums import Additive, Chunk, Moments, SparseCounts
 from .totals import RunTotals
@@ -245,16 +245,15 @@ def pair_columns(chunk: Chunk) -> SparseColumns:
     Alpha of a pair is over units on shared samples with an object of at least one of the two.
     """
     agreement = chunk.agreement
-    objects, pairs, shared, config = agreement.objects, agreement.pairs, agreement.sample_pairs, agreement.config
+    objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
     n_rows = len(shared.sample)
     row = shared.row(objects.sample[pairs.i], objects.annotator[pairs.i], objects.annotator[pairs.j])
     n_matched = np.bincount(row, minlength=n_rows)
     n_same_class = np.bincount(row[pairs.same_class], minlength=n_rows)
-    n_both = shared.n_a + shared.n_b
-    n_empty = (agreement.n_objects[shared.sample] == 0) & (config.empty == "agree")
-    n_units, n_agreed = n_matched, n_same_class
-    if config.missing == "category":
-        n_units, n_agreed = n_both - n_matched + n_empty, n_same_class + n_empty
+    n_both, rules = shared.n_a + shared.n_b, Counting.of(agreement.config)
+    # units that count besides the matched ones: objects that only one of the two drew, and images without any
+    n_lone = (n_both - 2 * n_matched) * rules.rates_missing
+    n_empty = (agreement.n_objects[shared.sample] == 0) & rules.rates_empty
     columns = {
         "score": np.nan_to_num(agreement.pair_score),
         "n_scored": ~np.isnan(agreement.pair_score),
@@ -265,18 +264,17 @@ def pair_columns(chunk: Chunk) -> SparseColumns:
         "n_same_class": n_same_class,
         "iou": sums_by(row, pairs.iou, n_rows),
         "dice": sums_by(row, dice_from_iou(pairs.iou), n_rows),
-        "n_agreed": n_agreed,
-        "n_units": n_units,
+        "n_agreed": n_same_class + n_empty,
+        "n_units": n_matched + n_lone + n_empty,
         "n_shared": np.ones(n_rows),
     }
-    if config.missing == "category":
+    if rules.rates_missing:
         rated, category = _objects_of_pairs(agreement)
-        rows = np.concatenate([np.arange(n_rows), rated])
-        codes = np.concatenate([np.full(n_rows, MISSING), category])
-        counts = np.concatenate([n_both - 2 * n_matched + 2 * n_empty, np.ones(len(rated), np.int64)])
     else:
-        rows, codes = np.tile(row, 2), np.concatenate([objects.category[pairs.i], objects.category[pairs.j]])
-        counts = np.ones(len(rows), np.int64)
+        rated, category = np.tile(row, 2), np.concatenate([objects.category[pairs.i], objects.category[pairs.j]])
+    rows = np.concatenate([np.arange(n_rows), rated])
+    codes = np.concatenate([np.full(n_rows, MISSING), category])
+    counts = np.concatenate([n_lone + 2 * n_empty, np.ones(len(rated), np.int64)])
     plain = np.column_stack([columns[name] for name in _PLAIN]).astype(np.float64)
     return hstack([plain, sparse(rows, codes, counts, (n_rows, chunk.n_categories))])
 

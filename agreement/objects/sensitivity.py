@@ -23,7 +23,7 @@ from ...metrics.pairs import f1_score
 from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing, Undefined
 from ..report import number
-from .compute import MatchedBatch, MatchedPairs, pair_scores, sample_scores
+from .compute import Counting, MatchedBatch, MatchedPairs, pair_scores, sample_scores
 from .report import RuleAlpha, ThresholdPoint
 from .sums import Additive
 
@@ -35,7 +35,7 @@ class Grouping:
     first: IntArray  #: shape ``(N,)``, row of the first object of every object's unit
     votes: IntArray  #: shape ``(N,)``, size of the unit at its first object; 0 at other objects
     together: BoolArray  #: shape ``(P,)``, whether an overlapping pair is in one unit
-    same_class: IntArray  #: shape ``(Q,)``, for every pair of objects of one unit and class: first object of the unit
+    n_same_class: IntArray  #: shape ``(N,)``, pairs of objects of one class in the unit, at its first object
 
     @property
     def n_units(self) -> int:
@@ -46,6 +46,17 @@ class Grouping:
     def n_pairs(self) -> int:
         """Number of pairs of objects in the same unit."""
         return int((self.votes * (self.votes - 1) // 2).sum())
+
+
+@dataclass(frozen=True, slots=True)
+class RatedUnits:
+    """What alpha counts of units with at least two ratings."""
+
+    sample: IntArray  #: shape ``(U,)``
+    n_ratings: IntArray  #: shape ``(U,)``
+    absent: IntArray  #: shape ``(U,)``, how many of the ratings are *missing*
+    differing: IntArray  #: shape ``(U,)``, ordered pairs of ratings that differ
+    objects: IntArray  #: rows of the objects of these units
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,34 +106,33 @@ class UnitCounter:
             p, q = (members[side] for side in pairs_within(first[members]))
             same = self.category[p] == self.category[q]
             same_class = np.concatenate([same_class[~apart[same_class]], first[p[same]]])
-        return Grouping(first, votes, together, same_class)
+        return Grouping(first, votes, together, np.bincount(same_class, minlength=n))
 
-    def tally(self, units: Grouping, missing: Missing) -> NominalTally:
+    def rated(self, units: Grouping, rules: Counting) -> RatedUnits:
+        """The units with at least two ratings."""
+        first = np.flatnonzero(units.votes)
+        votes, sample = units.votes[first], self.sample[first]
+        n_ratings = rules.n_ratings(votes, self.assigned[sample])
+        several = n_ratings >= 2
+        first, votes, sample, m = first[several], votes[several], sample[several], n_ratings[several]
+        is_rated = np.zeros(len(units.first), np.bool_)
+        is_rated[first] = True
+        absent = m - votes
+        # m² - Σ n_c² of the classes, of which every pair of objects of one class is counted twice, and of *missing*
+        differing = m * m - votes - 2 * units.n_same_class[first] - absent * absent
+        return RatedUnits(sample, m, absent, differing, np.flatnonzero(is_rated[units.first]))
+
+    def tally(self, units: Grouping, rules: Counting) -> NominalTally:
         """The ratings of all units."""
-        start = np.flatnonzero(units.votes)
-        votes = units.votes[start]
-        n_categories = int(self.category.max(initial=MISSING)) + 1
-        if missing == "ignore":
-            matched = units.votes[units.first] >= 2
-            n_units = np.bincount(votes[votes >= 2])
-            m = np.arange(len(n_units))
-            n_same = np.bincount(units.votes[units.same_class], minlength=len(m))
-            counts = np.bincount(self.category[matched], minlength=n_categories)
-            return NominalTally(counts, n_units * m * (m - 1) - 2 * n_same, n_units)
-        ratings = self.assigned[self.sample[start]]
-        n_units = np.bincount(ratings)
-        m = np.arange(len(n_units))
-        n_objects = np.bincount(self.assigned[self.sample], minlength=len(m))
-        n_pairs = np.bincount(ratings, weights=votes * (votes - 1) // 2, minlength=len(m)).astype(np.int64)
-        n_same = np.bincount(self.assigned[self.sample[units.same_class]], minlength=len(m))
-        counts = np.bincount(self.category, minlength=n_categories)
-        counts[MISSING] = int((m * n_units).sum()) - len(self.sample)
-        # of m ratings v are objects: m² - Σ n_c² = 2 (m - 1) v - v (v - 1) - 2 (pairs of one class)
-        return NominalTally(counts, 2 * ((m - 1) * n_objects - n_pairs - n_same), n_units)
+        rated = self.rated(units, rules)
+        counts = np.bincount(self.category[rated.objects], minlength=MISSING + 1)
+        counts[MISSING] += rated.absent.sum()
+        differing = np.bincount(rated.n_ratings, weights=rated.differing).astype(np.int64)
+        return NominalTally(counts, differing, np.bincount(rated.n_ratings))
 
-    def all_empty(self, n_objects: IntArray, missing: Missing, empty: Empty) -> NominalTally:
+    def all_empty(self, n_objects: IntArray, rules: Counting) -> NominalTally:
         """The ratings of images without any object, from the number of objects of every sample ``(S,)``."""
-        if missing == "ignore" or empty == "skip":
+        if not rules.rates_empty:
             return NominalTally.empty()
         ratings = self.assigned[(self.assigned >= 2) & (n_objects == 0)]
         counts = np.zeros(MISSING + 1, np.int64)
@@ -130,29 +140,14 @@ class UnitCounter:
         n_units = np.bincount(ratings)
         return NominalTally(counts, np.zeros_like(n_units), n_units)
 
-    def alphas(self, units: Grouping, missing: Missing) -> tuple[FloatArray, BoolArray]:
-        """Alpha of every sample ``(S,)``, nan where undefined; and whether this is because only one category occurs."""
-        n_samples = len(self.assigned)
-        start = np.flatnonzero(units.votes)
-        same_sample = self.sample[units.same_class]
-        if missing == "ignore":
-            matched = units.votes[units.first] >= 2
-            of_class = np.bincount(self.class_of[matched], minlength=len(self.class_sample))
-            ratings = np.bincount(self.sample[matched], minlength=n_samples)
-            alike = sums_by(same_sample, 2.0 / (units.votes[units.same_class] - 1), n_samples)
-            observed = ratings - alike
-            absent = np.zeros(n_samples)
-        else:
-            of_class = np.bincount(self.class_of, minlength=len(self.class_sample))
-            n_objects = np.bincount(self.sample, minlength=n_samples)
-            ratings = self.assigned * np.bincount(self.sample[start], minlength=n_samples)
-            n_pairs = sums_by(self.sample[start], units.votes[start] * (units.votes[start] - 1) // 2, n_samples)
-            n_same = np.bincount(same_sample, minlength=n_samples)
-            observed = 2.0 * (n_objects - (n_pairs + n_same) / np.maximum(self.assigned - 1, 1))
-            absent = (ratings - n_objects).astype(np.float64)
+    def sums_of_samples(self, units: Grouping, rules: Counting) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """The three sums that :func:`~...metrics.alpha.alpha_of` takes, of every sample, each of shape ``(S,)``."""
+        rated, n_samples = self.rated(units, rules), len(self.assigned)
+        n, absent = (sums_by(rated.sample, values, n_samples) for values in (rated.n_ratings, rated.absent))
+        observed = sums_by(rated.sample, rated.differing / (rated.n_ratings - 1), n_samples)
+        of_class = np.bincount(self.class_of[rated.objects], minlength=len(self.class_sample))
         equal = sums_by(self.class_sample, of_class * of_class, n_samples) + absent * absent
-        expected = ratings.astype(np.float64) ** 2 - equal
-        return alpha_of(observed, expected, ratings), (expected <= 0) & (ratings > 0)
+        return observed, n * n - equal, n
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,14 +204,15 @@ def sweep_batch(agreement: MatchedBatch, thresholds: tuple[float, ...] = THRESHO
     of_pair, without_matches = _pair_shares(agreement, counter)
     scored = ~np.isnan(without_matches)
     n_drawn = int((agreement.sample_pairs.n_a + agreement.sample_pairs.n_b).sum())
-    empty = counter.all_empty(agreement.n_objects, config.missing, config.empty)
+    rules = Counting.of(config)
+    empty = counter.all_empty(agreement.n_objects, rules)
     points = []
     for at, threshold in enumerate(sweep.thresholds):
         units = counter.group(sweep.first[at])
         points.append(
             SweepPoint(
                 threshold=threshold,
-                joint=counter.tally(units, config.missing) + empty,
+                joint=counter.tally(units, rules) + empty,
                 score=float(without_matches[scored].sum() + of_pair[units.together].sum()),
                 n_scored=int(scored.sum()),
                 n_matched=units.n_pairs,
@@ -305,9 +301,8 @@ class RuleSums(Additive):
     classes: ClassHandling  #: how classes enter the matching
     missing: Missing  #: whether a missed object is a category
     joint: NominalTally  #: ratings of units as alpha counts them
-    alpha: float  #: sum of the samples' alphas
-    n_defined: int  #: samples with an alpha
-    n_single: int  #: samples whose alpha is undefined because only one category occurs
+    alpha: FloatArray  #: shape ``(2,)``, sum of the samples' alphas under each rule ``undefined``
+    n_defined: IntArray  #: shape ``(2,)``, samples with an alpha
 
     fixed: ClassVar[tuple[str, ...]] = ("method", "classes", "missing")
 
@@ -332,10 +327,9 @@ class RuleStatistics:
         for sums in self.sums:
             for empty in get_args(Empty):
                 agreed = self.n_empty if empty == "agree" else 0
-                joint = sums.joint + self.empty if agreed and sums.missing == "category" else sums.joint
-                for undefined in get_args(Undefined):
-                    ones = agreed + (sums.n_single if undefined == "one" else 0)
-                    n = sums.n_defined + ones
+                joint = sums.joint + self.empty if Counting(sums.missing, empty).rates_empty else sums.joint
+                for k, undefined in enumerate(get_args(Undefined)):
+                    n = int(sums.n_defined[k]) + agreed
                     yield RuleAlpha(
                         method=sums.method,
                         classes=sums.classes,
@@ -343,7 +337,7 @@ class RuleStatistics:
                         empty=empty,
                         undefined=undefined,
                         pooled=number(joint.alpha()),
-                        mean=(sums.alpha + ones) / n if n else None,
+                        mean=(float(sums.alpha[k]) + agreed) / n if n else None,
                         n_defined=n,
                     )
 
@@ -360,14 +354,15 @@ def rules_of(agreement: MatchedBatch) -> RuleStatistics:
     for method, classes, first in _matchings(agreement):
         units = counter.group(first)
         for missing in get_args(Missing):
-            alpha, single = counter.alphas(units, missing)
-            defined = alpha[~np.isnan(alpha)]
-            joint = counter.tally(units, missing)
-            sums.append(
-                RuleSums(method, classes, missing, joint, float(defined.sum()), len(defined), int(single.sum()))
-            )
+            rules = Counting(missing, "skip")
+            of_samples = counter.sums_of_samples(units, rules)
+            alpha = np.stack([alpha_of(*of_samples, undefined=undefined) for undefined in get_args(Undefined)])
+            n_defined = np.count_nonzero(~np.isnan(alpha), axis=1)
+            joint = counter.tally(units, rules)
+            sums.append(RuleSums(method, classes, missing, joint, np.nansum(alpha, axis=1), n_defined))
+    empty = counter.all_empty(agreement.n_objects, Counting("category", "agree"))
     is_empty = agreement.rated & (agreement.n_objects == 0)
-    return RuleStatistics(tuple(sums), counter.all_empty(agreement.n_objects, "category", "agree"), int(is_empty.sum()))
+    return RuleStatistics(tuple(sums), empty, int(is_empty.sum()))
 
 
 def _matchings(agreement: MatchedBatch) -> Iterator[tuple[Method, ClassHandling, IntArray]]:

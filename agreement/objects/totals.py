@@ -14,11 +14,10 @@ from ...metrics.geometry.regions import Regions
 from ...metrics.matching import match_objects
 from ..config import AgreementConfig
 from .batch import TrackCounts, count_tracks
-from .compute import MatchedBatch, Units, ratings_of
+from .compute import Counting, MatchedBatch, ratings_of
 from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
 from .sums import Additive
 from .threshold_sample import ThresholdSample
-from .verdicts import AGREED, NO_VERDICT
 
 #: two annotators without one of them do not agree or disagree
 MIN_ANNOTATORS = 3
@@ -64,13 +63,7 @@ def _tally_without(annotator: int, agreement: MatchedBatch) -> NominalTally:
     n_assigned = agreement.n_assigned - batch.assigned[:, annotator]
     sample = np.zeros(matching.n_units, np.int64)
     sample[matching.unit] = objects.sample
-    assigned = n_assigned[sample]
-    votes = np.bincount(matching.unit, minlength=matching.n_units)
-    units = Units(sample, votes, assigned, np.where(assigned >= 2, AGREED, NO_VERDICT))
-    n_objects = np.bincount(objects.sample, minlength=batch.n_samples)
-    ratings = ratings_of(
-        objects, matching.unit, units, n_assigned, n_objects, missing=config.missing, empty=config.empty
-    )
+    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config))
     return NominalTally.from_counts(ratings.unit, ratings.category, ratings.count)
 
 

@@ -274,10 +274,9 @@ def _enter_alpha(found: PixelAgreement, table: MaskTable, ratings: IntArray, con
     """Fill in alpha from the pixels of every value in all masks together, shape ``(B, K)``."""
     samples = table.samples
     observed = found.differing[samples] / (table.members.shape[1] - 1)
-    alpha = nominal_alpha_of_sums(observed, ratings.astype(np.float64))
-    has_pixels = found.n_pixels[samples] > 0
-    agrees = (config.undefined == "one") | (found.is_empty[samples] & (config.empty == "agree"))
-    alpha = np.where(np.isnan(alpha) & has_pixels & agrees, 1.0, alpha)
+    alpha = nominal_alpha_of_sums(observed, ratings.astype(np.float64), config.undefined)
+    if config.empty == "agree":
+        alpha[found.is_empty[samples]] = 1.0
     found.alpha[samples] = alpha
-    undefined = np.where(has_pixels, _SINGLE_CATEGORY, _NO_PIXELS)
-    found.alpha_reason[samples] = np.where(np.isnan(alpha), undefined, 0)
+    reason = np.where(found.n_pixels[samples] > 0, _SINGLE_CATEGORY, _NO_PIXELS)
+    found.alpha_reason[samples] = np.where(np.isnan(alpha), reason, 0)

@@ -117,7 +117,14 @@ def unit_disagreement(unit: IntArray, count: IntArray, n_units: int = 0) -> tupl
     return ratings, ratings * ratings - agreeing
 
 
-def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: IntArray, n_groups: int) -> FloatArray:
+def alpha_by_group(
+    unit: IntArray,
+    category: IntArray,
+    count: IntArray,
+    group: IntArray,
+    n_groups: int,
+    undefined: Undefined = "none",
+) -> FloatArray:
     """Krippendorff's alpha of many small groups of units (the samples of a batch) at once, shape ``(n_groups,)``.
 
     Args:
@@ -126,6 +133,7 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
         count: shape ``(T,)``, ratings of the unit in the category, ``>= 0``
         group: shape ``(U,)``, group of every unit
         n_groups: number of groups
+        undefined: as in :func:`alpha_of`
 
     Undefined:
         nan where :meth:`NominalTally.alpha` is nan; :func:`ratings_by_group` tells the reason
@@ -139,7 +147,7 @@ def alpha_by_group(unit: IntArray, category: IntArray, count: IntArray, group: I
     of_category = sums_by(inverse, count[rows], len(keys))
     in_group = keys // n_categories
     n = sums_by(in_group, of_category, n_groups)
-    return nominal_alpha_of_squares(observed, n, sums_by(in_group, of_category**2, n_groups))
+    return nominal_alpha_of_squares(observed, n, sums_by(in_group, of_category**2, n_groups), undefined)
 
 
 def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray, undefined: Undefined = "none") -> FloatArray:
