@@ -14,7 +14,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from ..metrics.arrays import FloatArray, IntArray
+from ..metrics.arrays import FloatArray, IntArray, sums_by
 from ..metrics.bootstrap.confidence import FEW_SAMPLES, ROUNDING, ConfidenceIntervals
 from ..metrics.bootstrap.draws import (
     Part,
@@ -125,7 +125,7 @@ class GroupRows:
         self._chunks: list[SparseColumns] = []
         self._sums: SparseColumns | None = None
 
-    def add(self, group: IntArray, sample: IntArray, columns: SparseColumns, n_samples: int) -> None:
+    def add(self, group: IntArray, sample: IntArray, columns: FloatArray | SparseColumns, n_samples: int) -> None:
         """Add the rows of the next samples.
 
         Args:
@@ -136,12 +136,10 @@ class GroupRows:
         """
         kept = self._resampled[group]
         if not kept.all():
-            sums = scatter_rows(columns[~kept], group[~kept], len(self._resampled))
+            sums = _sums_of_groups(columns[~kept], group[~kept], len(self._resampled))
             self._sums = sums if self._sums is None else self._sums + sums
-        if kept.all():
-            self._chunks.append(columns)
-        elif kept.any() or not self._chunks:
-            self._chunks.append(columns[kept])
+        if kept.any() or not self._chunks:
+            self._chunks.append(hstack([columns if kept.all() else columns[kept]]))
         self._group.append(group[kept])
         self._sample.append(self._n_samples + sample[kept])
         self._n_samples += n_samples
@@ -179,6 +177,13 @@ class GroupRows:
                 rows = order[ends[group] : ends[group + 1]]
                 keys = tuple((*owner, name) for name in names)
                 yield Numbers(keys, _used(columns[rows], n_fixed), formula, sample[rows], basis)
+
+
+def _sums_of_groups(columns: FloatArray | SparseColumns, group: IntArray, n_groups: int) -> SparseColumns:
+    """The sums of the rows of every group, shape ``(G, C)``."""
+    if isinstance(columns, np.ndarray):
+        return hstack([np.column_stack([sums_by(group, column, n_groups) for column in columns.T])])
+    return scatter_rows(columns, group, n_groups)
 
 
 def _used(columns: SparseColumns, n_fixed: int) -> SparseColumns:

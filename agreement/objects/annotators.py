@@ -77,7 +77,7 @@ class AnnotatorNumbers:
         columns = self._columns_of(assigned)
         for name in self._names:
             self.total[name] += np.bincount(assigned.annotator, columns[name], minlength=len(self._keys))
-        rows = hstack([np.column_stack([columns[name] for name in self._names]).astype(np.float64)])
+        rows = np.column_stack([columns[name] for name in self._names]).astype(np.float64)
         self._rows.add(assigned.annotator, assigned.sample, rows, chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
@@ -275,15 +275,16 @@ class VitalityNumbers:
             of_block = block == number_of_block
             some, who = sample[of_block], annotator[of_block]
             without = alpha_columns(_ratings_without(chunk, some, who), len(some), width - 1)
-            changes = without - full[some]
-            self._sums += scatter_rows(changes, who, len(self._names)).toarray()
-            changes = changes.tocoo()
             place = self._place[who]
-            kept = place[changes.row] >= 0
-            rows += [some[changes.row[kept]], some[place >= 0]]
-            first = place * (width + 1)
-            columns += [first[changes.row[kept]] + changes.col[kept], first[place >= 0] + width]
-            values += [changes.data[kept], np.ones(int((place >= 0).sum()))]
+            kept = place >= 0
+            if not kept.all():
+                of_all = sparse(who, some, np.ones(len(who)), (len(self._names), n_samples)) @ full
+                self._sums += (scatter_rows(without, who, len(self._names)) - of_all).toarray()
+            some, first = some[kept], place[kept] * (width + 1)
+            changes = (without[kept] - full[some]).tocoo()
+            rows += [some[changes.row], some]
+            columns += [first[changes.row] + changes.col, first + width]
+            values += [changes.data, np.ones(len(some))]
         n_columns = (width + 1) * int((self._place >= 0).sum())
         nothing = np.empty(0, np.int64)  # of chunks without an assigned annotator
         row, column, value = (np.concatenate([nothing, *entries]) for entries in (rows, columns, values))

@@ -146,7 +146,7 @@ class CountNumbers:
         self._of_all.add(hstack([columns * by_all[:, None]]))
         difference = (shared.n_a - shared.n_b).astype(np.float64)
         columns = np.column_stack([np.ones(len(difference)), difference, difference**2])
-        self._of_pairs.add(chunk.shared_pair, shared.sample, hstack([columns]), agreement.n_samples)
+        self._of_pairs.add(chunk.shared_pair, shared.sample, columns, agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
         """ICC, then the difference and its limits of every pair."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-import bson
 import fiftyone as fo
 import numpy as np
 from bson import ObjectId
@@ -17,8 +16,6 @@ from ..run.stored import StoredSample
 
 #: bytes of an id, and of an id with the number of a frame
 _ID, _FRAME = 12, 16
-#: how a BSON document begins that has nothing but an ObjectId named _id: its size, the type, the name
-_ID_HEAD = b"\x16\0\0\0\x07_id\0"
 
 
 class SampleIndex:
@@ -133,17 +130,6 @@ def frame_keys(frames: Iterable[tuple[ObjectId, int]]) -> NDArray[np.bytes_]:
     """The keys of frames, each a video and a number."""
     keys = (video_id.binary + number.to_bytes(_FRAME - _ID, "big") for video_id, number in frames)
     return _rows(b"".join(keys), _FRAME)
-
-
-def keys_in(documents: bytes) -> NDArray[np.bytes_]:
-    """The keys of samples, from BSON documents that have an ``_id`` and nothing else.
-
-    Much faster than to make an object of each.
-    """
-    if documents[: len(_ID_HEAD)] != _ID_HEAD:  # of another size, as the ids are none of FiftyOne's
-        return sample_keys(document["_id"] for document in bson.decode_all(documents))
-    rows = np.frombuffer(documents, np.uint8).reshape(-1, len(_ID_HEAD) + _ID + 1)
-    return _rows(rows[:, len(_ID_HEAD) : -1].tobytes())
 
 
 def _rows(ids: bytearray | bytes, size: int = _ID) -> NDArray[np.bytes_]:

@@ -23,7 +23,7 @@ from ...agreement.report import AgreementReport, ReportContext
 from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.source import flattened
 from ..record.run import Run
-from ..record.sample_index import frame_keys, keys_in, sample_keys
+from ..record.sample_index import frame_keys, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.worst import worst_samples
 
@@ -113,12 +113,10 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
         collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
     else:
         collection, stages = (frame_collection(view) if on_frames else sample_collection(view)), []
-    pipeline = [*stages, {"$project": wanted}]
+    found = collection.aggregate([*stages, {"$project": wanted}], allowDiskUse=True)
     if on_frames:
-        found = collection.aggregate(pipeline, allowDiskUse=True)
         return frame_keys((row["_sample_id"], row["frame_number"]) for row in found)
-    batches = collection.aggregate_raw_batches(pipeline, allowDiskUse=True)
-    return np.concatenate([sample_keys([]), *map(keys_in, batches)])
+    return sample_keys(row["_id"] for row in found)
 
 
 def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:

@@ -209,11 +209,12 @@ def column_sums(columns: SparseColumns) -> FloatArray:
 
 def vstack(chunks: list[SparseColumns]) -> SparseColumns:
     """Stack the chunks and clear the list, which frees their memory."""
-    rows = csr_array(scipy.sparse.vstack(chunks, format="csr"))
+    rows = chunks[0] if len(chunks) == 1 else csr_array(scipy.sparse.vstack(chunks, format="csr"))
     chunks.clear()
     return rows
 
 
 def hstack(blocks: Sequence[FloatArray | SparseColumns]) -> SparseColumns:
     """Stack the columns of all blocks horizontally."""
-    return csr_array(scipy.sparse.hstack([csr_array(block) for block in blocks], format="csr"))
+    parts = [csr_array(block) for block in blocks]
+    return parts[0] if len(parts) == 1 else csr_array(scipy.sparse.hstack(parts, format="csr"))
