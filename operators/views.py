@@ -54,7 +54,7 @@ class ViewAgreement(AgreementOperator):
         inputs.float("max_score", label="Highest score of samples", min=0.0, max=1.0)
         if shows_part(ctx):
             add_within_view(inputs)
-        check_request(open_run_labels(samples_within(ctx), chosen_run(ctx)), **view_options(ctx.params))
+        check_request(open_run_labels(samples_within(ctx), chosen_run(ctx)), view_options(ctx.params))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         view = view_agreement(samples_within(ctx), chosen_run(ctx), **view_options(ctx.params))

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ... import names
 from ...agreement.codes import AttributeCodes, ClassCodes
 from ...agreement.objects.batch import NO_TRACK, Batch, Tracks
 from ...agreement.objects.compute import MatchedBatch, compute_agreement_of
@@ -28,8 +27,10 @@ from ..labels.label_facts import check_attributes, is_crowd, label_facts, value_
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample, subsample_keys
-from .protocol import LabelsRead
+from .protocol import LabelsRead, sample_values, where_rated
 
+#: what is written on a label, as suffixes of its fields, in the order in which it is collected
+OF_LABELS = ("", "_id", "_iou", "_votes", "_of")
 #: number of mask pixels that count as one label when batches are limited
 PIXELS_OF_A_LABEL = 2_500
 
@@ -53,8 +54,7 @@ class ObjectFamily:
         self.codes = ClassCodes(source.config.aliases)
         self._attributes = [AttributeCodes(name) for name in source.config.attributes]
         self._number = source.annotator_numbers
-        self._sample_paths = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.sample]
-        self._label_suffixes = [source.config.run_key + suffix for suffix in names.OBJECT_FIELDS.label]
+        self._run_key = source.config.run_key
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
         self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
@@ -288,17 +288,16 @@ class ObjectFamily:
         return updates
 
     def _sample_values(self, agreement: MatchedBatch) -> list[dict[str, Any]]:
-        disputed = np.where(agreement.rated, agreement.n_disputed, np.nan)
-        floats = (agreement.score, agreement.alpha, agreement.iou, agreement.dice)
-        integers = (agreement.n_assigned, agreement.n_units, disputed)
-        rows = zip(*(column.tolist() for column in (*floats, *integers)), strict=True)
-        updates = []
-        for row in rows:
-            values = {path: value for path, value in zip(self._sample_paths, row, strict=True) if value == value}
-            if self._sample_paths[-1] in values:
-                values[self._sample_paths[-1]] = int(values[self._sample_paths[-1]])
-            updates.append(values)
-        return updates
+        columns = {
+            "score": agreement.score.tolist(),
+            "alpha": agreement.alpha.tolist(),
+            "iou": agreement.iou.tolist(),
+            "dice": agreement.dice.tolist(),
+            "n_annotators": agreement.n_assigned.tolist(),
+            "n_units": agreement.n_units.tolist(),
+            "n_disputed": where_rated(agreement.rated, agreement.n_disputed),
+        }
+        return sample_values(self._run_key, columns)
 
     def _extend_paths(self, labels: ObjectLabels) -> None:
         """Prepare the paths of labels up to the longest list; all samples share these strings."""
@@ -306,7 +305,7 @@ class ObjectFamily:
             longest = int(labels.position[labels.field == field].max(initial=-1)) + 1
             with self._extending:  # several batches are written at once
                 for position in range(len(known), longest):
-                    known.append(tuple(f"{path}.{position}.{suffix}" for suffix in self._label_suffixes))
+                    known.append(tuple(f"{path}.{position}.{self._run_key}{suffix}" for suffix in OF_LABELS))
 
 
 def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:

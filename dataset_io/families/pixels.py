@@ -43,7 +43,7 @@ from ..labels.mask_reading import (
 from ..labels.source import Source
 from ..run.stored import StoredSample
 from .map_files import check_map_folder, encoded_map, map_path, write_map
-from .protocol import LabelsRead
+from .protocol import LabelsRead, sample_values, where_rated
 
 #: number of labels that a mask counts as when batches are limited: at least this …
 LABELS_OF_A_MASK = 200
@@ -241,7 +241,7 @@ class PixelFamily:
         for field, (path, annotator) in enumerate(
             zip(self.source.label_paths, self.source.field_annotator, strict=True)
         ):
-            of_iou, of_assigned = (f"{path}.{self._key}{suffix}" for suffix in names.PIXEL_FIELDS.label)
+            of_iou, of_assigned = f"{path}.{self._key}_iou", f"{path}.{self._key}_of"
             for k in np.flatnonzero(labels.shown[:, field]).tolist():
                 iou = mask_iou[k][annotator]
                 updates[k][of_iou] = iou if iou == iou else None  # nan is not equal to itself
@@ -250,18 +250,11 @@ class PixelFamily:
 
     def _sample_values(self, agreement: PixelAgreement) -> list[dict[str, Any]]:
         written = names.chosen_fields(names.PIXEL_FIELDS, self.source.config).sample
-        columns = {name: agreement.numbers[:, k].tolist() for k, name in enumerate(NUMBERS) if f"_{name}" in written}
-        columns["alpha"], columns["ignored"] = agreement.alpha.tolist(), agreement.ignored.tolist()
-        integers = {"n_annotators": agreement.n_annotators.tolist()}
-        rated = {"n_units": agreement.n_units.tolist(), "n_disputed": agreement.n_disputed.tolist()}
-        updates: list[dict[str, Any]] = []
-        for k, is_rated in enumerate(agreement.rated.tolist()):
-            of_sample = {name: column[k] for name, column in columns.items()} if is_rated else {}
-            defined = {name: value for name, value in of_sample.items() if value == value}
-            counts = {**integers, **rated} if is_rated else integers
-            defined.update({name: column[k] for name, column in counts.items()})
-            updates.append({f"{self._key}_{name}": value for name, value in defined.items()})
-        return updates
+        numbers, rated = agreement.numbers, agreement.rated
+        columns = {name: where_rated(rated, numbers[:, k]) for k, name in enumerate(NUMBERS) if f"_{name}" in written}
+        for name in ("alpha", "ignored", "n_units", "n_disputed"):
+            columns[name] = where_rated(rated, getattr(agreement, name))
+        return sample_values(self._key, {**columns, "n_annotators": agreement.n_annotators.tolist()})
 
     def _map_document(self, document_id: ObjectId, content: bytes) -> dict[str, Any]:
         """The heatmap as FiftyOne stores it; its range is the same on all samples, so that colours are comparable."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ...agreement.records import Records
 from ...agreement.report import ReportContext, RunFacts
@@ -67,3 +69,22 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
+
+
+def sample_values(run_key: str, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """The values to write on every sample, by path.
+
+    Args:
+        run_key: key of the run
+        columns: a value for every sample, by the name of its field without the key; None and nan are not written
+    """
+    paths = [f"{run_key}_{name}" for name in columns]
+    return [
+        {path: value for path, value in zip(paths, row, strict=True) if value is not None and value == value}
+        for row in zip(*columns.values(), strict=True)
+    ]
+
+
+def where_rated(rated: BoolArray, column: NDArray[Any]) -> list[Any]:
+    """A column of values of samples, None where fewer than two annotators are assigned."""
+    return [value if is_rated else None for value, is_rated in zip(column.tolist(), rated.tolist(), strict=True)]

@@ -26,7 +26,7 @@ from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.kinds import titles
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .protocol import LabelsRead
+from .protocol import LabelsRead, sample_values, where_rated
 
 #: larger integers are not exact as floats; the squares of other numbers must not overflow
 LARGEST_INTEGER, LARGEST = 2**53, 1e100
@@ -53,8 +53,6 @@ class RatingFamily:
         self._level = level_of(source.config, numbers=self._numbers)
         self._codes = ClassCodes(source.config.aliases)
         self._class_names: list[str] = []
-        run_key = source.config.run_key
-        self._label_suffixes = [run_key + suffix for suffix in source.kinds[0].fields.label]
 
     # ---- reading ----
 
@@ -201,7 +199,8 @@ class RatingFamily:
         ):
             if not kind.is_label:
                 continue
-            of_verdict, of_votes, of_assigned = (f"{path}.{suffix}" for suffix in self._label_suffixes)
+            of_verdict = f"{path}.{self.source.config.run_key}"
+            of_votes, of_assigned = f"{of_verdict}_votes", f"{of_verdict}_of"
             of_annotator = votes[:, annotator].tolist()
             for k in np.flatnonzero(given[:, annotator]).tolist():
                 updates[k][of_verdict] = verdict[k]
@@ -210,24 +209,17 @@ class RatingFamily:
         return updates
 
     def _sample_values(self, labels: RatingLabels, agreement: RatingAgreement) -> list[dict[str, Any]]:
-        run_key = self.source.config.run_key
-        updates: list[dict[str, Any]] = [{f"{run_key}_n_annotators": n} for n in agreement.n_annotators.tolist()]
-        columns = {
-            "score": agreement.score.tolist(),
-            "entropy": agreement.entropy.tolist(),
-            "disputed": agreement.disputed.tolist(),
-        }
+        of_rated = {"score": agreement.score, "entropy": agreement.entropy, "disputed": agreement.disputed}
         if self._numbers:
-            columns["mean"], columns["std"] = (column.tolist() for column in mean_and_spread(labels.ratings))
-        majority = agreement.majority.tolist()
-        for k in np.flatnonzero(agreement.rated).tolist():
-            for name, column in columns.items():
-                updates[k][f"{run_key}_{name}"] = column[k]
-            most = majority[k]
-            if most == most:  # nan, no majority, is not equal to itself
-                named = value_name(most) if self._numbers else labels.class_names[int(most)]
-                updates[k][f"{run_key}_majority"] = named
-        return updates
+            of_rated["mean"], of_rated["std"] = mean_and_spread(labels.ratings)
+        majority = where_rated(agreement.rated & ~np.isnan(agreement.majority), agreement.majority)
+        columns = {name: where_rated(agreement.rated, column) for name, column in of_rated.items()}
+        columns["majority"] = [None if most is None else self._named(most, labels) for most in majority]
+        columns["n_annotators"] = agreement.n_annotators.tolist()
+        return sample_values(self.source.config.run_key, columns)
+
+    def _named(self, rating: float, labels: RatingLabels) -> str:
+        return value_name(rating) if self._numbers else labels.class_names[int(rating)]
 
 
 def _name_of(value: object) -> str:

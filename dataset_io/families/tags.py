@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -10,7 +11,6 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ... import names
 from ...agreement.codes import ClassCodes
 from ...agreement.options import value_name
 from ...agreement.ratings.scale import NO_LABEL
@@ -24,7 +24,7 @@ from ..labels.kinds import titles
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .protocol import LabelsRead
+from .protocol import LabelsRead, sample_values, where_rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,6 @@ class TagFamily:
         self._codes = ClassCodes(source.config.aliases)
         self._tag_names: list[str] = []
         self._number = source.annotator_numbers
-        self._label_suffixes = [source.config.run_key + suffix for suffix in names.TAG_FIELDS.label]
 
     # ---- reading ----
 
@@ -149,27 +148,26 @@ class TagFamily:
             agreement.n_annotators[labels.batch.sample].tolist(),
             strict=True,
         )
-        verdict_name, votes_name, of_name = self._label_suffixes
-        paths = self.source.label_paths
+        paths, run_key = self.source.label_paths, self.source.config.run_key
         for sample, field, position, verdict, votes, assigned in columns:
-            values, path = updates[sample], f"{paths[field]}.{position}."
-            values[path + verdict_name] = verdict_names[verdict]
-            values[path + votes_name] = votes
-            values[path + of_name] = assigned
+            values, path = updates[sample], f"{paths[field]}.{position}.{run_key}"
+            values[path] = verdict_names[verdict]
+            values[path + "_votes"] = votes
+            values[path + "_of"] = assigned
         return updates
 
     def _sample_values(self, labels: TagLabels, agreement: TagAgreement) -> list[dict[str, Any]]:
-        run_key = self.source.config.run_key
-        updates: list[dict[str, Any]] = [{f"{run_key}_n_annotators": n} for n in agreement.n_annotators.tolist()]
-        score = agreement.score.tolist()
-        for k in np.flatnonzero(agreement.rated).tolist():
-            updates[k][f"{run_key}_score"] = score[k]
-            updates[k][f"{run_key}_disputed"] = score[k] < 1.0
-            updates[k][f"{run_key}_majority"] = []
-        tags = agreement.tags
-        of_majority = agreement.rated[tags.sample] & (2 * tags.votes > agreement.n_annotators[tags.sample])
+        rated, tags = agreement.rated, agreement.tags
+        majority: list[list[str] | None] = [[] if is_rated else None for is_rated in rated.tolist()]
+        of_majority = 2 * tags.votes > agreement.n_annotators[tags.sample]
         for sample, tag in zip(tags.sample[of_majority].tolist(), tags.tag[of_majority].tolist(), strict=True):
-            updates[sample][f"{run_key}_majority"].append(labels.tag_names[tag])
-        for values in updates:
-            values.get(f"{run_key}_majority", []).sort()
-        return updates
+            of_sample = majority[sample]
+            if of_sample is not None:
+                insort(of_sample, labels.tag_names[tag])
+        columns = {
+            "score": where_rated(rated, agreement.score),
+            "disputed": where_rated(rated, agreement.score < 1.0),
+            "majority": majority,
+            "n_annotators": agreement.n_annotators.tolist(),
+        }
+        return sample_values(self.source.config.run_key, columns)

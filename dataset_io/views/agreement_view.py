@@ -70,18 +70,17 @@ def view_agreement(
             does not concern the labels of the run
     """
     labels = open_run_labels(samples, run_key)
-    request = check_request(
-        labels,
-        verdict=verdict,
-        annotators=annotators,
-        missed_by=missed_by,
-        classes=classes,
-        confusion=confusion,
-        votes=votes,
-        min_score=min_score,
-        max_score=max_score,
-    )
-    return requested_view(labels, request)
+    asked = {
+        "verdict": verdict,
+        "annotators": annotators,
+        "missed_by": missed_by,
+        "classes": classes,
+        "confusion": confusion,
+        "votes": votes,
+        "min_score": min_score,
+        "max_score": max_score,
+    }
+    return requested_view(labels, check_request(labels, asked))
 
 
 def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:

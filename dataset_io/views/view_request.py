@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,36 +50,28 @@ class ViewRequest:
         return tuple(name for name in self.annotators or annotators if name != self.missed_by)
 
 
-def check_request(
-    labels: RunLabels,
-    *,
-    verdict: str | Sequence[str] | None = None,
-    annotators: str | Sequence[str] | None = None,
-    missed_by: str | None = None,
-    classes: str | Sequence[str] | None = None,
-    confusion: Sequence[str] | None = None,
-    votes: Votes = None,
-    min_score: float | None = None,
-    max_score: float | None = None,
-) -> ViewRequest:
-    """Check what a view of a run is asked for; arguments as of :func:`view_agreement`.
+def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
+    """Check what a view of a run is asked for.
+
+    Args:
+        labels: labels of the run
+        asked: arguments of :func:`~.agreement_view.view_agreement` by name; None, or left out: not asked for
 
     Raises:
         AgreementInputError: naming the first argument that is not usable
     """
-    given = {"verdict": verdict, "missed_by": missed_by, "classes": classes, "confusion": confusion, "votes": votes}
     for option in options_without(labels):
-        if given[option] is not None:
-            raise AgreementInputError(f"`{option}` must be None for a run on {labels.title}, got {given[option]!r}")
+        if asked.get(option) is not None:
+            raise AgreementInputError(f"`{option}` must be None for a run on {labels.title}, got {asked[option]!r}")
     request = ViewRequest(
-        verdicts=_verdicts(labels, verdict),
-        annotators=_annotators(labels, annotators),
-        missed_by=missed_by,
-        classes=_names("classes", classes),
-        confusion=_confusion(confusion),
-        votes=_votes(votes),
-        min_score=_score("min_score", min_score),
-        max_score=_score("max_score", max_score),
+        verdicts=_verdicts(labels, asked.get("verdict")),
+        annotators=_annotators(labels, asked.get("annotators")),
+        missed_by=asked.get("missed_by"),
+        classes=_names("classes", asked.get("classes")),
+        confusion=_confusion(asked.get("confusion")),
+        votes=_votes(asked.get("votes")),
+        min_score=_score("min_score", asked.get("min_score")),
+        max_score=_score("max_score", asked.get("max_score")),
     )
     _check_missed_by(labels, request)
     if request.min_score is not None and request.max_score is not None and request.min_score > request.max_score:
