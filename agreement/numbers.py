@@ -231,8 +231,13 @@ def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
     rated = records.assigned.sum(axis=1) >= 2
     if rated.all():
         return records, context
+    row = np.flatnonzero(rated)
     clusters = None if context.clusters is None else context.clusters[rated]
-    return records.select(rated), replace(context, clusters=clusters)
+
+    def describe(rows: Sequence[int]) -> list[dict[str, Any]]:
+        return context.describe(row[rows].tolist())
+
+    return records.select(rated), replace(context, clusters=clusters, describe=describe)
 
 
 def report_estimates(

@@ -44,7 +44,9 @@ class Each:
 class AlphaSummary:
     """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason.
 
-    ``mean`` is over the samples whose own alpha is defined; None where samples have no alpha of their own.
+    ``mean`` is over the samples whose own alpha is defined; None where samples have no alpha of their own. The columns
+    and the formula of ``pooled``, and with them its interval, stand under the key ``alpha.pooled`` in
+    ``objects/headline.py``, and in ``numbers.py`` of the other families.
     """
 
     pooled: float | None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .alpha import alpha_of, chance_corrected
+from .alpha import alpha_of, chance_corrected, nominal_alpha_of_sums
 from .alpha.kappas import (
     brennan_prediger,
     category_weights,
@@ -14,7 +14,7 @@ from .alpha.kappas import (
     scott_pi,
     weighted_alpha,
 )
-from .alpha.nominal import NominalTally, alpha_by_group, nominal_alpha_of_sums
+from .alpha.nominal import NominalTally, alpha_by_group
 from .alpha.rated import krippendorff_alpha, percent_agreement
 from .alpha.sets import TagSets
 from .bootstrap.confidence import FEW_SAMPLES, ConfidenceIntervals

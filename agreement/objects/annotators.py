@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha.nominal import nominal_alpha_of_sums
+from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import Objects
@@ -19,10 +19,11 @@ from ..numbers import ratio as ratio_of_sums
 from ..report import ReportContext, number
 from .classes import Listed, listed_by_row
 from .compute import Counting, Ratings, ratings_of
+from .headline import alpha_columns
 from .pairs import PairSums, persons_of
 from .report import AnnotatorSummary, Bias, ConsensusAgreement
 from .sizes import SIZES
-from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts, alpha_columns
+from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts
 from .totals import RunTotals
 from .verdicts import NO_VERDICT, VERDICTS
 

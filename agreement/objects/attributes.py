@@ -18,9 +18,10 @@ from ..numbers import Estimate, Key, Numbers, Rows, ratio
 from ..ratings.compute import agreeing
 from ..report import Describe, ReportContext, number
 from .compute import Ratings
+from .headline import N_UNITS, TallySums, of_used_categories, tally_columns
 from .records import ObjectRecords
 from .report import AttributeSummary
-from .sums import N_UNITS, Additive, Chunk, SparseCounts, TallySums, Worst, of_used_categories, tally_columns
+from .sums import Additive, Chunk, SparseCounts, Worst
 
 #: pairs of values that a report lists
 MAX_LISTED = 20

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, sums_by
-from ..content_order import Hashes, assignment_hashes, combined, content_ranks, hash_sums, mixed, name_hashes
-from ..numbers import Estimate, Fields, Key, Numbers, estimates, report_of, sample_numbers
+from ...metrics.arrays import FloatArray, sums_by
+from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
+from ..numbers import Fields, Numbers, rated_only, report_estimates, report_of, sample_numbers
 from ..report import ReportContext, mean_defined
 from .annotators import AnnotatorSums, VitalityNumbers, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
@@ -68,10 +68,12 @@ class _Rest:
     total: ReportSums
 
     def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
         sums = ReportSums.of(chunk)
         self.total = self.total + sums if hasattr(self, "total") else sums
 
     def numbers(self) -> Iterator[Numbers]:
+        """None at all."""
         yield from ()
 
 
@@ -121,10 +123,14 @@ class Collection:
         yield sample_numbers(self._records)
         yield from self._pass([self.headline])
 
-    def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
-        for agreement in self._records.agreements(self._context.config):
+    def chunks(self, records: ObjectRecords) -> Iterator[Chunk]:
+        """The agreement on some samples."""
+        for agreement in records.agreements(self._context.config):
             sizes = self.sizes.of_units(agreement)
-            chunk = Chunk.of(agreement, len(self._context.class_names), sizes, by_sample=self._by_sample)
+            yield Chunk.of(agreement, len(self._context.class_names), sizes, by_sample=self._by_sample)
+
+    def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
+        for chunk in self.chunks(self._records):
             for collector in collectors:
                 collector.add(chunk)
         while collectors:
@@ -140,35 +146,6 @@ def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_o
     """
     collection = Collection(records, context, by_sample=True)
     return collection.headline_numbers() if headline_only else collection.numbers()
-
-
-def object_estimates(records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
-    """All numbers with their intervals."""
-    return _estimates(Collection(records, context, by_sample=True).numbers(), records, context)
-
-
-def _estimates(numbers: Iterator[Numbers], records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
-    """The values and intervals of numbers; only rated samples are resampled."""
-    config, clusters = context.config, context.clusters
-    if not config.resamples:
-        return estimates(numbers, np.empty(0, np.int64), resamples=0, seed=0)
-    hashes, values = sample_contents(records, context)
-    rated = records.assigned.sum(axis=1) >= 2
-    ranks = content_ranks(hashes[rated], values[rated], None if clusters is None else clusters[rated])
-    return estimates(_of_rated(numbers, rated), ranks, resamples=config.resamples, seed=config.seed)
-
-
-def _of_rated(numbers: Iterator[Numbers], rated: BoolArray) -> Iterator[Numbers]:
-    """The numbers without the rows of samples that are not rated, which are 0."""
-    place = np.cumsum(rated) - 1
-    for each in numbers:
-        if rated.all() or not each.by_sample:
-            yield each
-        elif each.samples is None:
-            yield replace(each, columns=each.columns[rated])
-        else:
-            kept = rated[each.samples]
-            yield replace(each, columns=each.columns[kept], samples=place[each.samples[kept]])
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
@@ -199,8 +176,12 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     """The report on samples."""
     config, class_names = context.config, context.class_names
     totals = records.totals or RunTotals()
-    collection, rest = Collection(records, context, by_sample=config.resamples > 0), _Rest()
-    found = _estimates(collection.numbers(rest), records, context)
+    rated, of_rated = rated_only(records, context)
+    collection, rest = Collection(rated, of_rated, by_sample=config.resamples > 0), _Rest()
+    found = report_estimates(collection.numbers(rest), lambda: sample_contents(rated, of_rated), of_rated)
+    if rated is not records:
+        for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
+            rest.add(chunk)
     fields, sums, headline = Fields(found), rest.total, collection.headline
     met = class_pairs(sums.pairs.confusion, class_names)
     pairs = pair_summaries(fields, sums.pairs, totals, context)
@@ -223,8 +204,8 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         n_repaired=None if records.totals is None else totals.n_repaired,
         n_points=None if records.totals is None else totals.n_points,
         track_consistency=mean_defined(consistency)[0],
-        **headline_parts(fields.of(), headline, sums.headline, met, class_names, context.measure, context.describe),
-        attributes=[attribute.summary(found, context.describe) for attribute in collection.attributes],
+        **headline_parts(fields.of(), headline, sums.headline, met, class_names, context.measure, of_rated.describe),
+        attributes=[attribute.summary(found, of_rated.describe) for attribute in collection.attributes],
         sizes=size_summaries(sums.sizes, collection.sizes, sums.headline.matches),
         pairs=pairs,
         annotators=annotator_summaries(

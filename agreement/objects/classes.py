@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.alpha.nominal import nominal_alpha_of_squares, nominal_alpha_of_sums
+from ...metrics.alpha import nominal_alpha_of_squares, nominal_alpha_of_sums
 from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.geometry.objects import dice_from_iou

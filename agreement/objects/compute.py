@@ -1,4 +1,7 @@
-"""The agreement on a batch of samples: units of matched objects, verdicts and scores."""
+"""The agreement on a batch of samples: units of matched objects, what alpha counts of them, verdicts and scores.
+
+Objects are matched in :mod:`...metrics.matching`; :func:`matching_of` is the only call.
+"""
 
 from __future__ import annotations
 
@@ -247,19 +250,22 @@ def _matched(batch: Batch, config: AgreementConfig) -> tuple[Batch, Overlaps, Ma
     overlaps = batch.geometry.overlaps(batch.objects)
     counted = np.ones(len(batch.objects), np.bool_)
     if batch.crowd is None or not batch.crowd.any():
-        return batch, overlaps, _matching_of(batch, overlaps, config), counted
+        return batch, overlaps, matching_of(batch.objects, overlaps, config), counted
     counted = ~batch.crowd
-    matching = _matching_of(batch.among(counted), overlaps.among(counted), config)
+    matching = matching_of(batch.among(counted).objects, overlaps.among(counted), config)
     explained = _explained_by_crowd(batch, counted, overlaps, matching.unit)
     counted[counted] = ~explained
     return batch.among(counted), overlaps.among(counted), without_units_of(matching, explained), counted
 
 
-def _matching_of(batch: Batch, overlaps: Overlaps, config: AgreementConfig) -> Matching:
+def matching_of(
+    objects: Objects, overlaps: Overlaps, config: AgreementConfig, threshold: float | None = None
+) -> Matching:
+    """Match objects as the options say, by default at the threshold of the run."""
     return match_objects(
-        batch.objects,
+        objects,
         overlaps,
-        threshold=config.iou,
+        threshold=config.iou if threshold is None else threshold,
         similarity=config.similarity,
         method=config.method,
         classes=config.classes,

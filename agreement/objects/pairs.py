@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.alpha.kappas import coefficients_by_pair
-from ...metrics.alpha.nominal import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, sparse
 from ...metrics.geometry.objects import dice_from_iou

@@ -16,14 +16,14 @@ from ...metrics.alpha import alpha_of
 from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.geometry.objects import Objects, Overlaps
-from ...metrics.matching import ClassHandling, Method, match_objects
+from ...metrics.matching import ClassHandling, Method
 from ...metrics.matching.partition import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ...metrics.pairs import f1_score
 from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing, Undefined
 from ..report import number
-from .compute import Counting, MatchedBatch, MatchedPairs, pair_scores, sample_scores
+from .compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, sample_scores
 from .report import RuleAlpha, ThresholdPoint
 from .sums import Additive
 
@@ -240,14 +240,7 @@ def _sweep(agreement: MatchedBatch, thresholds: tuple[float, ...]) -> Sweep:
         if abs(threshold - config.iou) > TIE:
             if config.method == "optimal":
                 continue
-            matching = match_objects(
-                objects,
-                overlaps,
-                threshold=threshold,
-                similarity=config.similarity,
-                method=config.method,
-                classes=config.classes,
-            )
+            matching = matching_of(objects, overlaps, config, threshold)
         sweep.first[at] = first_of_units(matching.unit, matching.n_units)
         sweep.n_hard[at], sweep.n_inexact[at] = matching.n_hard, matching.n_inexact
     return sweep
@@ -380,7 +373,5 @@ def _matchings(agreement: MatchedBatch) -> Iterator[tuple[Method, ClassHandling,
         sweep = sweep_thresholds(objects, overlaps, thresholds=(config.iou,), similarity=similarity, classes=classes)
         yield "optimal", classes, sweep.first[0]
     if own_rules != ("recursive", "ignore"):
-        matching = match_objects(
-            objects, overlaps, threshold=config.iou, similarity=similarity, method="recursive", classes="ignore"
-        )
+        matching = matching_of(objects, overlaps, dataclasses.replace(config, method="recursive", classes="ignore"))
         yield "recursive", "ignore", first_of_units(matching.unit, matching.n_units)

@@ -11,17 +11,14 @@ from typing import Any, ClassVar, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...metrics.alpha.nominal import nominal_alpha_of_sums, nominal_coefficients_of_sums, unit_disagreement
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.consensus import medians_by_group
 from ...metrics.geometry.boxes import box_area
 from ...metrics.geometry.objects import dice_from_iou
 from ...metrics.matching.partition import TIE
 from ..annotators import pair_rows
-from ..config import Undefined
 from ..report import Describe
-from .compute import Agreement, Ratings
+from .compute import Agreement
 from .report import Sample
 from .verdicts import NO_VERDICT
 
@@ -37,9 +34,6 @@ N_BINS = 20
 _MAX_CELLS = 1 << 16
 #: class of two labels that are not of one class
 NO_CLASS = -1
-#: number of columns of a tally before the category columns, and the column with the number of units
-_HEAD = 3
-N_UNITS = 2
 
 
 class Additive:
@@ -279,97 +273,6 @@ class Chunk:
         """Number of pairs of annotators."""
         n = self.agreement.n_annotators
         return n * (n - 1) // 2
-
-
-def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: int) -> SparseColumns:
-    """The columns of alpha and its relatives, shape ``(n_rows, 3 + 2 K)``; units need at least two ratings.
-
-    The disagreement that alpha counts, the sum over units of the share of pairs of ratings that differ, the number of
-    units; then for every category its ratings, and the sum over units of its share of the ratings.
-
-    Args:
-        ratings: of units
-        row: shape ``(U,)``, row that each unit is added to
-        n_rows: number of rows
-        n_categories: number ``K`` of category codes
-    """
-    m, differing = unit_disagreement(ratings.unit, ratings.count, len(row))
-    several = m >= 2
-    share = np.where(several, differing / np.maximum(m * (m - 1), 1), 0.0)
-    rated = several[ratings.unit]
-    of_unit, category, count = ratings.unit[rated], ratings.category[rated], ratings.count[rated]
-    head = [sums_by(row, values, n_rows) for values in (share * m, share, several.astype(np.int64))]
-    return sparse(
-        np.concatenate([np.tile(np.arange(n_rows), _HEAD), np.tile(row[of_unit], 2)]),
-        np.concatenate([np.repeat(np.arange(_HEAD), n_rows), _HEAD + category, _HEAD + n_categories + category]),
-        np.concatenate([*head, count, count / m[of_unit]]),
-        (n_rows, _HEAD + 2 * n_categories),
-    )
-
-
-def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> SparseColumns:
-    """Of these the columns of alpha alone: the disagreement, and the ratings of every category, ``(S, 1 + K)``."""
-    m, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
-    rated = m[ratings.unit] >= 2
-    of_unit = ratings.unit[rated]
-    observed = sums_by(ratings.sample, np.where(m >= 2, differing / np.maximum(m - 1, 1), 0.0), n_samples)
-    return sparse(
-        np.concatenate([np.arange(n_samples), ratings.sample[of_unit]]),
-        np.concatenate([np.zeros(n_samples, np.int64), 1 + ratings.category[rated]]),
-        np.concatenate([observed, ratings.count[rated]]),
-        (n_samples, 1 + n_categories),
-    )
-
-
-def of_used_categories(columns: SparseColumns) -> tuple[SparseColumns, IntArray]:
-    """The columns of a tally without unused categories, and the codes of the used ones."""
-    n_categories = (columns.shape[1] - _HEAD) // 2
-    used = np.flatnonzero(columns.sum(axis=0)[_HEAD : _HEAD + n_categories])
-    return columns[:, np.concatenate([np.arange(_HEAD), _HEAD + used, _HEAD + n_categories + used])], used
-
-
-@dataclass(frozen=True, slots=True)
-class TallySums:
-    """Sums ``(..., 3 + 2 K)`` of the columns of a tally, over the same samples for every leading axis."""
-
-    sums: FloatArray
-
-    @property
-    def _n_categories(self) -> int:
-        n_columns: int = self.sums.shape[-1]
-        return (n_columns - _HEAD) // 2
-
-    @property
-    def observed(self) -> FloatArray:
-        """The disagreement that alpha counts."""
-        return self.sums[..., 0]
-
-    @property
-    def n_units(self) -> FloatArray:
-        """Units with at least two ratings."""
-        return self.sums[..., N_UNITS]
-
-    @property
-    def counts(self) -> FloatArray:
-        """Ratings of every category, shape ``(..., K)``."""
-        return self.sums[..., _HEAD : _HEAD + self._n_categories]
-
-    def alpha(self, undefined: Undefined) -> FloatArray:
-        """Krippendorff's alpha; nan, or 1 if asked for, where all ratings are of one category."""
-        return nominal_alpha_of_sums(self.observed, self.counts, undefined)
-
-    def coefficients(self, undefined: Undefined, n_categories: int | None = None) -> dict[str, FloatArray]:
-        """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa.
-
-        Args:
-            undefined: what alpha is where all ratings are of one category
-            n_categories: how many there could be; by default all that were given
-        """
-        # where a category is not there, its share is rounding
-        shares = np.where(self.counts > 0, self.sums[..., _HEAD + self._n_categories :], 0.0)
-        n_categories = self._n_categories if n_categories is None else n_categories
-        found = nominal_coefficients_of_sums(self.sums[..., 1], shares, n_categories)
-        return {"alpha": self.alpha(undefined), **found._asdict()}
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,10 +11,9 @@ from ...metrics.alpha.nominal import NominalTally
 from ...metrics.geometry.keypoints import Keypoints, object_scale
 from ...metrics.geometry.objects import Geometry, Objects
 from ...metrics.geometry.regions import Regions
-from ...metrics.matching import match_objects
 from ..config import AgreementConfig
 from .batch import TrackCounts, count_tracks
-from .compute import Counting, MatchedBatch, ratings_of
+from .compute import Counting, MatchedBatch, matching_of, ratings_of
 from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
 from .sums import Additive
 from .threshold_sample import ThresholdSample
@@ -52,14 +51,7 @@ def _tally_without(annotator: int, agreement: MatchedBatch) -> NominalTally:
     batch, config = agreement.batch, agreement.config
     kept = batch.objects.annotator != annotator
     objects = Objects(batch.objects.sample[kept], batch.objects.annotator[kept], batch.objects.category[kept])
-    matching = match_objects(
-        objects,
-        agreement.overlaps.among(kept),
-        threshold=config.iou,
-        similarity=config.similarity,
-        method=config.method,
-        classes=config.classes,
-    )
+    matching = matching_of(objects, agreement.overlaps.among(kept), config)
     n_assigned = agreement.n_assigned - batch.assigned[:, annotator]
     sample = np.zeros(matching.n_units, np.int64)
     sample[matching.unit] = objects.sample

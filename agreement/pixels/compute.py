@@ -9,7 +9,7 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ...metrics.alpha.nominal import nominal_alpha_of_sums
+from ...metrics.alpha import nominal_alpha_of_sums
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.objects import dice_from_areas, iou_from_areas
 from ...metrics.pixels.boundaries import boundary_agreement

@@ -62,3 +62,48 @@ def alpha_of(
     total = np.asarray(n, dtype=np.float64)
     alpha = chance_corrected((total - 1.0) * np.asarray(observed, dtype=np.float64), expected, rounding)
     return np.where(np.isnan(alpha) & (total > 0), 1.0, alpha) if undefined == "one" else alpha
+
+
+def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray, undefined: Undefined = "none") -> FloatArray:
+    """Krippendorff's alpha, ``1 - D_o / D_e``, from sums over units; for many sets of units at once.
+
+    Both sums are over the units with at least two ratings, and are additive.
+
+    Args:
+        observed: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m - 1)``, where a unit has ``m``
+            ratings, ``n_uc`` of them of category ``c``
+        counts: shape ``(..., K)``, ratings of every category
+        undefined: as in :func:`alpha_of`
+
+    Returns:
+        shape ``(...,)`` in (-∞, 1]
+
+    Undefined:
+        nan without two ratings of one unit; without variation as :func:`alpha_of`
+
+    Example:
+        >>> nominal_alpha_of_sums(np.array([2.0, 0.0]), np.array([[3, 3], [0, 4.0]])).round(6)
+        array([0.444444,      nan])
+
+    References:
+        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
+    """
+    ratings = np.asarray(counts, dtype=np.float64)
+    return nominal_alpha_of_squares(observed, ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1), undefined)
+
+
+def nominal_alpha_of_squares(
+    observed: FloatArray, n: FloatArray, squares: FloatArray, undefined: Undefined = "none"
+) -> FloatArray:
+    """As :func:`nominal_alpha_of_sums`, without the count of every category; all of shape ``(...,)``.
+
+    Args:
+        observed: as in :func:`nominal_alpha_of_sums`
+        n: number of ratings
+        squares: sum over the categories of the squared number of ratings
+        undefined: as in :func:`alpha_of`
+
+    Undefined:
+        as :func:`nominal_alpha_of_sums`
+    """
+    return alpha_of(observed, n * n - squares, n, undefined=undefined)

@@ -12,7 +12,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ..arrays import FloatArray, IntArray, sums_by
-from . import Undefined, alpha_of, chance_corrected
+from . import Undefined, alpha_of, chance_corrected, nominal_alpha_of_squares
 
 #: what the ratings mean: names, ranks, differences, or values with a true zero
 Level: TypeAlias = Literal["nominal", "ordinal", "interval", "ratio"]
@@ -148,51 +148,6 @@ def alpha_by_group(
     in_group = keys // n_categories
     n = sums_by(in_group, of_category, n_groups)
     return nominal_alpha_of_squares(observed, n, sums_by(in_group, of_category**2, n_groups), undefined)
-
-
-def nominal_alpha_of_sums(observed: FloatArray, counts: FloatArray, undefined: Undefined = "none") -> FloatArray:
-    """Krippendorff's alpha, ``1 - D_o / D_e``, from sums over units; for many sets of units at once.
-
-    Both sums are over the units with at least two ratings, and are additive.
-
-    Args:
-        observed: shape ``(...,)``, sum over the units of ``(m² - Σ_c n_uc²) / (m - 1)``, where a unit has ``m``
-            ratings, ``n_uc`` of them of category ``c``
-        counts: shape ``(..., K)``, ratings of every category
-        undefined: as in :func:`alpha_of`
-
-    Returns:
-        shape ``(...,)`` in (-∞, 1]
-
-    Undefined:
-        nan without two ratings of one unit; without variation as :func:`alpha_of`
-
-    Example:
-        >>> nominal_alpha_of_sums(np.array([2.0, 0.0]), np.array([[3, 3], [0, 4.0]])).round(6)
-        array([0.444444,      nan])
-
-    References:
-        K. Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011
-    """
-    ratings = np.asarray(counts, dtype=np.float64)
-    return nominal_alpha_of_squares(observed, ratings.sum(axis=-1), (ratings * ratings).sum(axis=-1), undefined)
-
-
-def nominal_alpha_of_squares(
-    observed: FloatArray, n: FloatArray, squares: FloatArray, undefined: Undefined = "none"
-) -> FloatArray:
-    """As :func:`nominal_alpha_of_sums`, without the count of every category; all of shape ``(...,)``.
-
-    Args:
-        observed: as in :func:`nominal_alpha_of_sums`
-        n: number of ratings
-        squares: sum over the categories of the squared number of ratings
-        undefined: as in :func:`alpha_of`
-
-    Undefined:
-        as :func:`nominal_alpha_of_sums`
-    """
-    return alpha_of(observed, n * n - squares, n, undefined=undefined)
 
 
 def ratings_by_group(unit: IntArray, count: IntArray, group: IntArray, n_groups: int) -> IntArray:

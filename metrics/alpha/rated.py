@@ -15,8 +15,8 @@ import numpy as np
 
 from ..arrays import FloatArray, IntArray, group_ends, pairs_between, pairs_within, sums_by
 from ..bootstrap.draws import SparseColumns, Statistic, hstack, sparse, vstack
-from . import Undefined, alpha_of
-from .nominal import Level, NominalTally, nominal_alpha_of_sums
+from . import Undefined, alpha_of, nominal_alpha_of_sums
+from .nominal import Level, NominalTally
 
 #: pairs of values of one unit that are compared at once (about 100 bytes each)
 MAX_PAIRS_AT_ONCE = 200_000

@@ -18,11 +18,18 @@ from tests.agreement.report_numbers import interval_of, number_of
 from annotator_agreement.agreement import numbers
 from annotator_agreement.agreement.config import AgreementConfig, make_config
 from annotator_agreement.agreement.content_order import content_ranks
-from annotator_agreement.agreement.numbers import Numbers, differences, estimates
+from annotator_agreement.agreement.numbers import (
+    Estimate,
+    Key,
+    Numbers,
+    differences,
+    estimates,
+    rated_only,
+    report_estimates,
+)
 from annotator_agreement.agreement.objects import build, pairs
 from annotator_agreement.agreement.objects.build import (
     build_object_report,
-    object_estimates,
     object_numbers,
     sample_contents,
 )
@@ -54,6 +61,11 @@ def _records(samples: Sequence[Sample], config: AgreementConfig) -> ObjectRecord
     return record(compute_agreement_of(batch_of(samples, len(config.fields)), config))
 
 
+def _estimates(records: ObjectRecords, context: ReportContext) -> dict[Key, Estimate]:
+    rated, of_rated = rated_only(records, context)
+    return report_estimates(object_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), of_rated)
+
+
 def _report(samples: Sequence[Sample], config: AgreementConfig, clusters: np.ndarray | None = None) -> ObjectReport:
     return build_object_report(_records(samples, config), _context(config, clusters))
 
@@ -64,7 +76,7 @@ def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int)
     config = _config(**options)
     samples = random_samples(seed, 60 if seed else 2)
     records, context = _records(samples, config), _context(config)
-    report, found = build_object_report(records, context), object_estimates(records, context)
+    report, found = build_object_report(records, context), _estimates(records, context)
     n_intervals = 0
     for key, estimate in found.items():
         assert estimate.value == pytest.approx(number_of(report, key), rel=0, abs=1e-9, nan_ok=True), key
@@ -103,7 +115,7 @@ def test_intervals_are_those_of_reports_on_resampled_samples(options: dict, clus
         resampled = build_object_report(ObjectRecords(3, (columns,)), _context(without))
         return {key: number_of(resampled, key) for key in keys}
 
-    found = object_estimates(_records(samples, config), _context(config, clusters))
+    found = _estimates(_records(samples, config), _context(config, clusters))
     keys = [key for key, each in found.items() if each.interval and not key[-1].endswith(_OF_MANY_CATEGORIES)]
     values = [number_in(rng.integers(0, n_drawn, n_drawn).tolist()) for _ in range(config.resamples)]
     left_out = [number_in([other for other in range(n_drawn) if other != k]) for k in range(n_drawn)]
