@@ -1,7 +1,7 @@
-"""The options of a run, each declared once: name, default, check, the labels that it concerns, and its texts.
+"""The options of a run, each declared once: name, default, check, applicable label types, and texts.
 
 Everything else follows from the table or is checked against it: the signature and docstring of ``compute_agreement``,
-``AgreementConfig``, the form in the App, the table in the README, and what the comparison of two runs says.
+``AgreementConfig``, the form in the App, the table in the README, and the comparison of two runs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def _at_least_0(option: str, value: Any) -> float:
 
 
 def _whole_up_to(limit: int) -> Callable[[str, Any], int]:
-    """The check of whole numbers from 0 to a limit; floats are accepted, since forms give them."""
+    """A check for whole numbers from 0 to a limit; whole floats pass, because forms return floats."""
 
     def check(option: str, value: Any) -> int:
         if not _is_number(value) or value != int(value) or not 0 <= value <= limit:
@@ -139,7 +139,7 @@ def _attributes(option: str, value: Any) -> tuple[str, ...]:
 
 
 def _aliases(option: str, value: Any) -> dict[str, str]:
-    """Names and the names that they are read as; none of the latter is replaced in turn."""
+    """Names and their replacements; a replacement must not be replaced itself."""
     value = {} if value is None else value
     if not isinstance(value, Mapping) or not all(
         isinstance(name, str) and name for entry in value.items() for name in entry
@@ -157,15 +157,15 @@ def _aliases(option: str, value: Any) -> dict[str, str]:
 
 
 def value_name(value: object) -> str:
-    """A value as text; 1 and 1.0, which the database takes for the same, are the same."""
+    """A value as text; 1 and 1.0 give the same text, as they are equal in the database."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def mask_value(value: Any) -> int | None:
-    """A value of a semantic mask: an integer, or a colour ``#rrggbb`` as the integer it stands for; None if neither."""
+    """A value of a semantic mask: an integer, or a colour ``#rrggbb`` as an integer; None for anything else."""
     if isinstance(value, bool):
         return None
-    if isinstance(value, numbers.Integral) and 0 <= int(value) < 2**63:  # what masks and the database can hold
+    if isinstance(value, numbers.Integral) and 0 <= int(value) < 2**63:  # range of masks and of the database
         return int(value)
     if isinstance(value, str) and _COLOR.fullmatch(value):
         return int(value[1:], 16)
@@ -196,7 +196,7 @@ def _anything(option: str, value: Any) -> Any:
     return value
 
 
-#: the groups of labels that options concern, as messages and documentation call them
+#: the groups of labels that options apply to, and their names in messages and documentation
 GROUPS = {
     "objects": "objects that are matched",
     "shapes": "boxes, masks, polygons and lines",
@@ -213,36 +213,36 @@ GROUPS = {
 class Option:
     """An argument of ``compute_agreement``."""
 
-    name: str  #: of the argument
-    default: Any  #: its default
-    title: str  #: what stands above its input in the form, and what comparisons of runs call it
-    sentence: str  #: what it does: in the docstring, the README and the form
+    name: str  #: name of the argument
+    default: Any  #: default value
+    title: str  #: title in the form and in comparisons of runs
+    sentence: str  #: explanation in the docstring, the README and the form
     #: function of name and value that returns the checked value
     check: Callable[[str, Any], Any] = _anything
-    concerns: tuple[str, ...] = ()  #: the groups of labels on which it has an effect; all if empty
-    #: the option without which it has no effect on a group of labels, by group
+    concerns: tuple[str, ...] = ()  #: the groups of labels that it applies to; all if empty
+    #: another option that it needs to have an effect, by group of labels
     needs: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    choices: Mapping[str | None, str] = dataclasses.field(default_factory=dict)  #: the values, and what each means
-    #: the group of labels that a choice is for, where it is not for all
+    choices: Mapping[str | None, str] = dataclasses.field(default_factory=dict)  #: possible values and their meaning
+    #: the group of labels that a choice is limited to
     choices_of: Mapping[str, str] = dataclasses.field(default_factory=dict)
-    #: ``number``, ``slider``, ``text``, ``names``, ``values`` or ``renamings``: its input in the form, where it is
-    #: neither a choice nor a switch; empty if it is asked for in another place, or not at all
+    #: input in the form if it is neither a choice nor a switch: ``number``, ``slider``, ``text``, ``names``, ``values``
+    #: or ``renamings``; empty if the form has a special input for it, or none
     input: str = ""
-    hint: str = ""  #: what the form says instead of ``sentence``
-    changes_numbers: bool = True  #: whether two runs that differ in it alone may find different numbers
+    hint: str = ""  #: explanation in the form, instead of ``sentence``
+    changes_numbers: bool = True  #: whether it can change the numbers of a run
 
     @property
     def documentation(self) -> str:
-        """What it does, and what its choices mean."""
+        """The sentence, and the meaning of every choice."""
         meanings = ((value if value is None else f'"{value}"', text) for value, text in self.choices.items())
         return "; ".join([self.sentence, *(f"``{value}``: {text}" for value, text in meanings)])
 
     def checked(self, value: Any, argument: str | None = None) -> Any:
-        """The value in the form in which it is kept.
+        """The value after the check, as stored in the config.
 
         Args:
             value: the value
-            argument: what messages call the option
+            argument: name of the option in messages
 
         Raises:
             AgreementInputError: if the value is not usable
@@ -253,16 +253,16 @@ class Option:
         return self.check(argument or self.name, value)
 
     def has_effect(self, groups: AbstractSet[str], given: Mapping[str, Any]) -> bool:
-        """Whether it has an effect on labels of some groups, given the other options."""
+        """Whether it has an effect on labels of these groups, given the other options."""
         concerned = groups & set(self.concerns) if self.concerns else groups
         return any(group not in self.needs or given.get(self.needs[group]) for group in concerned)
 
     def refusal(self, groups: AbstractSet[str], labels: str) -> AgreementInputError:
-        """The error where it has no effect.
+        """The error for an option without effect.
 
         Args:
             groups: the groups of the labels
-            labels: what is compared, in words
+            labels: description of the labels, for the message
         """
         missing = sorted(self.needs[group] for group in groups & self.needs.keys())
         if missing:
@@ -279,82 +279,81 @@ _PIXELS = ("pixels",)
 # fmt: off
 _TABLE = (
     Option("run_key", names.DEFAULT_RUN_KEY, "Run key",
-        "name of the run, and first part of the name of every field that it writes",
+        "name of the run; the names of all fields that it writes begin with it",
         _run_key, changes_numbers=False),
     Option("annotator_attribute", None, "Attribute with the annotator",
-        "attribute of the labels that names their annotator, where one field holds the labels of all",
+        "attribute of the labels that names their annotator, if one field holds all labels",
         _path_or_none),
     Option("assigned_field", None, "Field with the assigned annotators",
-        "with ``annotator_attribute``: sample field that lists the annotators who were assigned; without it "
-        "everybody is taken to be assigned to every sample that has a label list",
+        "with ``annotator_attribute``: sample field that lists the assigned annotators; without it, everybody counts "
+        "as assigned to every sample that has a label list",
         _path_or_none),
     Option("annotators", None, "Annotators",
-        "a mapping of fields to the names of their annotators; with ``annotator_attribute`` a list of the "
-        "annotators to compare, or a mapping of them to names. Those of one name are sessions of one person: they "
-        "are compared like any two, and the report on objects tells their agreement from that of different persons"),
+        "a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators to "
+        "compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they are "
+        "compared like different annotators, and the report on objects shows their agreement separately"),
     Option("iou", 0.5, "Threshold",
-        'least similarity of a match, in (0, 1]; ``"auto"``: the one at which a match is as likely chance as '
-        "agreement, which is found in at most 2,000 samples before anything else is read",
+        'least similarity of a match, in (0, 1]; ``"auto"``: the threshold at which a match is as likely chance as '
+        "agreement, estimated from at most 2,000 samples before the run",
         _share_or_auto, _OBJECTS, input="slider"),
     Option("geometry", "auto", "What is compared",
-        "what of an object is compared",
+        "geometry of an object that is compared",
         concerns=("shapes",),
-        choices={"auto": "the shape (mask, polygon) where a label has one, else its box", "box": "always the box",
+        choices={"auto": "the shape (mask, polygon) if a label has one, else its box", "box": "always the box",
                  "shape": "always the shape; a label without one is unusable"}),
     Option("rasterize", None, "Area of polygons",
         "how the area of polygons is measured",
         _pillow_or_none, ("polylines",),
         choices={None: "exactly",
-                 "pillow": "by the pixels that Pillow fills, for comparison with published numbers and pixel tools"}),
+                 "pillow": "as the pixels that Pillow fills, for comparison with published numbers and pixel tools"}),
     Option("line_tolerance", None, "Tolerance of open lines (pixels)",
         "distance in pixels within which open lines (neither closed nor filled) agree; without it they are refused",
         _positive_or_none, ("polylines",), input="number"),
     Option("sigmas", None, "Precision of keypoints",
-        "precision of keypoints in OKS: a number for all points, a list with one for each, or a name",
+        "precision (σ) of keypoints in OKS: one number, a list with a number for each point, or a name",
         _sigmas, ("keypoints",),
         choices={None: "0.05 for every point", "coco": "COCO's constants for the 17 points of a person"}),
     Option("classes", "prefer", "Classes",
-        "how classes enter the matching",
+        "how matching uses classes",
         concerns=_OBJECTS,
         choices={"prefer": "match objects of one class first, then others", "ignore": "match by position alone",
                  "require": "match only objects of one class"}),
     Option("missing", "category", "A missed object, in alpha",
-        "what a missed object is in alpha",
+        "how alpha counts a missed object",
         concerns=_OBJECTS,
-        choices={"category": "a category of its own, so that missing it is a disagreement",
-                 "ignore": "left out, so that alpha is over classes alone"}),
+        choices={"category": "as an extra category, so that missing an object is a disagreement",
+                 "ignore": "not at all, so that alpha compares classes only"}),
     Option("level", "auto", "Level of measurement",
         "level of measurement of ratings",
         concerns=("classes", "numbers"),
-        choices={"auto": "ordinal where ``categories`` are listed, else nominal for classes and interval for numbers",
+        choices={"auto": "ordinal if ``categories`` are listed, else nominal for classes and interval for numbers",
                  "nominal": "names without an order",
                  "ordinal": "an order, but no distances; classes must be listed in ``categories``",
                  "interval": "equal steps, no natural zero", "ratio": "equal steps and a natural zero"},
         choices_of={"interval": "numbers", "ratio": "numbers"}),
     Option("categories", (), "Classes in ascending order",
-        "all classes in ascending order, if they have one; they count in coefficients even where nobody gave them",
+        "all classes, in ascending order if they have one; unused classes count in coefficients too",
         _categories, ("classes", "numbers"), input="values"),
     Option("attributes", (), "Attributes",
-        "attributes of labels, such as occluded, that are compared among the labels of one object",
+        "attributes of labels, such as occluded, to compare between the labels of an object",
         _attributes, _OBJECTS, input="names"),
     Option("tolerance", 0.0, "Tolerance",
         "numbers (ratings, values of ``attributes``) that differ by at most this agree",
         _at_least_0, ("numbers", "objects"), needs={"objects": "attributes"}, input="number"),
     Option("aliases", None, "Class names that stand for others",
-        'names of classes that are read as others, such as ``{"Car ": "car"}``; the labels stay as they are',
+        'class names to treat as others, such as ``{"Car ": "car"}``; the labels are not changed',
         _aliases, ("objects", "classes", "tags"), input="renamings",
-        hint="Car=car reads the class Car as car; the labels stay as they are"),
+        hint="Car=car treats the class Car as car; the labels are not changed"),
     Option("set_distance", "masi", "Distance of two sets of tags",
         "distance of two sets of tags in alpha",
         concerns=("tags",),
-        choices={"masi": "a set within the other is closer than one that only overlaps",
-                 "jaccard": "share of the tags that not both have"}),
+        choices={"masi": "a subset is closer than a set that only overlaps",
+                 "jaccard": "tags that only one set has / tags in either set"}),
     Option("background", "auto", "Background",
-        'value of the background; ``"auto"``: 0, unless the mask targets name that as a class; ``None``: there is '
-        "no background",
+        'value of the background; ``"auto"``: 0, unless 0 is a class in the mask targets; ``None``: no background',
         _background, _PIXELS, input="text"),
     Option("ignore_values", (), "Ignored values",
-        "a pixel to which any annotator gives one of these values is left out for everybody",
+        "pixels to which any annotator gave one of these values are left out for all annotators",
         _mask_values, _PIXELS, input="values"),
     Option("boundaries", False, "Compare boundaries",
         "also compare boundaries (boundary IoU, surface Dice, HD95), which takes several times longer",
@@ -369,54 +368,53 @@ _TABLE = (
         "write a heatmap on every sample that shows where annotators disagree",
         _true_or_false, _PIXELS, changes_numbers=False),
     Option("map_folder", None, "Folder for the maps",
-        "write the heatmaps as files into this folder; without it they are written into the database",
+        "folder for the heatmap files; without it, heatmaps are written into the database",
         _folder_or_none, _PIXELS, {"pixels": "disagreement_map"}, input="text", changes_numbers=False),
     Option("empty", "skip", "An image that everybody left empty",
-        "what an image is on which all assigned annotators drew nothing",
+        "how an image counts on which no assigned annotator drew anything",
         concerns=("objects", "pixels"),
-        choices={"skip": "left out", "agree": "agreement (score 1)"}),
-    Option("undefined", "none", "Alpha where everybody used one category",
-        "alpha where everybody used one category",
+        choices={"skip": "left out", "agree": "as agreement (score 1)"}),
+    Option("undefined", "none", "Alpha if everybody used one category",
+        "alpha if everybody used one and the same category",
         choices={"none": "undefined (no variation)", "one": "1"}),
     Option("method", "optimal", "Matching method",
         "how objects are matched",
         concerns=_OBJECTS,
-        choices={"optimal": "greatest total overlap, independent of any order",
-                 "recursive": "one annotator after the other; depends on their order",
-                 "mutual_best": "each other's best match, without a threshold; may depend on the order"}),
+        choices={"optimal": "greatest total overlap, independent of the order of annotators",
+                 "recursive": "one annotator after another; depends on their order",
+                 "mutual_best": "mutual best matches, without a threshold; may depend on the order of annotators"}),
     Option("similarity", "iou", "Similarity",
         "similarity of two objects",
         concerns=_OBJECTS,
-        choices={"iou": "shared extent / joint extent (of keypoints OKS)",
-                 "dice": "2 x shared extent / sum of both extents"}),
+        choices={"iou": "intersection / union (OKS for keypoints)",
+                 "dice": "2 x intersection / sum of both sizes"}),
     Option("crowd_attribute", "iscrowd", "Attribute of crowd regions",
-        "attribute of labels that marks crowd regions, which are not matched; ``None``: there are none",
+        "attribute of labels that marks crowd regions, which are not matched; ``None``: no crowd regions",
         _name_or_none, _OBJECTS, input="text"),
     Option("invalid", "error", "Labels that cannot be compared",
-        "labels that cannot be compared",
+        "what to do with labels that cannot be compared",
         concerns=("objects", "numbers", "pixels"),
         choices={"error": "stop with a message", "skip": "leave them out and count them"}),
     Option("rematch", False, "Match again without each annotator",
-        "also find vitality from the labels of the others matched again without each annotator, which takes longer",
+        "also compute vitality by matching again without each annotator, which takes longer",
         _true_or_false, _OBJECTS, changes_numbers=False),
     Option("sensitivity", True, "Other thresholds and rules",
-        "also find the main numbers at other thresholds and under other rules, and the threshold that the data "
-        "suggest",
+        "also compute the main numbers at other thresholds and under other rules, and a threshold from the data",
         _true_or_false, _OBJECTS, changes_numbers=False),
     Option("resamples", 1000, "Resamples",
-        "how often the samples (videos, groups) are resampled for 95 % confidence intervals; 0 for no intervals",
+        "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals",
         _whole_up_to(100_000), input="number", changes_numbers=False),
     Option("seed", 51, "Seed",
         "seed of the random numbers of the intervals; the same data and seed give the same report",
         _whole_up_to(2**53), input="number", changes_numbers=False),
     Option("units", False, "One label for every object",
-        "afterwards also write one label for every object that the annotators drew, as ``add_units`` does",
+        "also write one label for every object, as ``add_units`` does",
         _true_or_false, _OBJECTS),
     Option("overwrite", False, "Overwrite",
-        "replace a run of the same key",
+        "replace a run with the same key",
         _true_or_false),
     Option("progress", None, "Progress",
-        "a progress bar (True or False), FiftyOne's default (None), or a function that is called with it"),
+        "whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar"),
 )
 # fmt: on
 #: all options, by name, in the order of the signature and of the form

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 #: distances of two sets of tags
 SET_DISTANCES = {
     "masi": "MASI: a set within the other is closer than one that only overlaps",
-    "jaccard": "Jaccard: share of the tags of either that not both have",
+    "jaccard": "Jaccard: tags that only one set has / tags in either set",
 }
 #: tags that a table shows
 MOST_TAGS = 30

@@ -1,4 +1,4 @@
-"""The only code that touches datasets: reading, writing, runs, and the one function that does all of it."""
+"""Everything that touches datasets: reading labels, writing results, runs, views."""
 
 from __future__ import annotations
 

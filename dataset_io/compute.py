@@ -61,7 +61,7 @@ from .units.units_field import add_units
 
 logger = logging.getLogger(__name__)
 
-#: arguments of :func:`compute_agreement` that are not in the config
+#: arguments of :func:`compute_agreement` that are not part of the config
 _NOT_OF_CONFIG = ("samples", "units", "overwrite", "progress")
 
 
@@ -109,81 +109,79 @@ def compute_agreement(
 ) -> AgreementReport:
     """Compare the labels of several annotators, and write scores, verdicts and match ids to the dataset.
 
-    An option that is given although it has no effect on labels of this type is refused.
+    An option that has no effect on labels of this type is refused unless it has its default value.
 
     Args:
-        samples: a dataset or view; agreement is about the labels that the view contains; of a grouped dataset the
-            samples of all slices
-        fields: two or more label fields, one an annotator; or one field, with ``annotator_attribute``; fields of the
-            frames of videos begin with ``frames.``
-        run_key: name of the run, and first part of the name of every field that it writes
-        annotator_attribute: attribute of the labels that names their annotator, where one field holds the labels of all
-        assigned_field: with ``annotator_attribute``: sample field that lists the annotators who were assigned; without
-            it everybody is taken to be assigned to every sample that has a label list
-        annotators: a mapping of fields to the names of their annotators; with ``annotator_attribute`` a list of the
-            annotators to compare, or a mapping of them to names. Those of one name are sessions of one person: they are
-            compared like any two, and the report on objects tells their agreement from that of different persons
-        iou: least similarity of a match, in (0, 1]; ``"auto"``: the one at which a match is as likely chance as
-            agreement, which is found in at most 2,000 samples before anything else is read
-        geometry: what of an object is compared; ``"auto"``: the shape (mask, polygon) where a label has one, else its
-            box; ``"box"``: always the box; ``"shape"``: always the shape; a label without one is unusable
-        rasterize: how the area of polygons is measured; ``None``: exactly; ``"pillow"``: by the pixels that Pillow
+        samples: a dataset or view; only labels in the view are compared; for a grouped dataset, the samples of all
+            slices
+        fields: two or more label fields, one for each annotator; or one field, with ``annotator_attribute``; names of
+            frame fields of videos begin with ``frames.``
+        run_key: name of the run; the names of all fields that it writes begin with it
+        annotator_attribute: attribute of the labels that names their annotator, if one field holds all labels
+        assigned_field: with ``annotator_attribute``: sample field that lists the assigned annotators; without it,
+            everybody counts as assigned to every sample that has a label list
+        annotators: a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators
+            to compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they
+            are compared like different annotators, and the report on objects shows their agreement separately
+        iou: least similarity of a match, in (0, 1]; ``"auto"``: the threshold at which a match is as likely chance as
+            agreement, estimated from at most 2,000 samples before the run
+        geometry: geometry of an object that is compared; ``"auto"``: the shape (mask, polygon) if a label has one, else
+            its box; ``"box"``: always the box; ``"shape"``: always the shape; a label without one is unusable
+        rasterize: how the area of polygons is measured; ``None``: exactly; ``"pillow"``: as the pixels that Pillow
             fills, for comparison with published numbers and pixel tools
         line_tolerance: distance in pixels within which open lines (neither closed nor filled) agree; without it they
             are refused
-        sigmas: precision of keypoints in OKS: a number for all points, a list with one for each, or a name; ``None``:
+        sigmas: precision (σ) of keypoints in OKS: one number, a list with a number for each point, or a name; ``None``:
             0.05 for every point; ``"coco"``: COCO's constants for the 17 points of a person
-        classes: how classes enter the matching; ``"prefer"``: match objects of one class first, then others;
-            ``"ignore"``: match by position alone; ``"require"``: match only objects of one class
-        missing: what a missed object is in alpha; ``"category"``: a category of its own, so that missing it is a
-            disagreement; ``"ignore"``: left out, so that alpha is over classes alone
-        level: level of measurement of ratings; ``"auto"``: ordinal where ``categories`` are listed, else nominal for
+        classes: how matching uses classes; ``"prefer"``: match objects of one class first, then others; ``"ignore"``:
+            match by position alone; ``"require"``: match only objects of one class
+        missing: how alpha counts a missed object; ``"category"``: as an extra category, so that missing an object is a
+            disagreement; ``"ignore"``: not at all, so that alpha compares classes only
+        level: level of measurement of ratings; ``"auto"``: ordinal if ``categories`` are listed, else nominal for
             classes and interval for numbers; ``"nominal"``: names without an order; ``"ordinal"``: an order, but no
             distances; classes must be listed in ``categories``; ``"interval"``: equal steps, no natural zero;
             ``"ratio"``: equal steps and a natural zero
-        categories: all classes in ascending order, if they have one; they count in coefficients even where nobody gave
-            them
-        attributes: attributes of labels, such as occluded, that are compared among the labels of one object
+        categories: all classes, in ascending order if they have one; unused classes count in coefficients too
+        attributes: attributes of labels, such as occluded, to compare between the labels of an object
         tolerance: numbers (ratings, values of ``attributes``) that differ by at most this agree
-        aliases: names of classes that are read as others, such as ``{"Car ": "car"}``; the labels stay as they are
-        set_distance: distance of two sets of tags in alpha; ``"masi"``: a set within the other is closer than one that
-            only overlaps; ``"jaccard"``: share of the tags that not both have
-        background: value of the background; ``"auto"``: 0, unless the mask targets name that as a class; ``None``:
-            there is no background
-        ignore_values: a pixel to which any annotator gives one of these values is left out for everybody
+        aliases: class names to treat as others, such as ``{"Car ": "car"}``; the labels are not changed
+        set_distance: distance of two sets of tags in alpha; ``"masi"``: a subset is closer than a set that only
+            overlaps; ``"jaccard"``: tags that only one set has / tags in either set
+        background: value of the background; ``"auto"``: 0, unless 0 is a class in the mask targets; ``None``: no
+            background
+        ignore_values: pixels to which any annotator gave one of these values are left out for all annotators
         boundaries: also compare boundaries (boundary IoU, surface Dice, HD95), which takes several times longer
         boundary_tolerance: distance in pixels within which boundaries agree
         boundary_width: width in whole pixels of the bands that boundary IoU compares; ``None``: 2 % of the image
             diagonal
         disagreement_map: write a heatmap on every sample that shows where annotators disagree
-        map_folder: write the heatmaps as files into this folder; without it they are written into the database
-        empty: what an image is on which all assigned annotators drew nothing; ``"skip"``: left out; ``"agree"``:
+        map_folder: folder for the heatmap files; without it, heatmaps are written into the database
+        empty: how an image counts on which no assigned annotator drew anything; ``"skip"``: left out; ``"agree"``: as
             agreement (score 1)
-        undefined: alpha where everybody used one category; ``"none"``: undefined (no variation); ``"one"``: 1
-        method: how objects are matched; ``"optimal"``: greatest total overlap, independent of any order;
-            ``"recursive"``: one annotator after the other; depends on their order; ``"mutual_best"``: each other's best
-            match, without a threshold; may depend on the order
-        similarity: similarity of two objects; ``"iou"``: shared extent / joint extent (of keypoints OKS); ``"dice"``: 2
-            x shared extent / sum of both extents
-        crowd_attribute: attribute of labels that marks crowd regions, which are not matched; ``None``: there are none
-        invalid: labels that cannot be compared; ``"error"``: stop with a message; ``"skip"``: leave them out and count
-            them
-        rematch: also find vitality from the labels of the others matched again without each annotator, which takes
-            longer
-        sensitivity: also find the main numbers at other thresholds and under other rules, and the threshold that the
-            data suggest
-        resamples: how often the samples (videos, groups) are resampled for 95 % confidence intervals; 0 for no
+        undefined: alpha if everybody used one and the same category; ``"none"``: undefined (no variation); ``"one"``: 1
+        method: how objects are matched; ``"optimal"``: greatest total overlap, independent of the order of annotators;
+            ``"recursive"``: one annotator after another; depends on their order; ``"mutual_best"``: mutual best
+            matches, without a threshold; may depend on the order of annotators
+        similarity: similarity of two objects; ``"iou"``: intersection / union (OKS for keypoints); ``"dice"``: 2 x
+            intersection / sum of both sizes
+        crowd_attribute: attribute of labels that marks crowd regions, which are not matched; ``None``: no crowd regions
+        invalid: what to do with labels that cannot be compared; ``"error"``: stop with a message; ``"skip"``: leave
+            them out and count them
+        rematch: also compute vitality by matching again without each annotator, which takes longer
+        sensitivity: also compute the main numbers at other thresholds and under other rules, and a threshold from the
+            data
+        resamples: number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no
             intervals
         seed: seed of the random numbers of the intervals; the same data and seed give the same report
-        units: afterwards also write one label for every object that the annotators drew, as ``add_units`` does
-        overwrite: replace a run of the same key
-        progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
+        units: also write one label for every object, as ``add_units`` does
+        overwrite: replace a run with the same key
+        progress: whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar
 
     Returns:
         the report
 
     Raises:
-        AgreementInputError: if something in the request or the dataset must be changed; nothing was written then
+        AgreementInputError: if the arguments or the dataset cannot be used; nothing is written then
     """
     options = {name: value for name, value in locals().items() if name not in _NOT_OF_CONFIG}
     config = make_config(**options)
@@ -247,7 +245,7 @@ def _delete_if_there(source: Source) -> None:
 
 
 def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
-    """Record why a run failed; if it was deleted or replaced meanwhile, remove what it still wrote."""
+    """Record why a run failed; if it was deleted or replaced meanwhile, remove everything it wrote since."""
     try:
         refresh(run.dataset)
         if run.is_current():
@@ -364,7 +362,7 @@ _SAMPLES_AT_ONCE = 200
 def _with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
     """The family with the threshold suggested by its labels, rounded to two decimals.
 
-    Reads at most 2,000 samples (or frames), the ones with the smallest hashes of their ids: independent of their order.
+    Reads at most 2,000 samples (or frames), those with the smallest hashes of their ids, so that order does not matter.
     """
     source = family.source
     # a separate family, because a family numbers classes in the order in which it reads them

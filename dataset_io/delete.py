@@ -26,14 +26,14 @@ from .views.saved_views import remove_saved_views
 def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
     """Delete a run and everything it wrote, in any state of the run.
 
-    Runs that died, that were being renamed or deleted, and fields left behind by ``dataset.delete_run()`` included.
+    This includes crashed runs, interrupted renames and deletions, and fields left behind by ``dataset.delete_run()``.
 
     Args:
         dataset: the dataset, or a view of it
         run_key: key of the run
 
     Raises:
-        AgreementInputError: if there is nothing of such a run
+        AgreementInputError: if nothing of such a run exists
     """
     run = Run(dataset, run_key)
     dataset = run.dataset
@@ -60,8 +60,8 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
 
 
 def _field_keys(run: Run, documents: Sequence[dict[str, Any]]) -> set[str]:
-    """Keys that the fields of a run may carry: its own, the one it was being given, and the one it first had if it was
-    renamed with FiftyOne's own ``rename_run()``."""
+    """Keys that the fields of a run may carry: the current key, the new key of an interrupted rename, and the old key
+    if the run was renamed with FiftyOne's own ``rename_run()``."""
     keys = {run.key}
     for document in documents:
         keys.add(document["config"].get("renaming_to") or run.key)
@@ -70,7 +70,7 @@ def _field_keys(run: Run, documents: Sequence[dict[str, Any]]) -> set[str]:
 
 
 def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], declared: Sequence[str]) -> None:
-    """Delete the files of heatmaps, those included that only the values of fields tell of."""
+    """Delete the files of heatmaps, including files that only field values refer to."""
     options = [(document["config"].get("options", {}), document["config"]["results_id"]) for document in documents]
     found = {(known["map_folder"], run_id) for known, run_id in options if known.get("map_folder")}
     heatmaps = [path for path in declared if getattr(dataset.get_field(path), "document_type", None) is fo.Heatmap]
@@ -86,7 +86,7 @@ def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], decla
 
 
 def _forget(run: Run, documents: Sequence[dict[str, Any]]) -> None:
-    """Remove the run from the dataset, then its results, documents and records: nothing ever refers to what is gone."""
+    """Remove the run from the dataset, then its results, documents and records, so that no reference ever dangles."""
     connected = database()
     connected.datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
     files = gridfs.GridFS(connected)
@@ -95,7 +95,7 @@ def _forget(run: Run, documents: Sequence[dict[str, Any]]) -> None:
         # a cloned dataset has the records of the original
         if connected.runs.find_one({"config.results_id": run_id, "_id": {"$ne": document["_id"]}}) is None:
             delete_records(run_id)
-        # the id that the config knows may be that of a half-written file, or, in a cloned dataset, of the original's
+        # the id in the config may belong to a half-written file or, in a cloned dataset, to the original's file
         for file_id in {document.get("results"), ObjectId(run_id)} - {None}:
             if connected.runs.find_one({"results": file_id, "_id": {"$ne": document["_id"]}}) is None:
                 files.delete(file_id)

@@ -1,6 +1,6 @@
-"""All that the product uses of FiftyOne's private API, one plain function each: look here when FiftyOne changes.
+"""All uses of FiftyOne's private API, one plain function each: look here when FiftyOne changes.
 
-FiftyOne has no public way to do these things. ``tests/test_layers.py`` checks that no other file does.
+FiftyOne has no public way to do these things. ``tests/test_layers.py`` checks that no other file uses the private API.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from pymongo.database import Database
 
 Document = dict[str, Any]
 
-# ---- datasets and what they consist of in the database ----
+# ---- datasets and their documents in the database ----
 
 
 def database() -> Database[Document]:
@@ -31,12 +31,12 @@ def database() -> Database[Document]:
 
 
 def stored_dataset(samples: SampleCollection) -> fo.Dataset:
-    """The dataset with the documents of a view; of patches, frames and clips FiftyOne's own temporary dataset."""
+    """The dataset that stores the documents of a view; for patches, frames and clips FiftyOne's temporary dataset."""
     return samples._dataset
 
 
 def root_dataset(samples: SampleCollection) -> fo.Dataset:
-    """The dataset of a view, including views of patches, frames and clips."""
+    """The user's dataset behind a view, also for views of patches, frames and clips."""
     return samples._root_dataset
 
 
@@ -47,29 +47,29 @@ def dataset_id(dataset: fo.Dataset) -> ObjectId:
 
 
 def sample_collection(samples: SampleCollection) -> Collection[Document]:
-    """The documents of the samples of a dataset, or of the dataset of a view."""
+    """The MongoDB collection of the samples of a dataset or view."""
     collection: Collection[Document] = samples._dataset._sample_collection
     return collection
 
 
 def frame_collection(samples: SampleCollection) -> Collection[Document]:
-    """The documents of the frames of a dataset of videos."""
+    """The MongoDB collection of the frames of a dataset of videos."""
     collection: Collection[Document] = samples._dataset._frame_collection
     return collection
 
 
 def reload_dataset(dataset: fo.Dataset) -> None:
-    """Read the document of a dataset, its schema and its runs again."""
+    """Reload the document of a dataset, its schema and its runs."""
     dataset._reload(hard=True)
 
 
 def reload_samples(dataset: fo.Dataset) -> None:
-    """Read the samples in memory again, up to one with labels that FiftyOne itself cannot read."""
+    """Reload the samples in memory; stops at a sample that FiftyOne itself cannot read."""
     with contextlib.suppress(ValidationError, TypeError, ValueError):
         with contextlib.suppress(RuntimeError):
             dataset._reload_docs(hard=True)
             return
-        # FiftyOne walks through the samples in memory, and another thread made one meanwhile
+        # FiftyOne iterates over the samples in memory while another thread creates one
         dataset._reload_docs(hard=True)
 
 
@@ -84,7 +84,7 @@ def save_dataset(dataset: fo.Dataset) -> None:
 
 
 def update_app_config(dataset: fo.Dataset, values: Mapping[str, Any]) -> None:
-    """Change settings of the App in one write, as FiftyOne stores them; None removes one. Names may have dots."""
+    """Change App settings in one write, as FiftyOne stores them; None removes a setting. Names may have dots."""
     of_kind: dict[str, dict[str, Any]] = {"$set": {}, "$unset": {}}
     for name, value in values.items():
         of_kind["$unset" if value is None else "$set"][f"app_config.{name}"] = "" if value is None else value
@@ -126,7 +126,7 @@ def rename_app_paths(dataset: fo.Dataset, old: list[str], new: list[str]) -> Non
 
 
 def document_fields(document: object) -> tuple[str, ...]:
-    """Names of the fields of a document, or class of documents, of FiftyOne's; none for anything else."""
+    """Names of the fields of a FiftyOne document or document class; none for anything else."""
     return tuple(getattr(document, "_fields_ordered", ()))
 
 
@@ -140,7 +140,7 @@ def list_name(label_type: type[fo.Label]) -> str:
 
 
 def view_kind(samples: SampleCollection) -> Literal["patches", "frames", "clips"] | None:
-    """What the documents of a generated view are; None where they are the samples themselves."""
+    """Kind of the documents of a generated view; None if they are samples."""
     if not samples._is_generated:
         return None
     return "patches" if samples._is_patches else "frames" if samples._is_frames else "clips"
@@ -157,7 +157,7 @@ def is_dynamic_groups(samples: SampleCollection) -> bool:
 
 
 def is_part(samples: SampleCollection | None) -> bool:
-    """Whether a view is more than the dataset itself: generated, or with stages."""
+    """Whether a view differs from the dataset: it is generated, or has stages."""
     return isinstance(samples, DatasetView) and (is_generated(samples) or bool(samples._stages))
 
 
@@ -167,7 +167,7 @@ def stages_of(view: DatasetView) -> list[fo.ViewStage]:
 
 
 def pipeline_of(samples: SampleCollection, *, frames_only: bool = False) -> list[Document]:
-    """The aggregation pipeline of a view; with ``frames_only`` its documents are frames."""
+    """The aggregation pipeline of a view; with ``frames_only``, its documents are frames."""
     return list(samples._pipeline(frames_only=frames_only))
 
 
@@ -182,13 +182,13 @@ def view_from_stages(dataset: fo.Dataset, stages: Sequence[Document]) -> Dataset
 
 
 def all_slices(samples: SampleCollection) -> SampleCollection:
-    """The samples of all slices of groups, also of different media types; other samples as they are."""
+    """The samples of all slices of groups, also of different media types; other samples unchanged."""
     return samples.select_group_slices(_allow_mixed=True) if samples.media_type == fom.GROUP else samples
 
 
 def mongo_stage(pipeline: list[Document], *, needs_frames: bool) -> fo.ViewStage:
-    """Stages of the database as one of FiftyOne's."""
-    # if FiftyOne is not told, it joins all frames, and the samples of all group slices, to every sample
+    """Aggregation stages of MongoDB as one view stage of FiftyOne."""
+    # without ``needs_frames`` FiftyOne joins all frames, and the samples of all group slices, to every sample
     return fo.Mongo(pipeline, _needs_frames=needs_frames, _group_slices=[])
 
 
@@ -196,7 +196,7 @@ def mongo_stage(pipeline: list[Document], *, needs_frames: bool) -> fo.ViewStage
 
 
 def run_document(dataset: fo.Dataset, run_key: str) -> Any:
-    """FiftyOne's document of a run; None if the dataset refers to no such run."""
+    """FiftyOne's document of a run; None if the dataset has no such run."""
     return dataset._doc.runs.get(run_key)
 
 

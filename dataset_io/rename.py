@@ -24,9 +24,9 @@ logger = logging.getLogger(__name__)
 
 
 def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
-    """Give a run another key, and its fields the names that go with it.
+    """Rename a run and its fields.
 
-    A run that died while it was being renamed can be deleted under the key under which it is listed.
+    After an interrupted rename, the run can be deleted under the key that ``list_agreements`` shows.
 
     Args:
         dataset: the dataset, or a view of it
@@ -49,7 +49,7 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     saved, settings = saved_suffixes(dataset, run_key), app_settings_of(dataset, run_key)
     check_view_names(dataset, new_run_key, saved)
 
-    # saved views and App settings refer to the old names: they are removed, and made again at the end
+    # saved views and App settings refer to the old names: remove them, and create them again at the end
     field_key = run.field_key
     remove_saved_views(dataset, {run_key, field_key})
     remove_app_settings(dataset, {run_key, field_key})
@@ -74,7 +74,7 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
 
 
 def _attach(dataset: fo.Dataset, run_key: str, saved: Sequence[str], settings: AppSettings) -> None:
-    """Make the saved views and App settings again, as far as their labels still exist."""
+    """Create the saved views and App settings again, if their labels still exist."""
     try:
         save_views(dataset, run_key, saved)
         if settings != AppSettings():
@@ -84,12 +84,12 @@ def _attach(dataset: fo.Dataset, run_key: str, saved: Sequence[str], settings: A
 
 
 def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[str, str]:
-    """Refuse a new key that is not free, as far as the schema and the runs tell; returns the new path of every field.
+    """Refuse a new key that is in use (in the schema or the runs); returns the new path of every field.
 
-    The fields are found by their marks: the user may have renamed, cloned or deleted label fields since.
+    Fields are found by their marks, because the user may have renamed, cloned or deleted label fields since.
 
     Raises:
-        AgreementInputError: saying what is in the way
+        AgreementInputError: naming the conflict
     """
     run = Run(dataset, run_key)
     field_key, marked = run.field_key, sorted(run.fields())
@@ -123,7 +123,7 @@ def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]
         of_parents.setdefault(parent, {})[name] = new.rpartition(".")[2]
     stages: list[dict[str, object]] = [{"$set": {new: f"${old}" for old, new in of_parents.pop("", {}).items()}}]
     for parent, attributes in of_parents.items():
-        # a field that is null, or not there, stays so
+        # a null field stays null, an absent field absent
         root, _, inner = parent.partition(".")
         if isinstance(dataset.get_field(place.prefix + parent), fo.ListField):
             moved = {new: f"$$this.{old}" for old, new in attributes.items()}

@@ -1,8 +1,8 @@
-"""Sidebar groups and label colours of runs in the App, and back to what the user had.
+"""Sidebar groups and label colours of runs in the App, and restoring the user's settings.
 
-A dataset has one value of each. The user's own value is remembered in the dataset's settings of plugins, and what the
-App shows is made from it for all runs together. When the last run goes, the user's value is restored. If the user
-changed ours meanwhile, their value stays, without what only concerned runs.
+A dataset has one value for each setting. The user's value is remembered in the dataset's plugin settings; the App gets
+a value made from it for all runs together. When the last run is deleted, the user's value is restored. If the user
+changed our value meanwhile, the changed value stays, without the parts that belong to runs.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from ... import names
 from ..fiftyone_private import update_app_config
 from ..labels.paths import all_fields, run_of
 
-#: what is known of a run: ``run_key``; ``paths`` of its sidebar group, if it has one; ``attribute`` and ``fields`` that
-#: it colours, if it does, and the colour of every value in ``value_colors``; and what others keep there
+#: settings of a run: ``run_key``; ``paths`` of its sidebar group, if any; ``attribute`` and ``fields`` to colour, if
+#: any, with the colour of every value in ``value_colors``; and entries of other modules
 Entry = dict[str, Any]
 
-#: key of our entry in the dataset's settings of plugins
+#: key of our entry in the dataset's plugin settings
 _NAME = names.RUN_METHOD
 _BY_VALUE = "value"
 _OF_COLORS = ("colorByAttribute", "valueColors")
 
 
 def entries(dataset: fo.Dataset) -> list[Entry]:
-    """The record of every run with settings, oldest first."""
+    """The entry of every run with settings, oldest first."""
     return list(_state(dataset).get("runs", []))
 
 
@@ -38,7 +38,7 @@ def set_entry(dataset: fo.Dataset, entry: Entry) -> None:
 
 
 def remove_entries(dataset: fo.Dataset, run_keys: Sequence[str]) -> None:
-    """Take the groups and the colours of runs away, and forget their entries."""
+    """Remove the groups, the colours and the entries of runs."""
     _show(dataset, [entry for entry in entries(dataset) if entry["run_key"] not in run_keys])
 
 
@@ -61,7 +61,7 @@ def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:
 def _renewed(
     setting: _Groups | _Colors, memory: Mapping[str, Any] | None, runs: Sequence[Entry]
 ) -> tuple[Any, dict[str, Any] | None]:
-    """The value of a setting for some runs, and what to remember: the user's value, ours, and what marks ours."""
+    """The value of a setting for some runs, and what to remember: the user's value, our value, and our marks."""
     current: Any = setting.read()
     if memory is None:
         before = current
@@ -76,7 +76,7 @@ def _renewed(
 
 
 class _Groups:
-    """The groups of the sidebar, as a list of ``name``, ``paths`` and ``expanded``; None for FiftyOne's own."""
+    """The groups of the sidebar, as a list of ``name``, ``paths`` and ``expanded``; None for FiftyOne's default."""
 
     def __init__(self, dataset: fo.Dataset) -> None:
         self._dataset = dataset
@@ -87,7 +87,7 @@ class _Groups:
         return None if groups is None else _as_values(groups)
 
     def is_same(self, current: Sequence[Mapping[str, Any]] | None, ours: Sequence[Mapping[str, Any]]) -> bool:
-        """Whether groups are the same but for fields of runs, and fields that were deleted."""
+        """Whether groups are the same, apart from fields of runs and deleted fields."""
         return self._of_user(current or ()) == self._of_user(ours)
 
     def _of_user(self, groups: Sequence[Mapping[str, Any]]) -> list[tuple[Any, ...]]:
@@ -112,7 +112,7 @@ class _Groups:
     def of_runs(
         self, before: Sequence[Mapping[str, Any]] | None, runs: Sequence[Entry]
     ) -> tuple[list[dict[str, Any]], list[str]]:
-        """The user's groups and, after the labels, one for every run; and the names of those."""
+        """The user's groups with a group for every run after the labels, and the names of the groups of runs."""
         default = fo.DatasetAppConfig.default_sidebar_groups(self._dataset)
         groups = _as_values(default) if before is None else [dict(group) for group in before]
         own = {path for run in runs for path in run["paths"]}
@@ -135,7 +135,7 @@ def _as_values(groups: Sequence[fo.SidebarGroupDocument]) -> list[dict[str, Any]
 
 
 class _Colors:
-    """The colour scheme of a dataset as values; None for the App's own."""
+    """The colour scheme of a dataset as values; None for the App's default."""
 
     def __init__(self, dataset: fo.Dataset) -> None:
         self._dataset = dataset
@@ -165,7 +165,7 @@ class _Colors:
         return {**current, "fields": fields or before.get("fields"), "color_by": color_by}
 
     def of_runs(self, before: Mapping[str, Any] | None, runs: Sequence[Entry]) -> tuple[dict[str, Any], list[str]]:
-        """The user's scheme with the colours of all runs (later runs win); and the attributes that colour."""
+        """The user's scheme with the colours of all runs (later runs win), and the attributes that runs colour by."""
         scheme = fo.ColorScheme() if before is None else _scheme(before)
         by_path = {entry["path"]: dict(entry) for entry in scheme.fields or []}
         for run in runs:

@@ -1,7 +1,7 @@
-"""Links between the labels of one unit, through FiftyOne's ``instance``: hovering one highlights the others.
+"""Links between the labels of one object, through FiftyOne's ``instance``: hovering one highlights the others.
 
-The ids of our instances begin with a hash of the run key, so that they can be found and removed even if nothing else
-is left of the run.
+The ids of our instances begin with a hash of the run key, so that they can be found and removed even if the rest of the
+run is gone.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ..run.stored import StoredSample, as_read, label_ids
 
 logger = logging.getLogger(__name__)
 
-#: the label types that have instances, and where their labels stand in a field
+#: the label types with instances, and the name of their list in a field
 _LISTS = {fo.Detections: "detections", fo.Polylines: "polylines", fo.Keypoints: "keypoints"}
 _SINGLE = (fo.Detection, fo.Polyline, fo.Keypoint)
 
@@ -36,7 +36,7 @@ def check_linkable(labels: RunLabels) -> None:
     """Refuse label types without ``instance``, and datasets with labels that have one.
 
     Raises:
-        AgreementInputError: saying which
+        AgreementInputError: naming the field
     """
     for name, kind in zip(labels.config.fields, labels.kinds, strict=True):
         if kind.stored not in _LISTS:
@@ -57,10 +57,10 @@ def check_linkable(labels: RunLabels) -> None:
 
 
 def link_units(labels: RunLabels) -> int:
-    """Give the labels of every unit of two or more the same instance; labels edited meanwhile are read again.
+    """Give all labels of a unit with two or more members the same instance; edited samples are read again.
 
     Returns:
-        number of samples, or frames, that somebody kept on editing, and that are left out
+        number of samples, or frames, left out because somebody kept on editing them
     """
     prefix = _prefix(labels.run_key)
     dataset = labels.dataset
@@ -175,7 +175,7 @@ def _values(
 
 
 def _unlinked(place: Place, ids: list[ObjectId], run_key: str) -> list[ObjectId]:
-    """The ids of those documents that were not written."""
+    """The ids of the documents that were not written."""
     low, high = _range(run_key)
     linked = [{path: {"$elemMatch": {"instance._id": {"$gte": low, "$lte": high}}}} for path in place.paths]
     found = place.collection.find({"_id": {"$in": ids}, "$or": linked}, {"_id": True})

@@ -19,7 +19,7 @@ from .instances import check_linkable, link_units, unlink_units
 
 ColorBy = Literal["verdict", "id"]
 
-#: the attribute of labels that colours them, by suffix of the run key
+#: suffix (after the run key) of the attribute that labels are coloured by
 _SUFFIXES: dict[str, str] = {"verdict": "", "id": "_id"}
 
 #: types of fields that the sidebar filters by value or range, for which large datasets need indexes
@@ -28,12 +28,12 @@ _FILTERED = (fo.FloatField, fo.IntField, fo.BooleanField, fo.StringField)
 
 @dataclass(frozen=True, slots=True)
 class AppSettings:
-    """What is set in the App for a run."""
+    """The App settings of a run."""
 
-    sidebar: bool = False  #: whether its fields have a group of their own in the sidebar
+    sidebar: bool = False  #: whether its fields have an own group in the sidebar
     indexes: bool = False  #: whether its fields on samples have indexes
-    color_by: ColorBy | None = None  #: what labels are coloured by; None if the run does not say
-    link_instances: bool = False  #: whether the labels of a unit are linked
+    color_by: ColorBy | None = None  #: what labels are coloured by; None: the run does not set colours
+    link_instances: bool = False  #: whether the labels of an object are linked
 
 
 def configure_agreement_app(
@@ -45,18 +45,18 @@ def configure_agreement_app(
     color_by: ColorBy | None = None,
     link_instances: bool = False,
 ) -> AppSettings:
-    """Set up the App for a run. A setting that is not asked for (any more) is restored to what it was before.
+    """Set up the App for a run. Settings at their defaults are restored to what they were before the run.
 
-    ``delete_agreement`` undoes everything; what the user changed meanwhile stays.
+    ``delete_agreement`` undoes everything; changes that the user made meanwhile stay.
 
     Args:
         dataset: the dataset, or a view of it; settings always apply to the dataset
         run_key: key of the run
-        sidebar: a group in the sidebar for the fields of the run
-        indexes: indexes of the run's fields on samples, so that filtering and sorting large datasets is immediate
-        color_by: colour the annotators' labels by their ``"verdict"``, in colours that the colour-blind can tell apart,
-            or by the ``"id"`` of their unit, so that labels of one object look alike
-        link_instances: link the labels of a unit, so that hovering one highlights the others; only where no label of
+        sidebar: add a group in the sidebar for the fields of the run
+        indexes: index the run's fields on samples, so that filtering and sorting large datasets is immediate
+        color_by: colour the annotators' labels by their ``"verdict"``, in colour-blind safe colours, or by their match
+            ``"id"``, so that labels of one object have one colour
+        link_instances: link the labels of an object, so that hovering one highlights the others; only if no label of
             the dataset has an ``instance`` yet
 
     Returns:
@@ -91,25 +91,25 @@ def configure_agreement_app(
 
 
 def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
-    """Undo what is set in the App for runs, completely or in part; other runs' settings stay."""
+    """Undo the App settings of runs, even incomplete ones; settings of other runs stay."""
     of_runs = [entry for entry in entries(dataset) if entry["run_key"] in run_keys]
     for entry in of_runs:
         if entry["settings"]["link_instances"]:
             unlink_units(dataset, [entry["run_key"]])
         for path in entry["indexes"]:
-            dataset.drop_index(path)  # does nothing where there is none
+            dataset.drop_index(path)  # does nothing without an index
     if of_runs:
         remove_entries(dataset, list(run_keys))
 
 
 def create_indexes(dataset: fo.Dataset, paths: Collection[str]) -> None:
-    """Make indexes of single fields."""
+    """Create an index for each field."""
     for path in paths:
         dataset.create_index(path)
 
 
 def _missing_indexes(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> list[str]:
-    """Fields of samples that an index serves and that have none yet."""
+    """Fields of samples that need an index and have none yet."""
     present = set(dataset.list_indexes())
     return [path for path, field in sorted(fields.items())
             if "." not in path and isinstance(field, _FILTERED) and path not in present]  # fmt: skip
@@ -125,7 +125,7 @@ def _fields_in_order(labels: RunLabels) -> dict[str, fo.Field]:
 
 
 def app_settings_of(dataset: fo.Dataset, run_key: str) -> AppSettings:
-    """What is set in the App for a run."""
+    """The App settings of a run."""
     found = [entry["settings"] for entry in entries(dataset) if entry["run_key"] == run_key]
     return AppSettings(**found[0]) if found else AppSettings()
 
@@ -148,7 +148,7 @@ def check_settings(labels: RunLabels, settings: AppSettings) -> None:
         written = labels.kinds[0].fields.label
         if _SUFFIXES[color_by] not in written or not labels.have_attributes:
             raise AgreementInputError(
-                "`color_by` must be something that the run writes on labels, got "
+                "`color_by` must be an attribute that the run writes on labels, got "
                 f"{color_by!r} for a run on {labels.title}"
             )
     if settings.link_instances:

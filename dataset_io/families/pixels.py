@@ -45,9 +45,9 @@ from ..run.stored import StoredSample
 from .map_files import check_map_folder, encoded_map, map_path, write_map
 from .protocol import LabelsRead, sample_values, where_rated
 
-#: number of labels that a mask counts as when batches are limited: at least this …
+#: number of labels that a mask counts as in the limit of batches: at least this …
 LABELS_OF_A_MASK = 200
-#: … and one for every so many bytes in the database
+#: … and one for this many bytes in the database
 BYTES_OF_A_LABEL = 500
 #: samples that are decoded at the same time; OpenCV and zlib let other threads work
 MAX_WORKERS = 4
@@ -95,7 +95,7 @@ class PixelFamily:
         self._is_rgb = check_masks(self._stored_masks(), self.source.config)
 
     def _stored_masks(self) -> Iterator[tuple[str, dict[str, StoredMask]]]:
-        """Title and masks, by field, of every sample with any."""
+        """Title and masks, by field, of every sample with masks."""
         naming = {"_sample_id": True, "frame_number": True} if self.source.on_frames else {}
         labelled = [{f"{path}._cls": {"$type": "string"}} for path in self.source.label_paths]
         found = self.source.aggregate(
@@ -231,8 +231,8 @@ class PixelFamily:
     # ---- writing ----
 
     def values(self, labels: PixelLabels, agreement: PixelAgreement) -> list[dict[str, Any]]:
-        """The values of every sample by path, and the files of heatmaps; undefined values are None on labels and left
-        out on samples."""
+        """The values of every sample by path; undefined ones are None on labels and left out on samples. Writes the
+        files of heatmaps."""
         updates = self._sample_values(agreement)
         for k, content in enumerate(labels.maps):
             if content is not None:

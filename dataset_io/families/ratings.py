@@ -1,4 +1,4 @@
-"""Ratings: one class or number by every annotator on every sample, from label fields or plain ones."""
+"""Ratings: one class or number by every annotator on every sample, from label fields or plain fields."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _REQUIREMENT = "Ratings must be finite numbers (integers up to 2**53, others up 
 class RatingLabels:
     """The ratings of some samples."""
 
-    ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where one did not rate
+    ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where an annotator did not rate
     class_names: Sequence[str]  #: name of every class code; empty for numbers
 
 
@@ -229,7 +229,7 @@ def _name_of(value: object) -> str:
 def _is_usable(value: object) -> bool:
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
-    return abs(value) <= (LARGEST_INTEGER if isinstance(value, int) else LARGEST)  # not so for nan
+    return abs(value) <= (LARGEST_INTEGER if isinstance(value, int) else LARGEST)  # False for nan
 
 
 def _negative_error(n: int, sample_ids: list[str]) -> AgreementInputError:

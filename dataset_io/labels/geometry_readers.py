@@ -23,7 +23,7 @@ BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of 
 class GeometryReader(Protocol):
     """Reads the geometry of the labels of one type."""
 
-    columns: ClassVar[dict[str, str]]  #: attributes of a label that are read, by their short name in query results
+    columns: ClassVar[dict[str, str]]  #: attributes of a label to read, by their short name in query results
     files: ClassVar[tuple[str, ...]] = ()  #: attributes with paths of files
     requirement: ClassVar[str]  #: requirement of a usable label, for messages
 
@@ -52,12 +52,12 @@ class GeometryReader(Protocol):
         Args:
             values: the ``N`` values of every column
             config: the options
-            size_px: shape ``(N, 2)``, width and height of every label's image for a geometry in pixels; None for one
-                relative to the image
+            size_px: shape ``(N, 2)``, width and height of every label's image for a geometry in pixels; None for
+                relative coordinates
         """
 
     def boxes(self, values: dict[str, list[Any]], config: AgreementConfig) -> tuple[FloatArray, BoolArray]:
-        """Boxes ``(N, 4)`` around ``N`` labels as shares of the image, and which labels are usable ``(N,)``."""
+        """Boxes ``(N, 4)`` around ``N`` labels in relative coordinates, and which labels are usable ``(N,)``."""
         geometry, usable = self.read(values, replace(config, geometry="box"), None)
         boxes = geometry.boxes_xyxy()
         return np.zeros((len(usable), 4)) if boxes is None else boxes, usable

@@ -21,13 +21,13 @@ class LabelKind:
 
     title: str  #: name in messages
     stored: type[fol.Label] | type[fo.Field]  #: type of the label field, or of a plain field
-    #: name of the list of labels in the field; None where the field is one label, or a plain value
+    #: name of the list of labels in the field; None for a single label or a plain value
     list_name: str | None
     family: Family  #: family that compares it
     comparable: str  #: kinds with the same value can be compared with each other
-    geometry: GeometryReader | None = None  #: reads the extent of its objects
+    geometry: GeometryReader | None = None  #: reads the geometry of its objects
     measure: str = "IoU"  #: name of the similarity of two objects
-    #: reads the extent of objects if some have masks; None if they never have
+    #: reads the geometry of objects if some have masks; None if this type has no masks
     mask_geometry: GeometryReader | None = None
 
     @property
@@ -71,7 +71,7 @@ class LabelKind:
         return f"{path}.value" if self.is_number else f"{path}.label"
 
 
-#: the label types; detections are read with their masks where there are any (see ``label_facts``)
+#: the label types; detections are read with their masks if they have any (see ``label_facts``)
 KINDS = (
     LabelKind(
         "Detections",

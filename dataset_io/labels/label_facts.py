@@ -60,7 +60,7 @@ def _places(attribute: str) -> tuple[str, str]:
 
 
 def _where(attribute: str, condition: dict[str, Any]) -> dict[str, Any]:
-    """Condition on an attribute, wherever FiftyOne stores it."""
+    """Condition on an attribute in either place where FiftyOne may store it."""
     return {"$or": [{place: condition} for place in _places(attribute)]}
 
 

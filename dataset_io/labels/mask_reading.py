@@ -76,9 +76,9 @@ class MaskShape:
 
 @dataclass(frozen=True, slots=True)
 class ReadMask:
-    """A mask with one value a pixel."""
+    """A mask with one value per pixel."""
 
-    values: ClassMask  #: shape ``(H, W)``, integers; a colour is the integer ``0xrrggbb``, as FiftyOne has them
+    values: ClassMask  #: shape ``(H, W)``, integers; a colour is the integer ``0xrrggbb``, as in FiftyOne
     is_rgb: bool  #: whether values are colours
 
     @property
@@ -93,7 +93,7 @@ def read_mask(stored: StoredMask) -> ReadMask:
 
     Raises:
         MissingMaskError: if its file does not exist
-        UnusableMaskError: if it is no mask with an integer or a colour for every pixel
+        UnusableMaskError: if it is not a mask with an integer or a colour for every pixel
     """
     if stored.array is not None:
         return _with_values(_decoded(stored.array))
@@ -105,7 +105,7 @@ def mask_shape(stored: StoredMask) -> MaskShape:
 
     Raises:
         MissingMaskError: if its file does not exist
-        UnusableMaskError: if the part that was read is no mask
+        UnusableMaskError: if the part that was read is not a mask
     """
     shape = _shape_of_png(_existing(stored.path)) if stored.array is None else _shape_of_array(stored.array)
     return shape if shape is not None else read_mask(stored).shape
@@ -171,7 +171,7 @@ def _shape_of_png(path: str) -> MaskShape | None:
             file.seek(-len(_PNG_END), os.SEEK_END)
             if file.read() != _PNG_END:
                 return None
-    except OSError:  # reading the whole file will give the reason
+    except OSError:  # reading the whole file will report the reason
         return None
     width, height, depth, color_type = struct.unpack(">IIBB", start[16:26])
     is_rgb = color_type != _PNG_GRAYSCALE  # OpenCV gives colours for palettes, and for gray with transparency

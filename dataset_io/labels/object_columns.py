@@ -101,7 +101,7 @@ def label_positions(shown: Sequence[Sequence[ObjectId]], stored: Sequence[Sequen
     """Index of every shown label in the stored label list of its sample, concatenated over samples.
 
     Args:
-        shown: ids of the labels that a view shows of every sample
+        shown: ids of the labels that a view shows, for every sample
         stored: ids of all labels of every sample
     """
     positions: list[int] = []

@@ -50,7 +50,7 @@ class KeypointReader(GeometryReader):
         return are_usable_keypoints(label.get("points"), number_of_points(config))
 
     def needs_size(self, config: AgreementConfig) -> bool:
-        """Distances in shares of width and height are distorted on images that are not square."""
+        """Yes: relative coordinates distort distances on images that are not square."""
         return True
 
     def read(
@@ -110,7 +110,7 @@ def _padded(coordinates: FloatArray, counts: IntArray) -> FloatArray:
 
 
 def _of_length(points: FloatArray, n_points: int | None) -> FloatArray:
-    """The points with as many columns as there are constants; those of unusable objects are nan anyway."""
+    """The points with as many columns as there are constants; points of unusable objects are nan anyway."""
     if n_points is None:
         return points
     n_absent = max(0, n_points - points.shape[1])
@@ -165,7 +165,7 @@ class TemporalReader(GeometryReader):
         return is_usable_support(label.get("support"))
 
     def needs_size(self, config: AgreementConfig) -> bool:
-        """Time does not depend on the size of the image."""
+        """No: time does not depend on the size of the image."""
         return False
 
     def read(

@@ -73,7 +73,7 @@ class InstanceMaskReader(GeometryReader):
     def read(
         self, values: dict[str, list[Any]], config: AgreementConfig, size_px: FloatArray | None
     ) -> tuple[Regions, BoolArray]:
-        """Masks where there are any, else boxes, in pixels."""
+        """Masks, or boxes for labels without a mask, in pixels."""
         if size_px is None:
             raise ValueError("`size_px` must be given to place masks, got None")
         boxes, usable = read_boxes(values["box"])
@@ -104,7 +104,7 @@ def _mask_of(stored: bytes | None, path: str | None) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class PolylineReader(GeometryReader):
-    """Polylines: polygons where they are closed or filled, else lines."""
+    """Polylines: polygons if closed or filled, else lines."""
 
     columns: ClassVar[dict[str, str]] = {"points": "points", "closed": "closed", "filled": "filled"}
     requirement: ClassVar[str] = (
@@ -126,7 +126,7 @@ class PolylineReader(GeometryReader):
         return {"$or": conditions}
 
     def is_usable(self, label: dict[str, Any], config: AgreementConfig) -> bool:
-        """Whether there are points, all of two finite numbers, and lines only where these can be compared."""
+        """Whether there are points, all of two finite numbers, and open lines only if these can be compared."""
         is_region = bool(label.get("closed")) or bool(label.get("filled"))
         usable = are_usable_points(label.get("points"), self._largest(config))
         return usable and (is_region or self._takes_lines(config))
@@ -191,7 +191,7 @@ class _Rings:
 
 
 def are_usable_points(points: object, largest: float) -> bool:
-    """Whether a value is a list of lists of points ``(x, y)``, at least one, all finite and not beyond the largest."""
+    """Whether a value is a list of lists of points ``(x, y)``, at least one point, all finite and within ±largest."""
     if not isinstance(points, list | tuple) or not all(isinstance(ring, list | tuple) for ring in points):
         return False
     every = list(chain.from_iterable(points))
@@ -215,7 +215,7 @@ def read_points(values: list[Any], largest: float) -> tuple[FloatArray, IntArray
 
 
 def _sum_of_extents(values: list[Any]) -> float:
-    """Area of the boxes around stored polylines whose pixels can be filled, in sizes of the image."""
+    """Area of the boxes around stored polylines whose pixels can be filled, in image sizes."""
     points, ring, shape, _ = read_points(values, LARGEST_PAINTED)
     bounds = _bounds(points, shape[ring], len(values))
     return float((bounds[:, 2:] - bounds[:, :2]).prod(axis=1).sum())
@@ -235,7 +235,7 @@ def _point_columns(values: list[Any], largest: float) -> tuple[FloatArray, IntAr
 
 
 def _bounds(points: FloatArray, shape: IntArray, n: int) -> FloatArray:
-    """``(x_min, y_min, x_max, y_max)`` of the points of every shape; zeros without any."""
+    """``(x_min, y_min, x_max, y_max)`` of the points of every shape; zeros without points."""
     low, high = np.full((n, 2), np.inf), np.full((n, 2), -np.inf)
     np.minimum.at(low, shape, points)
     np.maximum.at(high, shape, points)

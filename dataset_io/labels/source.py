@@ -90,7 +90,7 @@ class Source:
 
     @property
     def geometry_readers(self) -> tuple[GeometryReader, ...]:
-        """Geometry reader of every field; empty where labels are no objects."""
+        """Geometry reader of every field; empty if labels are not objects."""
         return tuple(kind.geometry for kind in self.kinds if kind.geometry is not None)
 
     @property
@@ -166,7 +166,7 @@ def unchecked_source(samples: SampleCollection, config: AgreementConfig, *, unit
     Args:
         samples: a dataset or view
         config: the options
-        units: the option ``units``, which is not in the config
+        units: the option ``units``, which is not part of the config
 
     Raises:
         AgreementInputError: if a field or its type cannot be used, or an option has no effect on such labels
@@ -197,7 +197,7 @@ def check_samples(samples: object) -> None:
             f"dataset, or the view that the {kind} were made from"
         )
     _refuse_dynamic_groups(samples)
-    # FiftyOne counts the samples of the active slice
+    # FiftyOne counts only the samples of the active slice
     of_slices = all_slices(samples)
     if not of_slices.limit(1).count():
         empty = "view" if isinstance(samples, fo.DatasetView) else "dataset"

@@ -1,1 +1,1 @@
-"""What a dataset keeps of its runs: their record, their names, their stored results."""
+"""What a dataset stores of its runs: records, field names, results."""

@@ -1,4 +1,4 @@
-"""The fields that runs declare: each carries the key of its run, so that it can be removed with the run."""
+"""The fields that runs declare; each is marked with the key of its run, so that it can be deleted with the run."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def mark_of(field: fo.Field | None) -> str | None:
 
 
 def new_field(spec: names.FieldSpec, **options: Any) -> fo.Field:
-    """A field of FiftyOne's as it is specified, not declared yet."""
+    """A FiftyOne field from its specification, not declared yet."""
     return _FIELD_TYPES[spec.type](description=spec.description, **options)
 
 
 def declare_fields(dataset: fo.Dataset, run_key: str, fields: Mapping[str, names.FieldSpec]) -> None:
-    """Declare everything that a run writes, by path; try again if another process changed the schema meanwhile."""
+    """Declare everything that a run writes, by path; try again if another process changes the schema meanwhile."""
     for _ in range(5):
         absent = {path: spec for path, spec in fields.items() if dataset.get_field(path) is None}
         if not absent:
@@ -49,13 +49,13 @@ def declare_fields(dataset: fo.Dataset, run_key: str, fields: Mapping[str, names
 def fields_marked(dataset: fo.Dataset, run_key: str) -> dict[str, fo.Field]:
     """Declared fields that carry the mark of a run, by path, whether or not the run still exists.
 
-    A copy that the user made under another name has the mark too, but belongs to the user.
+    This includes copies that the user made under other names, which belong to the user.
     """
     return {path: field for path, field in all_fields(dataset).items() if run_of(path, field) == run_key}
 
 
 def unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
-    """Remove values whose fields the schema does not know (any more)."""
+    """Remove values of fields that are not in the schema (any more)."""
     for place in places(dataset, [path for path in paths if dataset.get_field(path) is None]):
         place.collection.update_many(
             {"$or": [{path: {"$exists": True}} for path in place.paths]},

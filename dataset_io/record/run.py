@@ -1,4 +1,4 @@
-"""A run of a dataset: its record, the fields that it wrote and its stored results."""
+"""A run of a dataset: its record, its fields and its stored results."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
 
 
 def versions() -> dict[str, str]:
-    """Versions of what a result depends on."""
+    """Versions of the software that results depend on."""
     return {"fiftyone": foc.VERSION, "numpy": np.__version__, "scipy": scipy.__version__}
 
 
@@ -71,12 +71,12 @@ def refresh(dataset: fo.Dataset) -> None:
 
 
 class Run:
-    """A run of a dataset, by its key. Nothing is cached, as other processes may change or delete the run at any time.
+    """A run of a dataset, by its key. Nothing is cached: other processes may change or delete the run at any time.
 
     Attributes:
         dataset: the dataset
         key: key of the run
-        run_id: which run of this key is meant; None for the one that is there
+        run_id: id of a particular run with this key; None for the current one
     """
 
     def __init__(self, dataset: fo.Dataset | SampleCollection, key: str, run_id: str | None = None) -> None:
@@ -88,26 +88,26 @@ class Run:
 
     @property
     def exists(self) -> bool:
-        """Whether the dataset knows an agreement run of this key."""
+        """Whether the dataset has an agreement run with this key."""
         return self.key in list_agreements(self.dataset)
 
     @property
     def config(self) -> dict[str, Any]:
-        """What is recorded: ``status``, ``fields_written``, ``options`` and so on."""
+        """The recorded entries: ``status``, ``fields_written``, ``options`` and so on."""
         return dict(self.dataset.get_run_info(self.key).config.serialize())
 
     @property
     def status(self) -> str | None:
-        """How far the run came."""
+        """Recorded status, such as ``running`` or ``completed``."""
         return self.config.get("status")
 
     @property
     def field_key(self) -> str:
-        """What its fields begin with; not the key if it was renamed with FiftyOne's own ``rename_run()``."""
+        """Prefix of its fields; differs from the key if it was renamed with FiftyOne's own ``rename_run()``."""
         return str(self.config["options"]["run_key"])
 
     def require(self) -> None:
-        """Read the dataset again and raise :class:`AgreementInputError` unless it has such a run."""
+        """Reload the dataset and raise :class:`AgreementInputError` unless it has such a run."""
         reload_dataset(self.dataset)
         if not self.exists:
             found = shown(map(repr, list_agreements(self.dataset))) or "none"
@@ -127,12 +127,12 @@ class Run:
     def update(
         self, *, fields_added: Sequence[str] = (), only_with: Mapping[str, Any] | None = None, **values: Any
     ) -> None:
-        """Change some entries of the record; the others are left alone, as another process may be changing them.
+        """Change some entries of the record; other entries are not written, as another process may be changing them.
 
         Args:
             fields_added: more fields that the run writes
-            only_with: values without which nothing is changed
-            **values: the entries; those within others have names with dots
+            only_with: change nothing unless the record has these values
+            **values: the entries; names of nested entries have dots
         """
         document = run_document(self.dataset, self.key)
         update: dict[str, Any] = {"$set": _of_config(values)}
@@ -142,7 +142,7 @@ class Run:
             document.reload()
 
     def is_current(self, **values: Any) -> bool:
-        """Whether the run is still the one with :attr:`run_id`, and its record has some values."""
+        """Whether the current run still has the id :attr:`run_id`, and its record has the given values."""
         wanted = _of_config({"results_id": self.run_id, **values})
         current = {"_dataset_id": dataset_id(self.dataset), "key": self.key, **wanted}
         return database().runs.find_one(current, {"_id": True}) is not None
@@ -154,7 +154,7 @@ class Run:
                 f"The run {self.key!r} was deleted or replaced while it was running; it has stopped writing"
             )
 
-    # ---- what the database holds of a run that crashed or that FiftyOne deleted ----
+    # ---- remains in the database of a run that crashed or that FiftyOne deleted ----
 
     @property
     def reference(self) -> Any:
@@ -166,7 +166,7 @@ class Run:
         return dict(document.get("runs") or {})
 
     def documents(self) -> list[dict[str, Any]]:
-        """Its documents, also those that the dataset does not refer to because the process died."""
+        """Its documents, also documents that the dataset does not refer to because the process died."""
         references = self._references()
         of_others = [reference for key, reference in references.items() if key != self.key]
         wanted = {
@@ -178,7 +178,7 @@ class Run:
         return list(database().runs.find(wanted))
 
     def recorded_paths(self) -> set[str]:
-        """All paths that runs of this key, crashed ones included, announced that they would write."""
+        """All paths that runs with this key, including crashed ones, recorded before writing."""
         return {path for document in self.documents() for path in document["config"].get("fields_written", [])}
 
     # ---- its life cycle ----
@@ -219,8 +219,8 @@ class Run:
         records.write(self.config["results_id"])
         document = run_document(self.dataset, self.key)
         results = self.dataset.init_run_results(self.key, report=json.dumps(report.to_dict()))
-        # as FiftyOne stores results, but under an id that the run's config knows: a file that was half written when the
-        # process died can be found and removed
+        # stored like FiftyOne's results, but under an id from the run's config, so that a half-written file of a dead
+        # process can be found and removed
         document.results.put(
             json.dumps(results.serialize()).encode(),
             _id=ObjectId(self.config["results_id"]),
@@ -230,18 +230,18 @@ class Run:
         self.update(status=COMPLETED)
 
     def fields(self) -> dict[str, fo.Field]:
-        """The fields that carry its mark, by path: the user may have renamed, cloned or deleted label fields since."""
+        """The fields with its mark, by path: the user may have renamed, cloned or deleted label fields since."""
         return fields_marked(self.dataset, self.field_key)
 
     def remove_remains(self, paths: Collection[str]) -> None:
-        """Remove what the run wrote after somebody deleted or replaced it; values of the run that replaced it stay."""
+        """Remove everything that the run wrote after it was deleted or replaced; values of the new run stay."""
         if not self.documents():
             delete_fields(self.dataset, fields_marked(self.dataset, self.key))
         unset_undeclared(self.dataset, sorted(set(paths) - self.recorded_paths()))
         delete_orphans()
         refresh(self.dataset)
 
-    # ---- what it stored ----
+    # ---- its stored results ----
 
     def report(self) -> AgreementReport:
         """The report.
@@ -258,28 +258,28 @@ class Run:
         return self._read_report(results.report)
 
     def records(self) -> OpenRecords:
-        """The records of its samples; errors as of :meth:`report`."""
+        """The records of its samples; raises as :meth:`report`."""
         report = self.report()
         return open_records(self._records_id(), report)
 
     def scores(self) -> tuple[AgreementReport, FloatArray]:
         """The report, and the scores of the samples in the order of the records, nan where undefined.
 
-        Much faster than :meth:`records`; errors as of :meth:`report`.
+        Much faster than :meth:`records`; raises as :meth:`report`.
         """
         report = self.report()
         return report, open_scores(self._records_id())
 
     @property
     def stored_bytes(self) -> int:
-        """How much its records take; 0 where there are none."""
+        """Size of its records; 0 without records."""
         return stored_bytes(self.config["results_id"])
 
     def _records_id(self) -> str:
-        """What its records are stored under.
+        """Id of its stored records.
 
         Raises:
-            AgreementInputError: if there are none
+            AgreementInputError: if there are no records
         """
         run_id = str(self.config["results_id"])
         if not has_records(run_id):
@@ -290,7 +290,7 @@ class Run:
         return run_id
 
     def _read_report(self, text: str) -> AgreementReport:
-        """The report from the text that the results hold.
+        """The report from the text in the results.
 
         Raises:
             AgreementInputError: if an older version wrote it
@@ -301,7 +301,7 @@ class Run:
                 f"The run {self.key!r} must have results of version {names.SCHEMA_VERSION}, got version "
                 f"{stored['schema_version']}, of another version of the plugin; {self._compute_again()}"
             )
-        # a run that was renamed is known by its new key
+        # a renamed run has a new key
         return report_from_dict({**stored, "run_key": self.key, "config": {**stored["config"], "run_key": self.key}})
 
     def _compute_again(self) -> str:

@@ -1,4 +1,4 @@
-"""Which names a run may take: everything it writes must be free."""
+"""Check that a run key, and all field names that begin with it, are free."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ def check_key_is_free(
     overwrite: bool = False,
     argument: str = "run_key",
 ) -> None:
-    """Refuse a run key if a field or a run with its names exists; only the schema and the runs are looked at.
+    """Refuse a run key if the schema or another run has one of its names.
 
     Args:
         dataset: the dataset, reloaded
         run_key: the key
         paths: everything that the run writes
-        overwrite: whether a run of the same key may exist
-        argument: what the user gave, for messages
+        overwrite: whether a run with the same key may exist
+        argument: name of the argument in messages
 
     Raises:
-        AgreementInputError: saying what is in the way
+        AgreementInputError: naming the conflict
     """
     OPTIONS["run_key"].checked(run_key, argument)
     _check_classes(dataset, run_key, paths)
@@ -63,7 +63,7 @@ def _taken(run_key: str, what: str) -> AgreementInputError:
 
 
 def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
-    """Refuse names of fields and methods of labels, samples and frames, which our values would hide."""
+    """Refuse names of fields and methods of labels, samples and frames: our values would hide them."""
     for path in paths:
         parent, _, name = path.rpartition(".")
         owner_class = _class_at(dataset, parent)
@@ -111,10 +111,10 @@ def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], ove
 
 
 def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[str]) -> None:
-    """Refuse a run key if the database has values of that name that neither the schema nor a run knows.
+    """Refuse a run key if the database has undeclared values with its names that no run recorded.
 
     Raises:
-        AgreementInputError: naming the first such path and how many samples have it
+        AgreementInputError: naming the first such path and the number of samples
     """
     known = Run(dataset, run_key).recorded_paths()
     unknown = [path for path in _all_paths(run_key, paths) if path not in known and dataset.get_field(path) is None]
@@ -149,7 +149,7 @@ def refuse_dependent_view(samples: SampleCollection, paths: Iterable[str]) -> No
     for path in paths:
         if path.rsplit(".", 1)[-1] in used:
             raise AgreementInputError(
-                f"The view must not depend on the run that is overwritten, got a view that uses `{path}`; choose "
+                f"The view must not depend on the run to overwrite, got a view that uses `{path}`; choose "
                 "another run key, or select the samples by id: dataset.select(view.values('id'))"
             )
 

@@ -1,4 +1,4 @@
-"""The labels that a run compared, as they are in the dataset now."""
+"""The labels that a run compared, in their current state in the dataset."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RunLabels:
     """The labels of a completed run."""
 
     run: Run  #: the run
-    samples: SampleCollection  #: the dataset or view, of groups the samples of all slices
-    #: what the run's fields begin with; not its key if it was renamed with FiftyOne's own ``rename_run()``
+    samples: SampleCollection  #: the dataset or view; for groups the samples of all slices
+    #: prefix of the run's fields; differs from its key if it was renamed with FiftyOne's own ``rename_run()``
     field_key: str
     config: AgreementConfig  #: the options of the run
     kinds: tuple[LabelKind, ...]  #: type of the labels of every field
@@ -50,12 +50,12 @@ class RunLabels:
 
     @property
     def title(self) -> str:
-        """What the run is on, in messages."""
+        """Label type of the run, for messages."""
         return " and ".join(titles(self.kinds))
 
     @property
     def have_attributes(self) -> bool:
-        """Whether all fields hold labels, which can have attributes, and not plain values."""
+        """Whether all fields hold labels, which can have attributes, not plain values."""
         return all(kind.is_label for kind in self.kinds)
 
     @property
@@ -70,11 +70,11 @@ class RunLabels:
 
     @property
     def score_field(self) -> str:
-        """The field with the score of every sample, of videos the mean over the frames."""
+        """The field with the score of every sample; for videos the mean over the frames."""
         return f"{self.field_key}_score"
 
     def path_of(self, suffix: str) -> str:
-        """A field of the run on samples, or on frames, in the schema."""
+        """Schema path of a field of the run on samples or frames."""
         return f"{names.FRAMES_PREFIX if self.on_frames else ''}{self.field_key}{suffix}"
 
     def field_of(self, annotator: str) -> str:
@@ -84,7 +84,7 @@ class RunLabels:
         return self.config.fields[self.config.annotators.index(annotator)]
 
     def value_of(self, annotator: str) -> str:
-        """What the attribute of the labels calls an annotator, who may be one of several sessions of a person."""
+        """Value of the annotator attribute on the labels of an annotator, or of one session of a person."""
         return self.config.annotator_value(annotator)
 
     def source(self) -> Source:
@@ -96,7 +96,7 @@ class RunLabels:
         return Source(self.dataset, self.config, self.kinds, self.annotators, numbers)
 
     def annotators_asked(self, annotators: Any) -> tuple[str, ...]:
-        """The annotators that an argument names, one or several; none if it is None.
+        """The annotators in an argument: one name, several, or None for none.
 
         Raises:
             AgreementInputError: if they are not names of annotators of the run
@@ -151,7 +151,7 @@ def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> Samp
     """The samples of all group slices; if the slices differ in media type, only of the compared slices.
 
     Raises:
-        AgreementInputError: of a view with slices of different media types
+        AgreementInputError: for a view with slices of different media types
     """
     dataset = stored_dataset(samples)
     if isinstance(samples, fo.Dataset) and samples.media_type == fom.GROUP:

@@ -14,14 +14,14 @@ from ...metrics.arrays import BoolArray, IntArray
 from ..fiftyone_private import sample_collection
 from ..run.stored import StoredSample
 
-#: bytes of an id, and of an id with the number of a frame
+#: bytes of an id, and of an id with a frame number
 _ID, _FRAME = 12, 16
 
 
 class SampleIndex:
-    """The sample of every row of the records; where rows are frames, the video and the frame number.
+    """The sample of every row of the records; for frames, the video and the frame number.
 
-    About 12 bytes a sample, 16 a frame, 24 a sample of a group.
+    About 12 bytes per sample, 16 per frame, 24 per sample of a group.
     """
 
     def __init__(self) -> None:
@@ -42,10 +42,10 @@ class SampleIndex:
         return len(self._ids) // _ID
 
     def numbers(self, rows: IntArray | None = None) -> IntArray:
-        """Rank of every sample's id among all ids (of frames: of the video's id).
+        """Rank of every sample's id among all ids (for frames: of the video's id).
 
         Args:
-            rows: rows of the samples that are asked about, and that alone count; None for all
+            rows: rows of the samples to rank among each other; None for all
         """
         return _numbers(self._ids if rows is None else _rows(self._ids)[rows].tobytes())
 
@@ -56,7 +56,7 @@ class SampleIndex:
         return _numbers(self._groups) if len(self._groups) == len(self._ids) and self._ids else None
 
     def frame_numbers(self) -> IntArray | None:
-        """Number of every frame, shape ``(S,)``; None where samples are no frames."""
+        """Number of every frame, shape ``(S,)``; None if rows are not frames."""
         return np.array(self._frame_numbers, np.int64) if self._frame_numbers else None
 
     def ids(self) -> list[str]:
@@ -74,7 +74,7 @@ class SampleIndex:
         return _rows(keys.tobytes(), _FRAME)
 
     def among(self, keys: NDArray[np.bytes_]) -> BoolArray:
-        """Which samples, or frames, have one of some :meth:`keys`, shape ``(S,)``."""
+        """Whether a sample, or frame, has one of the given :meth:`keys`, shape ``(S,)``."""
         found: BoolArray = np.isin(self.keys(), keys)
         return found
 

@@ -1,10 +1,10 @@
 """The records of a run in the database: one binary file, in addition to FiftyOne's results with the report.
 
-The file begins with the length of its header. The header is JSON: where every column stands, and what a report needs
-beside the columns. A column is the memory of a numpy array, compressed where that is worth it.
+The file begins with the length of its header. The header is JSON: the positions of the columns, and what a report needs
+in addition. A column is the memory of a numpy array, compressed if that saves space.
 
-FiftyOne knows nothing of these files. Their ids are made from the ids of their runs, so that the files of runs that are
-gone, however they went, are found and removed.
+FiftyOne does not know these files. Their ids contain the ids of their runs, so that files of runs that no longer exist
+can be found and removed.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from .sample_index import SampleIndex
 
 #: zlib's fastest level; higher ones take several times as long and hardly shrink floats
 _COMPRESSION = 1
-#: a column is compressed if its first `_PROBE` bytes shrink to less than this share
+#: a column is compressed if its first ``_PROBE`` bytes shrink to less than this share
 _PROBE, _WORTHWHILE = 2**16, 0.8
 #: chunk size in GridFS: large chunks are read faster
 _CHUNK = 2**22
-#: columns begin at multiples of so many bytes
+#: columns begin at multiples of this many bytes
 _ALIGNED = 64
 _LENGTH = struct.Struct("<Q56x")
 #: what ids of such files begin with
@@ -52,8 +52,8 @@ class _File(Protocol):
 class StoredRecords:
     """The records of a run as bytes."""
 
-    header: dict[str, Any]  #: where every column stands, and the parts of a report's context that JSON can hold
-    #: the columns, one after the other; scores come first, where they are found without reading the rest
+    header: dict[str, Any]  #: positions of the columns, and the parts of a report's context that fit into JSON
+    #: the columns, concatenated; scores come first, so that they can be read without the rest
     columns: list[bytes]
 
     @classmethod
@@ -72,7 +72,7 @@ class StoredRecords:
         return cls({**where, "context": context.to_stored()}, columns)
 
     def write(self, run_id: str) -> None:
-        """Store the records of a run, in place of any that are there."""
+        """Store the records of a run, replacing earlier ones."""
         files = gridfs.GridFS(database())
         files.delete(_file_id(run_id))
         header = json.dumps(self.header).encode()
@@ -86,9 +86,9 @@ class StoredRecords:
 class OpenRecords:
     """The records of a run and the samples that they describe."""
 
-    report: AgreementReport  #: of the run
-    records: Records  #: of its samples
-    index: SampleIndex  #: these samples
+    report: AgreementReport  #: report of the run
+    records: Records  #: records of its samples
+    index: SampleIndex  #: ids of these samples
     context: ReportContext  #: context of the report, without parts that depend on the samples
 
 
@@ -98,7 +98,7 @@ def has_records(run_id: str) -> bool:
 
 
 def stored_bytes(run_id: str) -> int:
-    """How much the records of a run take; 0 where there are none."""
+    """Size of the records of a run; 0 without records."""
     found = database().fs.files.find_one({"_id": _file_id(run_id)}, {"length": True})
     return 0 if found is None else int(found["length"])
 
@@ -151,7 +151,7 @@ def _header(file: _File) -> tuple[dict[str, Any], int]:
 
 
 class _Unpacked(Mapping[str, _Array]):
-    """Columns by name; only those that are looked at are unpacked."""
+    """Columns by name, unpacked when they are accessed."""
 
     def __init__(self, where: Mapping[str, Any], content: memoryview) -> None:
         self._where = where
@@ -172,7 +172,7 @@ class _Unpacked(Mapping[str, _Array]):
 
 
 def _packed(values: _Array) -> tuple[bytes, bool]:
-    """A column as bytes, and whether these are compressed."""
+    """A column as bytes, and whether they are compressed."""
     content = np.ascontiguousarray(values).tobytes()
     # most float columns do not shrink; the first bytes show it
     probe = content[:_PROBE]

@@ -1,4 +1,4 @@
-"""Two runs of a dataset, compared on the samples that both have."""
+"""Compare two runs of a dataset on their common samples."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from .load import keys_of
 def compare_agreement(
     dataset: fo.Dataset | SampleCollection, key_a: str, key_b: str, *, resamples: int = 1000, seed: int = 51
 ) -> AgreementComparison:
-    """What changed from one run to another: before and after a new guideline, at two thresholds, by two methods.
+    """Compare two runs, such as before and after a new guideline, with two thresholds or two methods.
 
-    Every number of the reports is compared over the samples that both runs have, as they found them; no label is read
-    again. The runs may differ in options, annotators and fields: the result lists what does.
+    Every number of the reports is compared over the samples of both runs, from the stored records; no label is read
+    again. The runs may differ in options, annotators and fields; the result lists these differences.
 
     Args:
         dataset: the dataset, or a view to compare only its samples
         key_a: key of one run
         key_b: key of the second run; differences are second minus first
         resamples: how often the samples (videos, groups) are resampled for the intervals of the differences; 0 for none
-        seed: of the random numbers
+        seed: seed of the random numbers
 
     Raises:
         AgreementInputError: as :func:`load_agreement`, for either run; if the runs are on different families of label
@@ -48,7 +48,7 @@ def compare_agreement(
     if not len(rows_a):
         raise AgreementInputError(
             f"The runs {key_a!r} and {key_b!r} must have samples in common, got {len(a.index):,} and "
-            f"{len(b.index):,} samples of which none is in both"
+            f"{len(b.index):,} samples, none in both"
         )
     clusters = a.index.clusters()
     return compare_runs(
@@ -68,7 +68,7 @@ def _list_samples(run: OpenRecords, dataset: fo.Dataset, rows: IntArray, chosen:
 
 
 def _refuse_different_kinds(a: OpenRecords, b: OpenRecords, key_a: str, key_b: str) -> None:
-    """Raise :class:`AgreementInputError` unless the numbers of two runs mean the same."""
+    """Raise :class:`AgreementInputError` unless two runs are on labels of one kind."""
     kinds = [_kind(run) for run in (a, b)]
     if kinds[0] != kinds[1]:
         raise AgreementInputError(
@@ -77,13 +77,13 @@ def _refuse_different_kinds(a: OpenRecords, b: OpenRecords, key_a: str, key_b: s
 
 
 def _kind(run: OpenRecords) -> str:
-    """What a run is on."""
+    """Kind of the labels of a run, in messages."""
     kind = "numbers" if run.context.details.get("numbers") else run.report.family
     return f"{kind} on frames" if run.index.frame_numbers() is not None else kind
 
 
 def _shared(a: OpenRecords, b: OpenRecords, samples: SampleCollection) -> tuple[IntArray, IntArray]:
-    """Rows of the samples that both runs and a view have, in the order of their ids."""
+    """Rows of the samples that are in both runs and in a view, in the order of their ids."""
     _, rows_a, rows_b = np.intersect1d(a.index.keys(), b.index.keys(), assume_unique=True, return_indices=True)
     if is_generated(samples) or isinstance(samples, DatasetView):
         kept = a.index.among(keys_of(samples, on_frames=a.index.frame_numbers() is not None))[rows_a]

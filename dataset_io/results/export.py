@@ -1,4 +1,4 @@
-"""Reports as files: a page for people, tables and JSON for programs."""
+"""Reports as files: an HTML page for people, CSV tables and JSON for programs."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from ...agreement.report import AgreementReport
 from ..record.run import dataset_of
 from .load import agreement_samples, load_agreement
 
-#: what a path may end in, and what is then written
+#: endings of a path, and the format that each means
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
-#: with a byte order mark, without which spreadsheets do not read UTF-8
+#: with a byte order mark, which spreadsheets need to read UTF-8
 _ENCODING = "utf-8-sig"
 
 
@@ -40,16 +40,16 @@ def export_agreement(
         dataset: the dataset, or a view of it
         run_key: key of the run
         path: output file; missing folders are created
-        format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: what
-            ``to_dict()`` gives; ``"csv"``: the tables of ``to_dataframe()`` that have rows and that of the samples, in
-            a zip file if the path ends in ``.zip``, else in a folder. By default what the path ends in
-        overwrite: whether files that are there already may be replaced
+        format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: the result of
+            ``to_dict()``; ``"csv"``: all tables of ``to_dataframe()`` with rows, and the table of samples, in a zip
+            file if the path ends in ``.zip``, else in a folder. By default, the ending of the path decides
+        overwrite: whether existing files may be replaced
 
     Returns:
         the absolute path of the file or folder
 
     Raises:
-        AgreementInputError: if there is no such run, the format is unknown, or the files are there or cannot be written
+        AgreementInputError: if there is no such run, the format is unknown, or the files exist or cannot be written
     """
     path = checked_path(path, format, overwrite=overwrite)
     kind = format_of(path, format)
@@ -58,7 +58,7 @@ def export_agreement(
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "html":
-            from ...charts.page import report_page  # takes Plotly, which a run does not need
+            from ...charts.page import report_page  # imports Plotly, which a run does not need
 
             made = dataset.get_run_info(run_key).timestamp
             scores = agreement_samples(dataset, run_key)["score"].to_numpy()
@@ -79,10 +79,10 @@ def export_agreement(
 
 
 def format_of(path: Path, format: str | None) -> str:
-    """What is written to a path: ``html``, ``json`` or ``csv``.
+    """Format of a file: ``html``, ``json`` or ``csv``.
 
     Raises:
-        AgreementInputError: if neither the format nor the path tells
+        AgreementInputError: if neither the format nor the path decides
     """
     kinds = sorted(set(FORMATS.values()))
     if format is not None and format not in kinds:
@@ -105,7 +105,7 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
     """The absolute path, if a report can be written there.
 
     Raises:
-        AgreementInputError: if it cannot; nothing was written
+        AgreementInputError: if it cannot; nothing is written then
     """
     if not str(path).strip():
         raise AgreementInputError("`path` must be a file or folder, got nothing")
@@ -129,7 +129,7 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
 
 def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
     """All tables of a run that have rows, as CSV, by file name."""
-    from ...charts.dataframes import report_frame, table_names  # takes pandas, which a run does not need
+    from ...charts.dataframes import report_frame, table_names  # imports pandas, which a run does not need
 
     frames = {name: report_frame(report, name) for name in table_names(report)}
     frames["samples"] = agreement_samples(dataset, report.run_key)

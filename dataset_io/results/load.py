@@ -1,4 +1,4 @@
-"""Reports of completed runs, on any view, and the table of samples, from what was stored; no label is read again."""
+"""Reports of completed runs, on any view, and the table of samples, from stored records; no label is read again."""
 
 from __future__ import annotations
 
@@ -50,17 +50,17 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
 def agreement_on(
     view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, *, resamples: int | None = None
 ) -> AgreementReport:
-    """The report of a run on the samples of a view, as the run found them.
+    """The report of a run for the samples of a view, from the stored records.
 
-    Labels that were edited, deleted or added since the run, and labels that the view hides, make no difference. What
-    is only known of a run as a whole is left out.
+    Labels that were edited, deleted or added since the run, and labels that the view hides, make no difference. Numbers
+    that exist only for a whole run are left out.
 
     Args:
-        view: a view of the dataset, or the dataset; samples that the run has not seen are left out. Of runs on frames
-            the frames of the view count, of patches and clips the samples, or frames, that they are of
+        view: a view of the dataset, or the dataset; samples that the run did not see are left out. For runs on frames,
+            the frames of the view count; for patches and clips, the samples or frames that they were made from
         run_key: key of the run
-        resamples: resamples of the samples for the intervals, which take the most time; None for as many as the run
-            made, 0 for no intervals
+        resamples: number of resamples for the intervals, which take the most time; None for the number in the run, 0
+            for no intervals
 
     Raises:
         AgreementInputError: as :func:`load_agreement`; if the view has no sample of the run
@@ -75,7 +75,7 @@ def agreement_on(
 def records_on(
     view: SampleCollection, run_key: str, loaded: OpenRecords | None = None
 ) -> tuple[Records, ReportContext]:
-    """The records of a run of the samples of a view, and what a report on them needs; as :func:`agreement_on`.
+    """The records of a run for the samples of a view, and the context of a report; raises as :func:`agreement_on`.
 
     Args:
         view: the samples
@@ -86,7 +86,7 @@ def records_on(
     loaded = loaded or run.records()
     kept = loaded.index.among(keys_of(view, on_frames=loaded.index.frame_numbers() is not None))
     if not kept.any():
-        raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got {len(view)} of which none is")
+        raise AgreementInputError(f"`view` must have samples of the run {run_key!r}, got none among {len(view)}")
     records, index = loaded.records.select(kept), loaded.index.select(kept)
     facts = dataclasses.replace(
         loaded.report.run,
@@ -120,7 +120,7 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
 
 
 def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
-    """Keys of the samples, or frames, that patches, frames or clips are of."""
+    """Keys of the samples, or frames, that patches, frames or clips were made from."""
     ids = [ObjectId(sample_id) for sample_id in view.values("sample_id")]
     if not on_frames:
         return sample_keys(ids)
@@ -135,7 +135,7 @@ def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.b
 
 @dataclass(frozen=True, slots=True)
 class StoredSamples:
-    """Reads the table of the samples of a report from what the run stored."""
+    """Reads the table of the samples of a report from the stored records."""
 
     view: SampleCollection  #: the samples of the report
     run_key: str  #: key of the run
@@ -151,21 +151,21 @@ def with_samples(report: Report, view: SampleCollection) -> Report:
 
 
 def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> DataFrame:
-    """Every sample of a run, as the run found it: one row each, by id.
+    """The table of all samples of a run, from the stored records; one row each, sorted by id.
 
     Args:
-        dataset: the dataset; or a view, of whose samples the table is
+        dataset: the dataset, or a view to list only its samples
         run_key: key of the run
 
     Returns:
         a pandas DataFrame with ``id`` and ``filepath`` of the sample (of the video, and ``frame_number``, for frames),
         ``score`` and ``alpha`` (nan where undefined), ``n_annotators``, ``n_objects``, ``n_units`` and ``n_disputed``;
-        samples that were deleted since have no ``filepath``
+        samples deleted since have no ``filepath``
 
     Raises:
         AgreementInputError: if there is no such run, or it did not complete
     """
-    import pandas as pd  # what a run does not need
+    import pandas as pd  # a run does not need it
 
     run = Run(dataset, run_key)
     loaded = run.records()

@@ -44,7 +44,7 @@ def work_through(
         progress: as in :func:`compute_agreement`
 
     Returns:
-        number of samples left out because they were deleted or edited again and again
+        number of samples left out because they were deleted or edited repeatedly
     """
     n_left_out = 0
 
@@ -90,7 +90,7 @@ def rare_collections() -> Iterator[None]:
     """Run the garbage collector less often, in the whole process; several threads may use it at once.
 
     Query results and updates have no cycles, so reference counts free them at once. With default settings the
-    collector visits all of them again and again, which takes half of the time of reading the labels.
+    collector visits all of them repeatedly, which takes half of the time of reading the labels.
     """
     global _n_inside, _before
     with _collection_lock:

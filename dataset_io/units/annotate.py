@@ -1,4 +1,4 @@
-"""Hand disputed labels over to FiftyOne's annotation API, with a backend that the user configured."""
+"""Send disputed labels to FiftyOne's annotation API, with a backend that the user configured."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from ..views.agreement_view import view_agreement
 from ..views.labels_in_view import Selected, labels_in_view
 from .patches import DISPUTED
 
-#: what FiftyOne's own backends need to log in; it would ask for them on a terminal that the App does not have
+#: credentials of FiftyOne's own backends; FiftyOne asks for missing ones on a terminal, which the App does not have
 _CREDENTIALS: dict[str, tuple[str, ...]] = {
     "cvat": ("username", "password"),
     "labelbox": ("api_key",),
@@ -40,18 +40,18 @@ def annotate_disputed(
 ) -> Any:
     """Send the disputed labels of a run to be annotated again, through FiftyOne's ``annotate()``.
 
-    What comes back is loaded with FiftyOne's ``dataset.load_annotations(anno_key)``; compute agreement again then.
+    Load the result with FiftyOne's ``dataset.load_annotations(anno_key)``, then compute agreement again.
 
     Args:
-        samples: a view of units (:func:`agreement_patches`), whose labels are sent; or the dataset, or a view of its
-            samples, of which all disputed labels are sent
+        samples: a view of objects (:func:`agreement_patches`), to send their labels; or the dataset, or a view of its
+            samples, to send all disputed labels
         run_key: key of the run
         anno_key: FiftyOne's key of the annotation run
-        backend: one of :func:`configured_backends`; None for FiftyOne's default, or the first that is configured
+        backend: one of :func:`configured_backends`; None for FiftyOne's default, or the first configured one
         annotators: only the labels of this annotator, or of several
-        selected: ids of labels, or ids by field: these are sent, whatever their verdict
-        **options: as of FiftyOne's ``annotate()``; of the backend, and ``attributes``, by default False: those that the
-            run wrote are not sent
+        selected: ids of labels, or ids by field: send these, whatever their verdict
+        **options: options of FiftyOne's ``annotate()`` and of the backend; ``attributes`` is False by default, so that
+            the attributes written by the run are not sent
 
     Returns:
         FiftyOne's annotation results
@@ -67,7 +67,7 @@ def annotate_disputed(
 
 
 def _type_of(view: DatasetView, field: str) -> dict[str, str]:
-    """What FiftyOne is to take the labels of a field for, where it takes masks for boxes and lines for polygons."""
+    """Label type of a field for FiftyOne's ``annotate()``, which would take masks for boxes and lines for polygons."""
     kind = kind_of(view.get_field(field))
     if kind is None or kind.stored not in (fo.Detections, fo.Polylines):
         return {}
@@ -79,10 +79,10 @@ def _type_of(view: DatasetView, field: str) -> dict[str, str]:
 
 
 def check_anno_key(samples: SampleCollection, anno_key: str) -> None:
-    """Refuse a key that FiftyOne cannot give to a new annotation run.
+    """Refuse a key that is not valid or already in use.
 
     Raises:
-        AgreementInputError: saying why
+        AgreementInputError: with the reason
     """
     taken = root_dataset(samples).list_annotation_runs()
     if not isinstance(anno_key, str) or not anno_key.isidentifier() or anno_key in taken:
@@ -93,7 +93,7 @@ def check_anno_key(samples: SampleCollection, anno_key: str) -> None:
 
 
 def configured_backends() -> list[str]:
-    """Names of the annotation backends that can be used without asking anybody for a password."""
+    """Names of the annotation backends that can log in without asking for a password."""
     return [name for name in sorted(fo.annotation_config.backends) if _can_log_in(name, {})]
 
 
@@ -106,11 +106,11 @@ def check_backend(backend: str | None, options: Mapping[str, Any]) -> str:
     """The backend to use.
 
     Args:
-        backend: its name; None for the default one
-        options: what it is given, which may be a name and a password
+        backend: its name; None for the default backend
+        options: options of the backend, which may include a name and a password
 
     Raises:
-        AgreementInputError: saying how to configure one
+        AgreementInputError: saying how to configure a backend
     """
     wanted = fo.annotation_config.default_backend if backend is None else backend
     if wanted in fo.annotation_config.backends and _can_log_in(wanted, options):
@@ -122,11 +122,11 @@ def check_backend(backend: str | None, options: Mapping[str, Any]) -> str:
             for name, entries in _CREDENTIALS.items()
         )
         raise AgreementInputError(
-            "Sending labels to be annotated needs an annotation backend, got none that is configured. Set environment "
+            "Sending labels to be annotated needs a configured annotation backend, got none. Set environment "
             f"variables before FiftyOne starts ({needed}), or the same in ~/.fiftyone/annotation_config.json"
         )
     if backend is not None:
-        raise AgreementInputError(f"`backend` must be one that is configured ({shown(configured)}), got {backend!r}")
+        raise AgreementInputError(f"`backend` must be a configured one ({shown(configured)}), got {backend!r}")
     return configured[0]
 
 
@@ -136,17 +136,17 @@ def disputed_view(
     annotators: str | Sequence[str] | None = None,
     selected: Selected | None = None,
 ) -> tuple[DatasetView, list[str]]:
-    """A view of samples with the labels that are to be annotated again, and the fields that these are in.
+    """A view of samples with the labels to annotate again, and the fields of these labels.
 
     Raises:
-        AgreementInputError: if there are none, or the run is not one on labels with verdicts
+        AgreementInputError: if there are none, or the labels of the run have no verdicts
     """
     dataset = dataset_of(samples)
     labels = open_run_labels(dataset, run_key)
     asked = labels.annotators_asked(annotators)
     disputed = [verdict for verdict in DISPUTED if verdict in labels.family.verdicts]
     if not disputed or not labels.have_attributes:
-        raise AgreementInputError(f"Disputed labels are those with verdicts, which the run {run_key!r} has none of")
+        raise AgreementInputError(f"Disputed labels need verdicts, but the run {run_key!r} wrote none")
     wanted = list(dict.fromkeys(labels.field_of(name) for name in asked or labels.annotators))
     as_shown = is_generated(samples) or selected is not None
     view = samples if as_shown else view_agreement(samples, run_key, verdict=disputed)

@@ -1,4 +1,4 @@
-"""The consensus geometry of a unit, from its members' geometry, as FiftyOne stores it; one class a label type."""
+"""The consensus geometry of a unit, from the geometry of its members, as FiftyOne stores it; one class per type."""
 
 from __future__ import annotations
 
@@ -26,32 +26,32 @@ from ..labels.shape_readers import InstanceMaskReader, PolylineReader
 from ..labels.source import Source
 from .unit_members import UnitMembers
 
-#: how the members' shapes become one: the shape nearest to the rest, or the pixels that at least half of them have
+#: how shapes are merged: the shape most similar to the others, or the pixels that are in at least half of the shapes
 Shapes = Literal["medoid", "vote"]
 
-#: so many pixels of members are rasterised at once
+#: pixels of members that are rasterised at once
 _PIXELS_AT_ONCE = 1 << 25
 
-#: a label's extent by attribute; None where a member's cannot be used (any more)
+#: geometry of a label by attribute; None if the geometry of a member is unusable (now)
 Extent = dict[str, Any] | None
 
 
 class ConsensusMaker(Protocol):
-    """Makes the extents of units."""
+    """Makes the consensus geometry of units."""
 
     stored: ClassVar[type[fol.Label]]  #: type of the field that holds such labels
     label: ClassVar[type[fol.Label]]  #: type of these labels
 
     def extents(self, members: UnitMembers) -> list[Extent]:
-        """The extent of every unit."""
+        """The consensus geometry of every unit."""
 
 
 def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
-    """What makes the extents for the label types of a run.
+    """The consensus maker for the label types of a run.
 
     Args:
-        source: the labels, with the readers that suit them
-        shapes: how shapes become one
+        source: the labels, with the readers for their geometry
+        shapes: how shapes are merged
 
     Raises:
         AgreementInputError: if ``shapes`` is unknown, or asks for the pixels of lines
@@ -77,13 +77,13 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
 
 @dataclass(frozen=True, slots=True)
 class DetectionConsensus:
-    """Detections: the median box; where a member has a mask, box and mask of the member nearest to the rest."""
+    """Detections: the median box; if a member has a mask, box and mask of the medoid."""
 
     stored: ClassVar[type[fol.Label]] = fo.Detections
     label: ClassVar[type[fol.Label]] = fo.Detection
 
     def extents(self, members: UnitMembers) -> list[Extent]:
-        """Box, and mask if there is any."""
+        """Box, and mask if any."""
         extents = _median_boxes(members, *read_boxes(members.geometry["box"]))
         masks = [members.geometry.get(name) for name in ("mask", "mask_path")]
         if not any(value is not None for column in masks for value in column or ()):
@@ -104,7 +104,7 @@ _OF_POLYLINES = PolylineReader.columns
 
 @dataclass(frozen=True, slots=True)
 class PolylineMedoid:
-    """Polylines: points of the member nearest to the rest."""
+    """Polylines: points of the medoid."""
 
     stored: ClassVar[type[fol.Label]] = fo.Polylines
     label: ClassVar[type[fol.Label]] = fo.Polyline
@@ -118,13 +118,13 @@ class PolylineMedoid:
 
 @dataclass(frozen=True, slots=True)
 class KeypointMedian:
-    """Keypoints: the median of every point over those who labelled it, if these are at least half."""
+    """Keypoints: the median of every point that at least half of the members labelled."""
 
     stored: ClassVar[type[fol.Label]] = fo.Keypoints
     label: ClassVar[type[fol.Label]] = fo.Keypoint
 
     def extents(self, members: UnitMembers) -> list[Extent]:
-        """Points, nan where not labelled, as many as the longest member has."""
+        """Points, nan where not labelled; as many as in the longest member."""
         stored = members.geometry["points"]
         points, usable = read_keypoints(stored, None)
         medians = keypoint_medians(members.unit, points, members.n_units).tolist()
@@ -159,7 +159,7 @@ class TemporalMedian:
 
 
 class BoxesAround:
-    """Labels of several types, or of a type without a rule of its own: the median of the boxes around them."""
+    """Labels of several types, or of a type without an own rule: the median of their bounding boxes."""
 
     stored: ClassVar[type[fol.Label]] = fo.Detections
     label: ClassVar[type[fol.Label]] = fo.Detection
@@ -177,7 +177,7 @@ class BoxesAround:
 
 
 class PixelVote:
-    """Masks, polygons and boxes: the pixels that at least half of the members have."""
+    """Masks, polygons and boxes: the pixels that are in at least half of the members."""
 
     stored: ClassVar[type[fol.Label]] = fo.Detections
     label: ClassVar[type[fol.Label]] = fo.Detection
@@ -187,7 +187,7 @@ class PixelVote:
         self._config = source.config
 
     def extents(self, members: UnitMembers) -> list[Extent]:
-        """Box and mask; if no pixel has enough votes, of the member nearest to the rest."""
+        """Box and mask; if no pixel has enough votes, box and mask of the medoid."""
         known = ~np.isnan(members.size_px.sum(axis=1))
         size_px = np.where(known[:, None], members.size_px, 1.0)[members.unit]
         regions, usable = self._regions(members, size_px)
@@ -207,7 +207,7 @@ class PixelVote:
         return extents
 
     def _regions(self, members: UnitMembers, size_px: FloatArray) -> tuple[Regions, BoolArray]:
-        """The region of every member, and whether its extent can be used."""
+        """The region of every member, and whether its geometry is usable."""
         parts: list[Regions] = []
         order, usable = np.zeros(len(members.unit), np.int64), np.zeros(len(members.unit), np.bool_)
         n_before = 0
@@ -222,7 +222,7 @@ class PixelVote:
 
 
 def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[tuple[int, int]]:
-    """Units in parts ``(first, end)`` whose pixels fit in memory."""
+    """Split the units into ranges ``(first, end)`` whose pixels fit in memory."""
     low, high = (np.clip(corner, 0.0, size_px) for corner in (regions.bounds[:, :2], regions.bounds[:, 2:]))
     area = np.bincount(members.unit, weights=(high - low).prod(axis=1), minlength=members.n_units)
     part = np.cumsum(area) // _PIXELS_AT_ONCE
@@ -231,7 +231,7 @@ def _parts(members: UnitMembers, regions: Regions, size_px: FloatArray) -> list[
 
 
 def _rows_of_fields(members: UnitMembers, readers: Sequence[GeometryReader]) -> list[tuple[IntArray, GeometryReader]]:
-    """The members of every label field that has any, and the reader of their geometry."""
+    """The members in every label field with members, and the reader of their geometry."""
     found = [(np.flatnonzero(members.field == field), reader) for field, reader in enumerate(readers)]
     return [(rows, reader) for rows, reader in found if len(rows)]
 
@@ -242,12 +242,12 @@ def _values(members: UnitMembers, rows: IntArray, reader: GeometryReader) -> dic
 
 
 def _all_of(usable: BoolArray, members: UnitMembers) -> BoolArray:
-    """Which units, shape ``(U,)``, have only members that can be used."""
+    """Whether all members of a unit are usable, shape ``(U,)``."""
     return np.bincount(members.unit[~usable], minlength=members.n_units) == 0
 
 
 def _copied(members: UnitMembers, row: int, columns: dict[str, str]) -> dict[str, Any]:
-    """The extent of a member, as it is stored."""
+    """The geometry of a member, as stored."""
     values = {attribute: members.geometry[name][row] for name, attribute in columns.items()}
     return {attribute: value for attribute, value in values.items() if value is not None}
 
@@ -257,7 +257,7 @@ def _median_boxes(members: UnitMembers, boxes_xywh: FloatArray, usable: BoolArra
 
 
 def _median_xyxy(members: UnitMembers, boxes_xyxy: FloatArray, usable: BoolArray) -> list[Extent]:
-    """Boxes whose edges are the medians of the members' edges."""
+    """Boxes whose edges are the medians of the edges of the members."""
     boxes = medians_by_group(members.unit, boxes_xyxy, members.n_units)
     boxes[:, 2:] -= boxes[:, :2]
     complete = _all_of(usable, members)
@@ -265,7 +265,7 @@ def _median_xyxy(members: UnitMembers, boxes_xyxy: FloatArray, usable: BoolArray
 
 
 def _painted(masks: MaskCrops, row: int, size_px: FloatArray) -> dict[str, Any]:
-    """Box and mask as a detection has them."""
+    """Box and mask as stored in a detection."""
     mask = np.ascontiguousarray(masks.crop(row))
     width, height = size_px.tolist()
     left, top = int(masks.left[row]), int(masks.top[row])

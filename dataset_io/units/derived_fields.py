@@ -1,4 +1,4 @@
-"""Derived label fields (units, consensus): recorded before they are written, and removed with their run."""
+"""Derived label fields (units, consensus): recorded before they are written, deleted with their run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .unit_members import UnitFamily, UnitMembers
 
 logger = logging.getLogger(__name__)
 
-#: entry of a run's config with what is known of such fields, by suffix
+#: entry of a run's config with the records of derived fields, by suffix
 RECORD = "derived_fields"
 
 #: MongoDB's codes for documents of more than 16 MB
@@ -37,12 +37,12 @@ _TOO_LARGE = {10334, 17419}
 
 @dataclass(frozen=True, slots=True)
 class DerivedLabels:
-    """How many labels a derived field got, and what was left out."""
+    """Number of labels in a derived field, and numbers left out."""
 
     field: str  #: the field that was written
     n_labels: int  #: labels in it
-    n_below_quorum: int  #: units with too few votes
-    #: units whose labels were deleted, added or made unusable since the run, or that have no pixels to vote on
+    n_below_quorum: int  #: objects with too few votes
+    #: objects whose labels were deleted, added or made unusable since the run, or that have no pixels to vote on
     n_left_out: int
     n_changed: int  #: samples or frames left out because somebody kept on editing them
 
@@ -51,18 +51,17 @@ class DerivedLabels:
 class DerivedField:
     """A derived field to write."""
 
-    suffix: str  #: what its name has after the run key
+    suffix: str  #: its name after the run key
     stored: type[fol.Label]  #: type of the field
-    description: str  #: what users read about it
-    attributes: dict[str, names.FieldSpec]  #: attributes of its labels, besides class and extent
-    #: the label of every unit as it is stored, None where its members cannot be used (any more); and which units have
-    #: enough votes
+    description: str  #: its description for users
+    attributes: dict[str, names.FieldSpec]  #: attributes of its labels, in addition to class and geometry
+    #: gives the stored label of every unit (None if its members are unusable now), and which units have enough votes
     label_documents: Callable[[UnitMembers], tuple[list[dict[str, Any] | None], list[bool]]]
     options: dict[str, Any]  #: options, stored in the record
 
 
 def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
-    """What the run recorded of a derived field: ``status`` and options; None if there is none."""
+    """The record of a derived field: ``status`` and options; None if there is none."""
     record = (run.config.get(RECORD) or {}).get(suffix)
     return None if record is None else dict(record)
 
@@ -71,7 +70,7 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
     """Refuse to write a derived field that belongs to the user, is read-only, or exists already.
 
     Raises:
-        AgreementInputError: saying which
+        AgreementInputError: with the reason
     """
     if not isinstance(overwrite, bool):
         raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
@@ -105,7 +104,7 @@ def derive_labels(labels: RunLabels, family: UnitFamily, derived: DerivedField, 
     def check() -> None:
         run.require_current()
         if not run.is_current(**ours):
-            raise AgreementInputError(f"`{path}` is being written again by somebody else; this pass has stopped")
+            raise AgreementInputError(f"`{path}` is being written by somebody else; this attempt has stopped")
 
     def record(status: str) -> None:
         run.update(only_with=ours, **{f"{entry}.status": status})
@@ -146,7 +145,7 @@ def _after_failure(run: Run, field_key: str, path: str, record_failure: Callable
 
 
 def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedField) -> None:
-    """Declare the field, with the mark of its run, and the attributes of its labels, which need none."""
+    """Declare the field, with the mark of its run, and the attributes of its labels (without marks)."""
     if dataset.get_field(path) is None:
         info = {names.RUN_METHOD: field_key}
         declared = fo.EmbeddedDocumentField(derived.stored, description=derived.description, info=info)
@@ -183,7 +182,7 @@ class _Sent:
 
 
 class _Pass:
-    """One pass over the labels of a run: batches are read ahead, computed and written side by side."""
+    """One pass over the labels of a run: batches are read, computed and written concurrently."""
 
     def __init__(self, family: UnitFamily, derived: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
         self._family = family
@@ -233,7 +232,7 @@ class _Pass:
         try:
             refused = sent.written.result().refused
         except (BulkWriteError, DocumentTooLarge) as error:
-            raise _reworded(error, self._labels.path_of(self._derived.suffix)) from None  # it quotes all masks
+            raise _reworded(error, self._labels.path_of(self._derived.suffix)) from None  # the cause quotes all masks
         without = set(refused)
         rows = [k for k, sample_id in enumerate(sent.ids) if sample_id not in without]
         for k, column in enumerate((sent.counts.labels, sent.counts.below, sent.counts.left_out)):

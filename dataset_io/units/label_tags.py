@@ -1,4 +1,4 @@
-"""Tag the labels or samples that a view shows, in the dataset itself and in the view's own copy."""
+"""Tag the labels or samples that a view shows, in the dataset and in FiftyOne's copy for the view."""
 
 from __future__ import annotations
 
@@ -38,26 +38,25 @@ def tag_agreement_labels(
     selected: Selected | None = None,
     remove: bool = False,
 ) -> int:
-    """Tag the labels that a view of a run shows, or its samples.
+    """Tag the labels, or the samples, that a view of a run shows.
 
-    FiftyOne writes tags that are given in a patches view only to the field that the patches were made from. This
-    function finds the annotators' own labels by field and id, and tags them in the dataset, and in the view's copy too.
-    Labels that somebody deletes meanwhile are left alone; tags are not removed with the run.
+    In a patches view, FiftyOne writes tags only to the field that the patches were made from. This function finds the
+    annotators' own labels by field and id, and tags them in the dataset and in FiftyOne's copy for the view. Labels
+    that were deleted meanwhile are skipped. Deleting the run does not remove tags.
 
     Args:
-        samples: a view of the units of a run (:func:`agreement_patches`), of its labels (:func:`view_agreement`), or
-            any other view of its dataset, or the dataset itself; the labels that it shows, and that the run compared,
-            are tagged
+        samples: a view of the objects of a run (:func:`agreement_patches`), of its labels (:func:`view_agreement`), any
+            other view of its dataset, or the dataset; labels that the view shows and the run compared are tagged
         run_key: key of the run
         tag: the tag
         annotators: only labels of this annotator, or of several, or only samples with such labels
         on: ``"labels"``, or ``"samples"``: the samples that the view shows completely or in part
-        selected: ids of labels: only these, or only their samples; a mapping of fields to ids tells apart the labels of
-            fields that were cloned, which share ids
+        selected: ids of labels: tag only these, or their samples; give a mapping of fields to ids for cloned fields,
+            whose labels share ids
         remove: remove the tag instead
 
     Returns:
-        how many labels, or samples, were found
+        number of labels, or samples, that were found
 
     Raises:
         AgreementInputError: if there is no such completed run, or an argument is not usable
@@ -90,7 +89,7 @@ class _Change:
 
     @property
     def missing(self) -> Any:
-        """A query for tags that are to be changed."""
+        """A query for tags that must be changed."""
         return self.tag if self.remove else {"$ne": self.tag}
 
     def of(self, path: str) -> dict[str, Any]:
@@ -108,7 +107,7 @@ class _Change:
             collection.update_many(query, update)
 
     def of_labels(self, document_id: ObjectId, path: str, in_list: bool, ids: list[ObjectId]) -> UpdateOne:
-        """Change the tags of labels of one field of a document, those that are still there."""
+        """Change the tags of the labels in one field of a document that still exist."""
         stamp = {"last_modified_at": "$$NOW"}
         if not in_list:
             query = {"_id": document_id, f"{path}._id": {"$in": ids}, f"{path}.tags": self.missing}

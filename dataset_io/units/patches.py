@@ -17,7 +17,7 @@ from ..record.run_labels import RunLabels, open_run_labels
 from ..views.view_request import is_count
 from .derived_fields import derived_record
 
-#: verdicts of disputed units, the worst first
+#: verdicts of disputed objects, the worst first
 DISPUTED = ("class_conflict", "attribute_conflict", "split", "missed", "lone", "duplicate")
 _RANKED = (*DISPUTED, *(verdict for verdict in VERDICTS if verdict not in DISPUTED))
 
@@ -29,26 +29,26 @@ def agreement_patches(
     verdict: str | Sequence[str] | None = None,
     max_units: int | None = None,
 ) -> DatasetView:
-    """The disputed units of a run, one patch for each, with every annotator's own label of that unit and no others.
+    """The disputed objects of a run, one patch for each, which shows only the annotators' labels of this object.
 
     The worst come first: by verdict (class conflict, attribute conflict, split, missed, lone, duplicate), then by the
-    share of the assigned annotators who drew the unit, then by mean IoU, the lowest first. Of temporal detections a
-    unit is a clip; of frames of videos a patch of its frame, which the App takes from the video where frames have no
-    files of their own.
+    share of the assigned annotators who drew the object, then by mean IoU, both ascending. A temporal detection becomes
+    a clip; an object on a frame becomes a patch of the frame, which the App takes from the video if frames have no
+    files.
 
-    The view consists of FiftyOne's own stages, so it can be saved and opened in the App. Edits and tags of the unit's
-    label arrive at the dataset; those of the annotators' labels do not (FiftyOne syncs only the field that patches are
-    made from): :func:`tag_agreement_labels` tags these where they are.
+    The view consists of FiftyOne's own stages, so it can be saved and opened in the App. Edits and tags of the object's
+    consensus label reach the dataset; edits and tags of the annotators' labels do not (FiftyOne syncs only the field
+    that patches are made from); use :func:`tag_agreement_labels` to tag them.
 
     Args:
-        samples: the dataset, or a view of it, whose units are shown; labels that a view hides are not shown
-        run_key: key of the run, with units made by :func:`add_units` or ``compute_agreement(…, units=True)``
-        verdict: units with this verdict, or one of several; None for all that are disputed
-        max_units: the worst so many; None for all
+        samples: the dataset, or a view of it; labels that a view hides are not shown
+        run_key: key of the run, with objects written by :func:`add_units` or ``compute_agreement(…, units=True)``
+        verdict: objects with this verdict, or one of several; None for all disputed objects
+        max_units: maximum number of objects, the worst first; None for all
 
     Raises:
-        AgreementInputError: if there is no such completed run on objects, its units were not made, or an argument is
-            not usable
+        AgreementInputError: if there is no such completed run on objects, its objects were not written, or an argument
+            is not usable
     """
     labels = open_run_labels(samples, run_key)
     verdicts = check_verdicts(verdict)
@@ -60,7 +60,7 @@ def agreement_patches(
     of_list = f"{field}.{_list_name(labels, field)}"
     view = view.filter_labels(field, {"$in": ["$$this.verdict", list(verdicts)]})
     unit_id = f"$$this.{labels.field_key}_id"
-    for name in shown:  # first, so that less is copied to every patch
+    for name in shown:  # before making patches, so that less is copied to each
         view = view.filter_labels(name, {"$in": [unit_id, f"${of_list}.unit"]}, only_matches=False)
     if labels.kinds[0].is_temporal:
         view = view.to_clips(field, other_fields=shown)
@@ -75,10 +75,10 @@ def agreement_patches(
 
 
 def check_verdicts(verdict: Any) -> tuple[str, ...]:
-    """The verdicts of the units that are asked for.
+    """The verdicts of the requested objects.
 
     Raises:
-        AgreementInputError: if one is no verdict
+        AgreementInputError: if one is not a verdict
     """
     if verdict is None:
         return DISPUTED
@@ -97,14 +97,14 @@ def _check_max_units(max_units: Any) -> None:
 
 
 def check_units(labels: RunLabels) -> None:
-    """Refuse a run without a complete field of units.
+    """Refuse a run whose objects were not written completely.
 
     Raises:
-        AgreementInputError: saying how to make them
+        AgreementInputError: saying how to write them
     """
     if not labels.family.has_objects:
         raise AgreementInputError(
-            f"Units are those of runs on objects, got the run {labels.run_key!r} on {labels.title}"
+            f"The run must be on objects to show them one by one, got {labels.run_key!r} on {labels.title}"
         )
     dataset, path = labels.dataset, labels.path_of(names.UNITS_SUFFIX)
     record = derived_record(labels.run, names.UNITS_SUFFIX)
@@ -123,16 +123,16 @@ def check_units(labels: RunLabels) -> None:
 
 
 def _list_name(labels: RunLabels, field: str) -> str:
-    """Name of the list of labels in the field of units."""
+    """Name of the list of labels in the derived field."""
     path = f"{names.FRAMES_PREFIX if labels.on_frames else ''}{field}"
     name: str = list_name(labels.samples.get_field(path).document_type)
     return name
 
 
 def _of_frames(labels: RunLabels) -> DatasetView:
-    """The frames of videos as samples."""
+    """A view with the frames of videos as samples."""
     frames = labels.samples
-    # frames without a file are taken from the video when they are shown
+    # the App takes frames without files from the video
     have_files = frames.get_field(f"{names.FRAMES_PREFIX}filepath") is not None and bool(
         frames.count("frames.filepath")
     )
@@ -140,7 +140,7 @@ def _of_frames(labels: RunLabels) -> DatasetView:
 
 
 def _worst_first(field: str) -> list[tuple[Any, int]]:
-    """The sort key of units; ties are broken by id."""
+    """The sort key of objects; ties are broken by id."""
     rank = {"$indexOfArray": [list(_RANKED), f"${field}.verdict"]}
     share = {"$divide": [f"${field}.votes", {"$max": [f"${field}.of", 1]}]}
     return [(rank, 1), (share, 1), (f"{field}.mean_iou", 1), (f"{field}.unit", 1), ("sample_id", 1)]

@@ -1,4 +1,4 @@
-"""Decide by vote: one label for every unit with enough votes."""
+"""Write the consensus of the annotators: one label for every object with enough votes."""
 
 from __future__ import annotations
 
@@ -30,25 +30,25 @@ def resolve_units(
 ) -> DerivedLabels:
     """Write the consensus of the annotators into ``<key>_consensus``, on frames into ``frames.<key>_consensus``.
 
-    A unit gets a label if at least a quorum of the annotators assigned to the sample drew it. Extent and class, and
-    what is left out, are those of :func:`add_units`: class by vote, boxes by median, shapes by the member nearest to
-    the rest, or by the votes on every pixel. Where several classes lead, the label has none, and ``tie`` is true.
-    ``score`` is the share of the assigned annotators who drew the unit times their mean IoU; it is None with one vote,
-    which nobody confirms. A sample on which no unit has enough votes gets an empty list.
+    An object gets a label if at least a quorum of the assigned annotators drew it. Geometry and class follow
+    :func:`add_units`: class by vote, boxes by median, shapes by medoid or by votes on every pixel. If several classes
+    tie, the label has no class, and ``tie`` is true. ``score`` is the share of the assigned annotators who drew the
+    object times their mean IoU; None with a single vote. A sample without an object with enough votes gets an empty
+    list.
 
-    The annotators' own labels stay as they are. Deleting the run deletes the consensus; to keep it, clone the field:
+    The annotators' own labels do not change. Deleting the run deletes the consensus; to keep it, clone the field:
     ``dataset.clone_sample_field("agreement_consensus", "ground_truth")``.
 
     Args:
         dataset: the dataset, or a view of it; the consensus of all samples of the run is written
         run_key: key of the run
-        quorum: share of the annotators assigned, in (0, 1]; half of 3 are 2, half of 4 are 2
+        quorum: share of the assigned annotators, in (0, 1], rounded up: half of 3 is 2, half of 4 is 2
         shapes: ``"medoid"`` or ``"vote"``; see :func:`add_units`
-        overwrite: replace a consensus that was written before
-        progress: as of :func:`compute_agreement`
+        overwrite: replace an existing consensus
+        progress: as in :func:`compute_agreement`
 
     Returns:
-        how many labels were written, and what was left out
+        number of labels written, and numbers left out
 
     Raises:
         AgreementInputError: if there is no such completed run on objects, the field is not free, or an option is not

@@ -22,28 +22,28 @@ from ..run.stored import StoredSample
 
 _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
 _UNKNOWN_VERDICT = NO_VERDICT - 1
-#: what the run wrote on labels, below short names in query results
+#: attributes that the run wrote on labels, by their short names in query results
 _WRITTEN = {"unit": "_id", "verdict": "", "votes": "_votes", "iou": "_iou"}
 
 
 @dataclass(frozen=True, slots=True)
 class UnitMembers:
-    """The ``U`` units of ``S`` samples, ordered by sample and id, and their ``N`` members, by unit and annotator."""
+    """The ``U`` units of ``S`` samples, by sample and id, and their ``N`` members, by unit and annotator."""
 
     n_samples: int  #: number ``S`` of samples
     sample: IntArray  #: shape ``(U,)``, sample of every unit
     unit_ids: list[str]  #: match id of every unit
-    #: shape ``(U,)``, index into ``VERDICTS``, ``NO_VERDICT`` on samples that are not rated; where some members have a
-    #: verdict of their own, theirs
+    #: shape ``(U,)``, index into ``VERDICTS``, ``NO_VERDICT`` on samples that are not rated; if the verdicts of members
+    #: differ (``split``), the highest index
     verdict: IntArray
-    assigned: IntArray  #: shape ``(U,)``, annotators assigned
-    size_px: FloatArray  #: shape ``(U, 2)``, width and height of the image, nan where not known
+    assigned: IntArray  #: shape ``(U,)``, number of assigned annotators
+    size_px: FloatArray  #: shape ``(U, 2)``, width and height of the image, nan where unknown
     unit: IntArray  #: shape ``(N,)``, ascending, unit of every member
     annotator: IntArray  #: shape ``(N,)``
     category: IntArray  #: shape ``(N,)``, class code
-    iou: FloatArray  #: shape ``(N,)``, mean IoU with the other members as the run found it, nan without any
+    iou: FloatArray  #: shape ``(N,)``, mean IoU with the other members as written by the run, nan without others
     field: IntArray  #: shape ``(N,)``, number of the label field
-    #: what is stored of the extent of every member, by short name; None where its type has no such
+    #: stored geometry of every member, by short name; None where its type has no such attribute
     geometry: dict[str, list[Any]]
 
     @property
@@ -53,12 +53,12 @@ class UnitMembers:
 
     @property
     def votes(self) -> IntArray:
-        """Members of every unit, shape ``(U,)``."""
+        """Number of members of every unit, shape ``(U,)``."""
         return np.bincount(self.unit, minlength=self.n_units)
 
     @property
     def mean_iou(self) -> FloatArray:
-        """Mean IoU of the members of every unit, shape ``(U,)``; nan where none has any."""
+        """Mean IoU of the members of every unit, shape ``(U,)``; nan for a single member."""
         known = ~np.isnan(self.iou)
         n = np.bincount(self.unit[known], minlength=self.n_units)
         total = np.bincount(self.unit[known], weights=self.iou[known], minlength=self.n_units)
@@ -89,18 +89,18 @@ class UnitFamily:
     """Reads the units of a run on objects, for :class:`~.read.Reader`.
 
     Units whose labels were deleted, added or given to another annotator since the run are left out and counted. Class
-    and extent of a label are current; everything else is what the run found.
+    and geometry of a label are current; everything else is as written by the run.
     """
 
     def __init__(self, source: Source, field_key: str) -> None:
-        self._objects = ObjectFamily(source)  # knows which detections have masks, and how large these are
+        self._objects = ObjectFamily(source)  # finds out which detections have masks, and their size
         self.source = self._objects.source
         self.codes = ClassCodes(source.config.aliases)
         self._key = field_key
         self._number = source.annotator_numbers
 
     def projection(self) -> dict[str, Any]:
-        """What the run wrote on every label, its class, geometry and annotator."""
+        """Attributes that the run wrote on every label, and its class, geometry and annotator."""
         config = self.source.config
         projection: dict[str, Any] = {"compared": f"${self._key}_n_annotators"}
         paths = zip(self.source.geometry_readers, self.source.label_paths, strict=True)
@@ -110,7 +110,7 @@ class UnitFamily:
             if config.annotator_attribute is not None:
                 columns["annotator"] = config.annotator_attribute
             for name, attribute in columns.items():
-                # a plain "$path.attribute" would leave out labels without the attribute, and shift the rest
+                # a plain "$path.attribute" would skip labels without the attribute and shift the others
                 value = {"$ifNull": [f"$$this.{attribute}", None]}
                 projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
         if not self.source.on_frames:
@@ -118,11 +118,11 @@ class UnitFamily:
         return projection
 
     def load(self, row: dict[str, Any]) -> int:
-        """How much a query result adds to a batch, in labels."""
+        """Size of a query result in labels."""
         return self._objects.load(row)
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[UnitMembers]:
-        """The units of query results; ``n_invalid`` counts those that were left out."""
+        """The units of query results; ``n_invalid`` counts the units left out."""
         columns = _Columns(rows, len(self.source.kinds))
         ids = columns.values("unit")
         unit_ids = sorted(unit_id for unit_id in set(ids) if isinstance(unit_id, str))
@@ -163,7 +163,7 @@ class UnitFamily:
         return list(dict.fromkeys(name for reader in self.source.geometry_readers for name in reader.columns))
 
     def _annotators(self, columns: _Columns) -> IntArray:
-        """Annotator of every label; -1 for one that the run did not know."""
+        """Annotator of every label; -1 for an annotator that the run did not know."""
         if not self.source.config.attribute_mode:
             return np.array(self.source.field_annotator, np.int64)[columns.field]
         values = columns.values("annotator")
@@ -172,7 +172,7 @@ class UnitFamily:
 
 
 class _Columns:
-    """Labels of query results, one field after the other, or some of these.
+    """Labels of query results as columns, field by field.
 
     Attributes:
         sample: shape ``(N,)``, row of the sample
@@ -188,7 +188,7 @@ class _Columns:
         self.field = np.repeat(np.arange(n_fields), self._per_field)
 
     def only(self, chosen: IntArray) -> _Columns:
-        """The labels with these numbers."""
+        """The labels with these row numbers."""
         columns = copy.copy(self)
         columns._chosen = chosen
         columns.sample, columns.field = self.sample[chosen], self.field[chosen]
@@ -206,19 +206,19 @@ class _Columns:
 
 
 def _numbers(values: list[Any]) -> FloatArray:
-    """Values as numbers; nan for None and for anything else that is no number."""
+    """Values as numbers; nan for everything that is not a number."""
     with contextlib.suppress(TypeError, ValueError):
         return np.array(values, np.float64)
     return np.array([value if is_finite(value) else np.nan for value in values], np.float64)
 
 
 def _counts(values: list[Any]) -> IntArray:
-    """Numbers of annotators; 0 for anything that is no such number."""
+    """Values as numbers of annotators; 0 for everything else."""
     return np.array([value if type(value) is int and value < 1 << 31 else 0 for value in values], np.int64)
 
 
 def _intact(members: UnitMembers, votes: IntArray) -> BoolArray:
-    """Which units, shape ``(U,)``, still have the members that the run gave them."""
+    """Whether a unit still has the members that the run found, shape ``(U,)``."""
     bad = (votes != members.votes[members.unit]) | (members.annotator < 0)
     bad[1:] |= (members.unit[1:] == members.unit[:-1]) & (members.annotator[1:] == members.annotator[:-1])
     intact = np.bincount(members.unit[bad], minlength=members.n_units) == 0

@@ -1,4 +1,4 @@
-"""One label for every unit of a run: the consensus of its members, with verdict and votes."""
+"""One label for every object of a run: the consensus of its members, with verdict and votes."""
 
 from __future__ import annotations
 
@@ -29,31 +29,30 @@ def add_units(
     overwrite: bool = False,
     progress: Progress = None,
 ) -> DerivedLabels:
-    """Write one label for every unit of a run into ``<key>_units``, on frames into ``frames.<key>_units``.
+    """Write one label for every object of a run into ``<key>_units``, on frames into ``frames.<key>_units``.
 
-    The extent is that of the consensus: of boxes every edge is the median; of masks and polylines it is that of the
-    member with the highest mean IoU to the others (equal ones: the first by annotator name); every keypoint that at
-    least half of the members labelled is their median, and so are first and last frames (halves rounded down). Where
-    boxes are compared with polylines it is the median of the boxes around them.
+    The geometry is a consensus. Boxes: the median of every edge. Masks and polylines: the medoid, the member with the
+    highest mean IoU to the others (ties: the first by annotator name). Keypoints: the median of every point that at
+    least half of the members labelled. Temporal detections: the median of first and last frames, rounded down. Boxes
+    with polylines: the median of their bounding boxes.
 
-    The class is the one that most members gave, a label without a class counting as one of its own. Where several
-    classes lead, the label has none, and ``tie`` is true. Its attributes are ``unit`` (the match id), ``verdict``
-    (where some members have one of their own, ``split``, that), ``votes``, ``of``, ``mean_iou``, and ``annotators``
-    with what each called it in ``classes``.
+    The class is the majority class; "no class" counts as a class. If several classes tie, the label has no class, and
+    ``tie`` is true. The other attributes are ``unit`` (the match id), ``verdict`` (``split`` if any member has it),
+    ``votes``, ``of``, ``mean_iou``, ``annotators``, and the class that each of them gave in ``classes``.
 
-    Verdict, votes and IoU are what the run found; class and extent come from the current labels. Objects whose labels
-    were deleted, added or made unusable since the run are left out and counted.
+    Verdict, votes and IoU are as written by the run; class and geometry come from the current labels. Objects whose
+    labels were deleted, added or made unusable since the run are left out and counted.
 
     Args:
-        dataset: the dataset, or a view of it; the units of all samples of the run are written
+        dataset: the dataset, or a view of it; the objects of all samples of the run are written
         run_key: key of the run
-        shapes: ``"medoid"``, or ``"vote"``: detections with the pixels that at least half of the members have, of
-            masks, and of polygons, whose pixels are those with the centre inside
+        shapes: consensus of masks and polygons: ``"medoid"``, or ``"vote"``: detections with the pixels that are in at
+            least half of the members (for polygons, pixels with their centre inside)
         overwrite: replace objects that were written before
-        progress: as of :func:`compute_agreement`
+        progress: as in :func:`compute_agreement`
 
     Returns:
-        how many labels were written, and what was left out
+        number of labels written, and numbers left out
 
     Raises:
         AgreementInputError: if there is no such completed run on objects, or the field is not free
@@ -85,7 +84,7 @@ def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitFamily, Consensus
     """The reader of the units of a run, and the maker of their consensus geometry.
 
     Raises:
-        AgreementInputError: if ``shapes`` does not suit the labels, or needs sizes of images that are not known
+        AgreementInputError: if ``shapes`` does not suit the labels, or needs image sizes that are unknown
     """
     family = UnitFamily(labels.source(), labels.field_key)
     maker = consensus_maker(family.source, shapes)
@@ -97,7 +96,7 @@ def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitFamily, Consensus
 def unit_documents(
     members: UnitMembers, maker: ConsensusMaker, family: UnitFamily, annotators: Sequence[str]
 ) -> list[dict[str, Any] | None]:
-    """The label of every unit as it is stored; None where the extent of a member cannot be used (any more)."""
+    """The label of every unit as stored; None if the geometry of a member is unusable (now)."""
     votes = vote_classes(members.unit, members.category, members.n_units)
     class_names = family.codes.names()
     nameless = {NO_CLASS, family.codes.get(None)}

@@ -1,1 +1,1 @@
-"""Views of a dataset that show a part of what a run found."""
+"""Views of the samples and labels behind the numbers of a run."""

@@ -1,4 +1,4 @@
-"""Views of a dataset that show a part of what a run found, made of FiftyOne's own stages."""
+"""Views of the samples and labels behind the numbers of a run, made of FiftyOne's own stages."""
 
 from __future__ import annotations
 
@@ -32,33 +32,32 @@ def view_agreement(
     min_score: float | None = None,
     max_score: float | None = None,
 ) -> DatasetView:
-    """The samples and labels behind a number of a run's report.
+    """The samples and labels behind a number in the report of a run.
 
-    What is asked for is combined with *and*. A view shows the labels that fulfil all of it and the samples with any of
-    them; without anything that concerns labels all labels of the samples that the run compared. It consists of
-    FiftyOne's own stages, so it can be saved and opened in the App, and follows later changes of the dataset; it knows
-    of units and verdicts what the run found. The labels that the run itself made, and the fields of annotators who are
-    not asked for, are left out where labels are chosen.
+    All conditions must hold. The view shows the matching labels, and the samples that have any; without a condition on
+    labels, all labels of the compared samples. It consists of FiftyOne's own stages, so it can be saved and opened in
+    the App, and follows later changes of the dataset; match ids and verdicts stay as the run found them. Conditions on
+    labels also hide the fields of other annotators and the labels that the run itself wrote.
 
-    A unit is a physical object; of tags, all equal tags of one sample; of classes and numbers, the sample. Of runs on
-    frames a view has the videos, with such labels on their frames alone.
+    An object is the set of labels with one match id; for tags, all equal tags of one sample; for classes and numbers,
+    the sample. For runs on frames the view has the videos, with such labels only on their frames.
 
     Args:
-        samples: the dataset, or a view of it; labels that a view hides count as not there. Of a grouped dataset the
-            samples of all slices are shown
+        samples: the dataset, or a view of it; labels that a view hides do not count. For a grouped dataset, the samples
+            of all slices are shown
         run_key: key of the run
         verdict: labels with this verdict, or one of several
-        annotators: one: the labels of this annotator. Two: the units on which these two disagree (one has the unit and
-            the other, who is assigned, has not, or they say different classes; numbers that are not equal within the
-            tolerance); of masks, the samples with both. The samples with the lowest score of this pair come first; in
-            datasets of more than 10,000 samples, and of labels that are no objects, those with the lowest score
-        missed_by: the labels of the others, in units of two or more, of which this assigned annotator has none: as many
-            units as the report's ``n_missed``
-        classes: labels of this class, or one of several, and all labels of units with such a label
-        confusion: two classes that met in one unit: the labels of these classes. With one annotator, who said the first
-            class, and somebody else the second; with two, the first of them said the first, the other the second
-        votes: labels of units of so many annotators; least and most, of which one may be None. Of classes and numbers,
-            labels with which so many annotators agree
+        annotators: one: the labels of this annotator. Two: the objects on which these two disagree (one of them is
+            assigned and has no label there, their classes differ, or their numbers differ by more than the tolerance);
+            for masks, the samples with both. Samples with the lowest score of this pair come first; in datasets of more
+            than 10,000 samples, and for other labels than objects, samples with the lowest score of all annotators
+        missed_by: objects that two or more annotators drew and this assigned annotator missed: the labels of the
+            others; as many objects as the report's ``n_missed``
+        classes: labels of this class, or one of several, and all labels of objects with such a label
+        confusion: two classes given to one object: the labels of these classes. With one annotator: this annotator gave
+            the first class, another one the second. With two: the first gave the first class, the other the second
+        votes: labels of objects with this number of annotators, or with ``(least, most)``, either may be None. For
+            classes and numbers: labels on which this number of annotators agree
         min_score: samples with at least this score, the lowest first
         max_score: samples with at most this score, the lowest first
 
@@ -66,8 +65,8 @@ def view_agreement(
         the view
 
     Raises:
-        AgreementInputError: if there is no such completed run, what it wrote is gone, or an argument is not usable or
-            does not concern the labels of the run
+        AgreementInputError: if there is no such completed run, its fields are gone, or an argument is not usable or
+            does not apply to the labels of the run
     """
     labels = open_run_labels(samples, run_key)
     asked = {
@@ -93,7 +92,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
         by_score = ids is None
         view = view if ids is None else view.select(ids, ordered=True)
     view = view.match(_of_samples(labels, request))
-    # an index can sort only in the first stages; without an index it is faster to sort what is left at the end
+    # an index can sort only in the first stages; without an index, sorting the remaining samples last is faster
     has_index = labels.score_field in labels.dataset.list_indexes()
     if by_score and has_index:
         view = view.sort_by(labels.score_field)
@@ -109,7 +108,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
 def shows_any(view: DatasetView) -> bool:
     """Whether a view has any sample.
 
-    A final sort is left out, as it would make the database work through all samples.
+    A final sort is left out, because the database would then process all samples.
     """
     stages = stages_of(view)
     unsorted = stored_dataset(view).view()

@@ -16,12 +16,12 @@ from ..record.run_labels import RunLabels
 from .label_expressions import Expression, class_of, class_values, document_path, is_in
 from .view_request import ViewRequest
 
-#: temporary attribute of frames within the pipeline: whether the frame is asked for
+#: temporary attribute of frames within the pipeline: whether the frame is selected
 _CHOSEN = "_agreement_view"
 
 
 class DocumentView:
-    """Selects samples, or frames, by the labels that the annotators gave to each as a whole."""
+    """Selects samples or frames by their single label per annotator."""
 
     def __init__(self, labels: RunLabels, request: ViewRequest) -> None:
         self._labels = labels
@@ -29,11 +29,11 @@ class DocumentView:
         self._shown = request.shown(labels.annotators)
 
     def apply(self, view: DatasetView) -> DatasetView:
-        """Keep the samples that are asked for; of videos, the labels of the frames that are asked for."""
+        """Keep the requested samples; for videos, the labels of the requested frames."""
         condition = {"$and": self._conditions()}
         if not self._labels.on_frames:
             query: dict[str, Any] = {"$expr": condition}
-            # an index can find these
+            # these conditions can use an index
             if self._request.verdicts:
                 query[f"{self._labels.field_key}_disputed"] = {"$in": self._disputed()}
             elif self._request.is_pair and self._labels.family.verdicts:
@@ -51,7 +51,7 @@ class DocumentView:
         return view.add_stage(mongo_stage([{"$project": {f"frames.{_CHOSEN}": False}}], needs_frames=True))
 
     def _with_votes(self, view: DatasetView) -> DatasetView:
-        """Keep the labels with the wanted number of votes, and the samples with any."""
+        """Keep the labels with the requested number of votes, and the samples with such labels."""
         least, most = self._request.votes or (None, None)
         names = self._label_fields()
         for name in names:
@@ -63,7 +63,7 @@ class DocumentView:
         return view.match({"$or": [{f"{name}._cls": {"$type": "string"}} for name in names]})
 
     def _label_fields(self) -> list[str]:
-        """The fields of the annotators who are shown, if these hold labels."""
+        """The label fields of the shown annotators; plain fields are left out."""
         kinds = dict(zip(self._labels.config.fields, self._labels.kinds, strict=True))
         return [field for field in map(self._labels.field_of, self._shown) if kinds[field].is_label]
 
@@ -88,11 +88,11 @@ class DocumentView:
         return conditions
 
     def _disputed(self) -> list[bool]:
-        """The values of the field `disputed` that the wanted verdicts have."""
+        """The values of the field `disputed` for the requested verdicts."""
         return [verdict == RATING_VERDICTS[CLASS_CONFLICT] for verdict in self._request.verdicts]
 
     def _confused(self) -> Expression:
-        """Whether two annotators gave the two classes; where annotators are asked for, the first gave the first."""
+        """Whether two annotators gave the two classes; if annotators are requested, the first gave the first class."""
         first, second = ([name] for name in self._request.confusion)
         asked = self._request.annotators
         one = asked[:1] or self._labels.annotators
@@ -107,7 +107,7 @@ class DocumentView:
         return self._labels.kinds[self._labels.config.fields.index(self._labels.field_of(annotator))]
 
     def _value(self, annotator: str) -> str:
-        """What an annotator gave."""
+        """The class or number that an annotator gave."""
         kind, path = self._kind(annotator), document_path(self._labels, self._labels.field_of(annotator))
         if not kind.is_label:
             return path
@@ -120,7 +120,7 @@ class DocumentView:
         if kind.comparable != "numbers":
             return given
         value = self._value(annotator)
-        # nan is less than any number; what cannot be compared was left out
+        # nan is less than any number; the run left out unusable values
         size = {"$abs": {"$cond": [{"$isNumber": value}, value, float("nan")]}}
         whole = {"$in": [{"$type": value}, ["int", "long"]]}
         largest = {"$cond": [whole, LARGEST_INTEGER, LARGEST]}

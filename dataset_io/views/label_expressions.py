@@ -1,6 +1,6 @@
 """Conditions on the labels of a run as MongoDB expressions.
 
-They refer to values of a sample as ``$name``, of a frame as ``$$frame.name``.
+Values of a sample are ``$name``, values of a frame ``$$frame.name``.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def document_path(labels: RunLabels, path: str) -> str:
 
 
 def stored_as(name: str) -> list[Any]:
-    """All stored values that are shown as a text: the text itself, and the number or boolean of that name."""
+    """All stored values that are displayed as a text: the text itself, and the number or boolean of that name."""
     values: list[Any] = [None] if name == NO_LABEL else []
     values.append(name)
     if name in ("True", "False"):
@@ -57,7 +57,7 @@ def class_of(labels: RunLabels, value: Any) -> Any:
 
 
 def is_in(value: str, values: Sequence[Any]) -> Expression:
-    """Whether a value is one of some; missing counts as None."""
+    """Whether a value is one of the given values; a missing value counts as None."""
     return {"$in": [{"$ifNull": [value, None]}, {"$literal": list(values)}]}
 
 
@@ -85,17 +85,17 @@ class LabelLists:
         return class_of(self._labels, f"{label}.label")
 
     def is_of(self, annotators: Sequence[str], label: str) -> list[Expression]:
-        """Conditions on a label of a field of several annotators to be of some of them; none for other fields."""
+        """Conditions that a label is by some of the annotators (attribute mode); none in field mode."""
         if self._attribute is None:
             return []
         return [is_in(f"{label}.{self._attribute}", self._values_of(annotators))]
 
     def _values_of(self, annotators: Sequence[str]) -> list[Any]:
-        """What the attribute of labels, or the list of those assigned, may hold for some annotators."""
+        """Stored values of the annotator attribute, or of the list of assigned annotators, for some annotators."""
         return [value for name in annotators for value in stored_as(self._labels.value_of(name))]
 
     def collected(self, annotators: Sequence[str], value: Any, conditions: Sequence[Expression] = ()) -> Expression:
-        """The set of what ``value`` says of ``$$label``, over the compared labels of some annotators that fulfil
+        """The set of ``value`` (an expression of ``$$label``) over the compared labels of some annotators that meet all
         conditions."""
         counted: Expression = {"$gt": [f"$$label.{self.votes}", 0]}
         every = {"$and": [*conditions, counted, *self.is_of(annotators, "$$label")]}
@@ -122,7 +122,7 @@ class LabelLists:
         return paths[fields.index(self._labels.field_of(annotator))]
 
     def is_assigned(self, annotator: str) -> Expression:
-        """Whether an annotator was assigned to a document on which somebody drew something; see ``assignment``."""
+        """Whether an annotator was assigned to a document on which somebody drew an object; see ``assignment``."""
         config, path = self._labels.config, self._schema_path(annotator)
         if config.assigned_field is not None:
             listed = f"${config.assigned_field}"
@@ -134,12 +134,12 @@ class LabelLists:
             return {"$isArray": [self.list_of(annotator)]}
         if not self._labels.on_frames:
             return _has_list(f"${path}")
-        # whoever labelled any frame of a video is assigned to all on which anybody has a list
+        # who labelled any frame of a video is assigned to all its frames that have a label list
         any_frame = _has_list(f"$$any.{path.removeprefix(_FRAMES)}")
         return {"$anyElementTrue": [{"$map": {"input": "$frames", "as": "any", "in": any_frame}}]}
 
 
 def _has_list(path: str) -> Expression:
-    """Whether there is a label list at a path; FiftyOne may store an empty one without the list itself."""
+    """Whether there is a label list at a path; FiftyOne may store an empty list as a label without the list."""
     emptied = [{"$eq": [{"$type": path}, "missing"]}, {"$eq": [{"$type": f"{path.rpartition('.')[0]}._cls"}, "string"]}]
     return {"$or": [{"$isArray": [path]}, {"$and": emptied}]}

@@ -19,7 +19,7 @@ from ..labels.source import flattened
 from ..record.run_labels import RunLabels
 from .label_expressions import Expression, LabelLists
 
-#: labels that are chosen: their ids; or, as fields that were cloned share ids, the ids by field
+#: selected labels: their ids, or ids by field (labels of cloned fields share ids)
 Selected = Sequence[str] | Mapping[str, Sequence[str]]
 
 
@@ -28,7 +28,7 @@ class DocumentLabels:
     """The labels of a run that one document of a view shows."""
 
     view_id: ObjectId  #: id of the document of the view: a sample, patch, frame or clip
-    document_id: ObjectId  #: id of the sample, or frame, whose labels they are
+    document_id: ObjectId  #: id of the sample, or frame, that holds the labels
     sample_id: ObjectId  #: id of that sample, or of the video of the frame
     label_ids: dict[str, list[ObjectId]]  #: the labels by field of the run
 
@@ -48,7 +48,7 @@ def labels_in_view(
         selected: only these labels
 
     Raises:
-        AgreementInputError: if the view has none of the fields of the run, or ``selected`` are no labels of the run
+        AgreementInputError: if the view has no field of the run, or ``selected`` are not labels of the run
     """
     view = _flat(samples, labels)
     prefix = names.FRAMES_PREFIX if labels.on_frames and not is_generated(view) else ""
@@ -74,7 +74,7 @@ def labels_in_view(
             conditions.append({"$in": ["$$this._id", ids_of.get(field, [])]})
         shown_path, in_list = path_in_view(view, prefix + place, kind)
         path = f"${shown_path.removeprefix(prefix)}"
-        # one label as a list of one
+        # a single label becomes a list
         found = {"$cond": [{"$isArray": path}, path, []]} if in_list else {"$ifNull": [[path], []]}
         filtered = {"$filter": {"input": found, "cond": {"$and": conditions}}}
         projection[f"ids{number}"] = {"$map": {"input": filtered, "in": "$$this._id"}}
@@ -92,16 +92,16 @@ def labels_in_view(
 
 
 def path_in_view(view: SampleCollection, field: str, kind: LabelKind) -> tuple[str, bool]:
-    """Where a view has the labels of a field, and whether these are a list: FiftyOne's patches hold one each."""
+    """Path of the labels of a field in a view, and whether they are a list: FiftyOne's patches hold one label each."""
     in_list = kind.list_name is not None and view.get_field(field).document_type is kind.stored
     return (kind.label_path(field) if in_list else field), in_list
 
 
 def _ids_by_field(selected: Selected, labels: RunLabels) -> dict[str, list[ObjectId]]:
-    """Ids of labels as the database has them, by field.
+    """Ids of labels as stored in the database, by field.
 
     Raises:
-        AgreementInputError: if one is no id, or a field none of the run
+        AgreementInputError: if a value is not an id, or a field is not a field of the run
     """
     by_field = selected if isinstance(selected, Mapping) else dict.fromkeys(labels.config.fields, selected)
     unknown = [name for name in by_field if name not in labels.config.fields]
@@ -110,21 +110,21 @@ def _ids_by_field(selected: Selected, labels: RunLabels) -> dict[str, list[Objec
             f"`selected` must be labels of {', '.join(labels.config.fields)}, got labels of {unknown[0]!r}"
         )
     try:
-        # without an argument it would make a new one
+        # without an argument, ObjectId() would create a new id
         return {name: [ObjectId(label_id or "") for label_id in ids] for name, ids in by_field.items()}
     except (TypeError, InvalidId) as error:
         raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
 
 
 def _flat(samples: SampleCollection, labels: RunLabels) -> SampleCollection:
-    """The samples of all slices of groups; other samples, and parts of samples, as they are."""
+    """The samples of all slices of groups; other samples, and patches, frames and clips, unchanged."""
     if is_generated(samples):
         return samples
     return labels.samples if isinstance(samples, fo.Dataset) else flattened(samples, on_frames=labels.on_frames)
 
 
 def samples_in_view(samples: SampleCollection, labels: RunLabels) -> list[tuple[ObjectId, ObjectId]]:
-    """Ids of the documents of a view, and of the samples that they are, or are parts of."""
+    """Id of every document of a view, and of its sample."""
     view = _flat(samples, labels)
     sample_id = "_sample_id" if is_generated(view) else "_id"
     pipeline = [*pipeline_of(view), {"$project": {"sample": f"${sample_id}"}}]
@@ -132,7 +132,7 @@ def samples_in_view(samples: SampleCollection, labels: RunLabels) -> list[tuple[
 
 
 def _id_fields(view: SampleCollection, labels: RunLabels) -> tuple[str, str]:
-    """Where documents of a view have the id of the document with the labels, and of its sample."""
+    """Fields of the documents of a view that hold the id of the document with the labels, and of its sample."""
     if labels.on_frames:
         return ("_frame_id" if view_kind(view) == "patches" else "_id"), "_sample_id"
     return ("_sample_id",) * 2 if is_generated(view) else ("_id",) * 2

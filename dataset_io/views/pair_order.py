@@ -1,4 +1,4 @@
-"""The samples on which two annotators disagree, in the order of their score, from the records of a run."""
+"""The samples on which two annotators disagree, sorted by the score of the pair, from the records of a run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ..fiftyone_private import sample_collection
 from ..record.run_labels import RunLabels
 
-#: maximum number of samples that are sorted like this; more would take seconds
+#: maximum number of samples that are sorted by pair; more would take seconds
 MAX_SAMPLES = 10_000
 
 
 def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | None:
     """Ids of the samples on which two annotators disagreed about an object, the lowest score of this pair first.
 
-    Equal scores by id; of frames, videos by the mean over their frames. A snapshot of the run.
+    Ties are sorted by id; videos by the mean over their frames. Later changes of labels do not matter.
 
     Args:
         labels: the labels of the run
@@ -32,7 +32,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
         return None
     try:
         loaded = labels.run.records()
-    except AgreementInputError:  # of an older version
+    except AgreementInputError:  # records of an older version
         return None
     if not isinstance(loaded.records, ObjectRecords):
         return None
@@ -52,7 +52,7 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
 
 
 def _of_pair(agreement: Agreement, a: int, b: int) -> tuple[FloatArray, IntArray]:
-    """Score of two annotators on every sample, nan where not scored, and on how many labels they disagree."""
+    """Score of two annotators on every sample (nan where undefined), and number of labels on which they disagree."""
     shared, objects, pairs = agreement.sample_pairs, agreement.objects, agreement.pairs
     rows = np.flatnonzero((shared.a == a) & (shared.b == b))
     i, j = pairs.i[pairs.same_class], pairs.j[pairs.same_class]

@@ -17,7 +17,7 @@ from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from .agreement_view import view_agreement
 
-#: what saved views are called after the key of their run: the verdict they show, if any, and what users read about them
+#: names of saved views after the run key: the verdict that they show (None: all), and their description for users
 _VIEWS: dict[str, tuple[str | None, str]] = {
     "lowest score": (None, "All samples with a score, the lowest first"),
     "class conflicts": ("class_conflict", "Where annotators name the same thing differently, the lowest scores first"),
@@ -29,7 +29,7 @@ _VIEWS: dict[str, tuple[str | None, str]] = {
 def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> list[str]:
     """Save the usual views of a run: ``<key>: lowest score``, ``class conflicts``, ``missed`` and ``lone``.
 
-    Those that do not concern the labels of the run are left out. Views that the run saved before are replaced;
+    Views that do not apply to the labels of the run are left out. Earlier saved views of the run are replaced;
     ``delete_agreement`` removes them.
 
     Args:
@@ -40,7 +40,7 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
         the names of the saved views
 
     Raises:
-        AgreementInputError: as :func:`view_agreement`; if a name is that of a view that somebody else saved
+        AgreementInputError: as :func:`view_agreement`; if a saved view that the run did not save has one of the names
     """
     dataset = dataset_of(dataset)
     verdicts = open_run_labels(dataset, run_key).family.verdicts
@@ -61,7 +61,7 @@ def save_views(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> 
 
 
 def saved_suffixes(dataset: fo.Dataset, run_key: str) -> list[str]:
-    """Which of the usual views of a run are saved, under the names that they were given."""
+    """The usual views of a run that are saved under their original names."""
     found = {view["name"] for view in marked_views(dataset, {run_key})}
     return [suffix for suffix in _VIEWS if _name(run_key, suffix) in found]
 
@@ -70,7 +70,7 @@ def check_view_names(dataset: fo.Dataset, run_key: str, suffixes: Collection[str
     """Refuse to replace views that the run did not save.
 
     Raises:
-        AgreementInputError: naming them
+        AgreementInputError: naming these views
     """
     wanted = {fou.to_slug(_name(run_key, suffix)) for suffix in suffixes}
     own = {view["name"] for view in marked_views(dataset, {run_key})}
@@ -87,11 +87,11 @@ def _name(run_key: str, suffix: str) -> str:
     return f"{run_key}: {suffix}"
 
 
-# ---- views that a run saved, recognised by the end of their description ----
+# ---- saved views of a run, recognised by a mark at the end of their description ----
 
 
 def marked(description: str, run_key: str) -> str:
-    """A description with the mark of a run; a user who edits the mark makes the view their own."""
+    """A description with the mark of a run; if a user edits the mark, the view belongs to the user."""
     return f"{description} {_mark(run_key)}"
 
 
@@ -100,7 +100,7 @@ def _mark(run_key: str) -> str:
 
 
 def marked_views(dataset: fo.Dataset, run_keys: Collection[str]) -> list[dict[str, Any]]:
-    """The documents of the saved views of some runs, those included that the dataset never came to refer to."""
+    """The documents of the saved views of some runs, including documents that the dataset does not refer to."""
     ends = "|".join(re.escape(_mark(run_key)) for run_key in sorted(run_keys))
     wanted = {"_dataset_id": dataset_id(dataset), "description": {"$regex": f"({ends})$"}}
     return list(database().views.find(wanted).sort("_id")) if ends else []
@@ -111,7 +111,7 @@ def remove_saved_views(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
     ids = [view["_id"] for view in marked_views(dataset, run_keys)]
     if not ids:
         return
-    # nothing ever refers to what is gone
+    # references first, then documents, so that no reference ever dangles
     database().datasets.update_one({"_id": dataset_id(dataset)}, {"$pull": {"saved_views": {"$in": ids}}})
     database().views.delete_many({"_id": {"$in": ids}})
     reload_saved_views(dataset)

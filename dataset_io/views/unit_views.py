@@ -1,4 +1,4 @@
-"""Views for label types with lists of labels (objects and tags), chosen by unit."""
+"""Views for label types with lists of labels (objects and tags), selected by unit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .view_request import ViewRequest
 #: a verdict that no label has
 _NO_VERDICT = ""
 
-#: what the stages of a view keep of every document for each other; no document has it in the end
+#: temporary attribute that stages of a view pass on to later stages; removed at the end
 _SETS = "_agreement_view"
 
 
@@ -31,7 +31,7 @@ class UnitView:
         self._set_path = f"$$frame.{_SETS}" if labels.on_frames else f"${_SETS}"
 
     def apply(self, view: DatasetView) -> DatasetView:
-        """Keep the labels that are asked for, and the samples with any of them."""
+        """Keep the requested labels, and the samples with such labels."""
         query = self._query()
         if query:
             view = view.match(query)
@@ -47,12 +47,12 @@ class UnitView:
         return view.match(last[0]["$match"])
 
     def _paths(self) -> list[str]:
-        """Paths of the label lists that are shown."""
+        """Paths of the shown label lists."""
         fields = dict.fromkeys(map(self._labels.field_of, self._shown))
         of_field = dict(zip(self._labels.config.fields, self._labels.label_paths, strict=True))
         return [of_field[field] for field in fields]
 
-    # ---- which samples may have such labels, for indexes and for speed ----
+    # ---- which samples may have such labels (uses indexes, saves time) ----
 
     def _query(self) -> dict[str, Any]:
         request = self._request
@@ -85,15 +85,15 @@ class UnitView:
         return {"$and": conditions} if conditions else {}
 
     def _verdicts(self) -> list[str]:
-        """The verdicts of the labels that are asked for; none if all are."""
+        """The verdicts of the requested labels; empty for all verdicts."""
         asked, every = self._request.verdicts, self._labels.family.verdicts
         verdicts = [verdict for verdict in asked or every if verdict in self._disputed()]
         return [] if len(verdicts) == len(every) else verdicts or [_NO_VERDICT]
 
     def _disputed(self) -> tuple[str, ...]:
-        """The verdicts of the labels of units that can be asked for.
+        """The verdicts that labels of the requested units can have.
 
-        Who disagrees with somebody, or missed what others have, does not agree with everybody.
+        A unit with a disagreement, or that somebody missed, cannot be agreed.
         """
         verdicts = self._labels.family.verdicts
         if self._request.confusion:
@@ -102,19 +102,19 @@ class UnitView:
             return tuple(verdict for verdict in verdicts if verdict not in ("agreed", CROWD))
         return verdicts
 
-    # ---- which units are asked for ----
+    # ---- which units are requested ----
 
     def _sets(self) -> dict[str, Any]:
         """Sets of units of a document, collected before labels are filtered: later stages do not see removed labels."""
         request, everybody = self._request, self._labels.annotators
         unit = self._lists.unit("$$label")
-        # of agreed units, which are most, none can be asked for
+        # most units are agreed, and none of these can be requested
         disputed = [is_in(f"$$label.{self._labels.field_key}", self._disputed())]
         sets: dict[str, Any] = {}
         if request.classes:
             sets["of_classes"] = self._lists.collected(everybody, unit, [self._has_class(request.classes, "$$label")])
         for k, name in enumerate(request.confusion):
-            # of two annotators the first said the first class, and the other the second
+            # with two annotators, the first gave the first class, the other the second
             of = [self._request.annotators[k]] if request.is_pair else everybody
             said = [*disputed, self._has_class([name], "$$label")]
             sets[f"confused{k}"] = self._lists.collected(of, unit, said)
@@ -140,7 +140,7 @@ class UnitView:
     # ---- which labels are shown ----
 
     def _conditions(self) -> dict[str, Expression]:
-        """The condition on the labels of every field that is shown, as ``$$this``."""
+        """The condition on the labels (``$$this``) of every shown field."""
         conditions: dict[str, list[Expression]] = {}
         for annotators, wanted in self._wanted():
             for name in dict.fromkeys(map(self._labels.field_of, annotators)):
@@ -163,7 +163,7 @@ class UnitView:
         return [(self._shown, [{"$or": classes}, *units, *common])]
 
     def _common(self) -> list[Expression]:
-        """The conditions on labels that are the same for all annotators, the cheap ones first."""
+        """The conditions on labels that hold for all annotators, the cheap ones first."""
         request, votes = self._request, f"$$this.{self._lists.votes}"
         unit = self._lists.unit("$$this")
         verdicts = self._verdicts()

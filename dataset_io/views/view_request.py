@@ -1,4 +1,4 @@
-"""Which part of a run a view is asked to show, checked."""
+"""The checked arguments of a view of a run."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ Votes = int | tuple[int | None, int | None] | None
 
 @dataclass(frozen=True, slots=True)
 class ViewRequest:
-    """What a view shows; empty or None what was not asked for."""
+    """The conditions of a view; empty or None for no condition."""
 
     verdicts: tuple[str, ...] = ()  #: labels with one of these
     annotators: tuple[str, ...] = ()  #: one, or two who disagree
-    missed_by: str | None = None  #: annotator who has not what the others have
+    missed_by: str | None = None  #: annotator who missed the units
     classes: tuple[str, ...] = ()  #: classes of the units
-    confusion: tuple[str, ...] = ()  #: two classes that met in one unit
+    confusion: tuple[str, ...] = ()  #: two classes of one unit
     votes: tuple[int | None, int | None] | None = None  #: least and most annotators who agree
     min_score: float | None = None  #: lowest score of samples
-    max_score: float | None = None  #: highest
+    max_score: float | None = None  #: highest score
 
     @property
     def has_scores(self) -> bool:
@@ -36,12 +36,12 @@ class ViewRequest:
 
     @property
     def is_pair(self) -> bool:
-        """Whether two annotators are asked for, who disagree."""
+        """Whether the disagreements of two annotators are requested."""
         return len(self.annotators) == 2
 
     @property
     def has_labels(self) -> bool:
-        """Whether labels are chosen, not only samples."""
+        """Whether there is a condition on labels, not only on samples."""
         chosen = (self.verdicts, self.annotators, self.missed_by, self.classes, self.confusion, self.votes)
         return any(chosen)
 
@@ -51,11 +51,11 @@ class ViewRequest:
 
 
 def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
-    """Check what a view of a run is asked for.
+    """Check the conditions of a view.
 
     Args:
         labels: labels of the run
-        asked: arguments of :func:`~.agreement_view.view_agreement` by name; None, or left out: not asked for
+        asked: arguments of :func:`~.agreement_view.view_agreement` by name; None, or left out, for no condition
 
     Raises:
         AgreementInputError: naming the first argument that is not usable
@@ -82,9 +82,9 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
 
 
 def options_without(labels: RunLabels) -> tuple[str, ...]:
-    """What a view of a run cannot be asked for."""
+    """Conditions that do not apply to the labels of a run."""
     without = labels.family.not_in_views
-    # plain fields hold no labels that could tell their votes
+    # plain fields have no labels that could carry votes
     return without if labels.have_attributes else (*without, "votes")
 
 
@@ -124,8 +124,7 @@ def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
     labels.check_annotators("missed_by", [request.missed_by])
     if request.annotators == (request.missed_by,):
         raise AgreementInputError(
-            f"`missed_by` must be somebody else than `annotators`, whose labels are shown, got {request.missed_by!r} "
-            "for both"
+            f"`missed_by` must not be one of `annotators`, whose labels are shown, got {request.missed_by!r} for both"
         )
 
 

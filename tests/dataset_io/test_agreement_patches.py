@@ -254,6 +254,6 @@ def test_labels_that_are_no_objects_have_no_patches(make_dataset):
     dataset.add_samples([fo.Sample("1.jpg", a=fo.Classification(label="x"), b=fo.Classification(label="y"))])
     compute_agreement(dataset, ["a", "b"])
     with pytest.raises(
-        AgreementInputError, match="Units are those of runs on objects, got the run 'agreement' on Class"
+        AgreementInputError, match="The run must be on objects to show them one by one, got 'agreement' on Class"
     ):
         agreement_patches(dataset)

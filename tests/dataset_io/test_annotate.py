@@ -203,7 +203,7 @@ def test_a_name_and_a_password_can_be_given(backends, backend):
 
 
 def test_unusable_requests_are_refused(dataset, backends, make_dataset):
-    with pytest.raises(AgreementInputError, match=r"`backend` must be one that is configured \(file\), got 'cvat'"):
+    with pytest.raises(AgreementInputError, match=r"`backend` must be a configured one \(file\), got 'cvat'"):
         annotate_disputed(dataset, backend="cvat")
     with pytest.raises(AgreementInputError, match="`annotators` must name annotators"):
         annotate_disputed(dataset, annotators="eve")
@@ -214,5 +214,5 @@ def test_unusable_requests_are_refused(dataset, backends, make_dataset):
     plain = make_dataset({})
     plain.add_samples([fo.Sample("1.jpg", a="x", b="y")])
     compute_agreement(plain, ["a", "b"])
-    with pytest.raises(AgreementInputError, match="Disputed labels are those with verdicts"):
+    with pytest.raises(AgreementInputError, match="Disputed labels need verdicts"):
         annotate_disputed(plain)

@@ -411,7 +411,7 @@ def test_what_is_not_usable_is_named(dataset, make_dataset):
     masks = masked_dataset(make_dataset, random_masks(3, ["a", "b"]))
     compute_agreement(masks, ["a", "b"])
     with pytest.raises(
-        AgreementInputError, match="`color_by` must be something that the run writes on labels, got 'id'"
+        AgreementInputError, match="`color_by` must be an attribute that the run writes on labels, got 'id'"
     ):
         configure_agreement_app(masks, color_by="id")
     with pytest.raises(AgreementInputError, match=r"`link_instances` must be False for .* got 'a' \(Segmentation\)"):

@@ -93,7 +93,7 @@ def test_a_view_made_from_a_run_cannot_replace_it(make_dataset):
         dataset.filter_labels("alice", F("agreement") == "lone"),
         dataset.sort_by("agreement_score"),
     ):
-        with pytest.raises(AgreementInputError, match="must not depend on the run that is overwritten"):
+        with pytest.raises(AgreementInputError, match="must not depend on the run to overwrite"):
             compute_agreement(view, ANNOTATORS, overwrite=True)
     assert stored(dataset) == before
     compute_agreement(dataset.match(F("agreement_score") < 0.9), ANNOTATORS, run_key="worst")

@@ -84,7 +84,7 @@ def test_of_two_that_make_one_field_the_later_one_wins(make_dataset, before_each
             resolve_units(fo.load_dataset(dataset.name), quorum=0.1)
 
     before_each_write(start_another)
-    with pytest.raises(AgreementInputError, match="`agreement_consensus` is being written again by somebody else"):
+    with pytest.raises(AgreementInputError, match="`agreement_consensus` is being written by somebody else"):
         resolve_units(dataset, quorum=0.9)
     made = derived_fields.derived_record(run.Run(dataset, "agreement"), "_consensus")
     assert (made["status"], made["quorum"]) == ("completed", 0.1)

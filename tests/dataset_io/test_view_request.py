@@ -34,7 +34,7 @@ BAD = [
     ({"annotators": NAMES}, r"`annotators` must be one annotator, or two who disagree, got 3 \(alice, bob, carol\)"),
     ({"missed_by": "dave"}, "`missed_by` must name annotators of the run 'agreement' .*, got 'dave'"),
     ({"missed_by": ["bob"]}, r"`missed_by` must be the name of an annotator, got \['bob'\]"),
-    ({"missed_by": "bob", "annotators": "bob"}, "`missed_by` must be somebody else than `annotators`"),
+    ({"missed_by": "bob", "annotators": "bob"}, "`missed_by` must not be one of `annotators`"),
     ({"classes": [""]}, r"`classes` must be a name or a list of names, got \[''\]"),
     ({"confusion": "cat"}, "`confusion` must be two different classes, got 'cat'"),
     ({"confusion": ["cat", "cat"]}, "`confusion` must be two different classes"),
