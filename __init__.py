@@ -1,7 +1,7 @@
 """Annotator agreement for FiftyOne.
 
 As a FiftyOne plugin this package is loaded under a name that FiftyOne chooses; after ``pip install .`` it is
-``annotator_agreement``. Nothing of ours is imported before it is used: FiftyOne executes this file again and again.
+``annotator_agreement``. Our modules are imported only when used, because FiftyOne executes this file repeatedly.
 """
 
 from __future__ import annotations

@@ -37,7 +37,7 @@ class FieldSpec:
     """A field that a run writes."""
 
     type: str  #: ``float``, ``int``, ``str``, ``bool``, ``list`` (of strings) or ``heatmap``
-    description: str  #: what users read about it
+    description: str  #: its description for users
     option: str | None = None  #: option that must be on for the field to be written; None: always written
 
 
@@ -56,7 +56,7 @@ OBJECT_FIELDS = FieldSet(
         "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) over all pairs of labels matched in the sample"),
         "_dice": FieldSpec("float", "Mean Dice over all pairs of labels that were matched in the sample"),
         "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
-        "_n_units": FieldSpec("int", "Number of physical objects that the annotators drew, taken together"),
+        "_n_units": FieldSpec("int", "Number of different physical objects that any annotator drew"),
         "_n_disputed": FieldSpec("int", "Number of physical objects on which the annotators do not fully agree"),
     },
     label={
@@ -73,14 +73,14 @@ OBJECT_FIELDS = FieldSet(
 
 _OF_RATINGS = {
     "_score": FieldSpec("float", "Agreement score: share of the pairs of annotators who agree (0-1)"),
-    "_majority": FieldSpec("str", "The class or value that most annotators gave; none where several lead"),
-    "_entropy": FieldSpec("float", "Entropy of the annotators' votes in bits: 0 where all agree"),
+    "_majority": FieldSpec("str", "The class or value with the most votes; none in a tie"),
+    "_entropy": FieldSpec("float", "Entropy of the annotators' votes in bits: 0 if all agree"),
     "_disputed": FieldSpec("bool", "Whether any two annotators disagree"),
     "_n_annotators": FieldSpec("int", "Number of annotators who rated the sample"),
 }
 _OF_RATED_LABELS = {
-    "": FieldSpec("str", "Verdict of the label: agreed, or class_conflict where any two annotators disagree"),
-    "_votes": FieldSpec("int", "Number of annotators who agree with the label, its own included"),
+    "": FieldSpec("str", "Verdict of the label: agreed, or class_conflict if any two annotators disagree"),
+    "_votes": FieldSpec("int", "Number of annotators who agree with the label, including its own"),
     "_of": FieldSpec("int", "Number of annotators who rated the sample"),
 }
 RATING_FIELDS = FieldSet(sample=_OF_RATINGS, label=_OF_RATED_LABELS)
@@ -94,7 +94,7 @@ NUMBER_FIELDS = FieldSet(
 )
 TAG_FIELDS = FieldSet(
     sample={
-        "_score": FieldSpec("float", "Agreement score: mean Jaccard index of the tags of two annotators (0-1)"),
+        "_score": FieldSpec("float", "Agreement score: mean Jaccard index of tags over the pairs of annotators (0-1)"),
         "_majority": FieldSpec("list", "The tags that more than half of the annotators gave"),
         "_disputed": FieldSpec("bool", "Whether any tag was not given by all annotators"),
         "_n_annotators": FieldSpec("int", "Number of annotators assigned to the sample"),
@@ -114,19 +114,19 @@ PIXEL_FIELDS = FieldSet(
         "_dice": FieldSpec("float", "Mean Dice over the classes of two masks, mean over pairs; without background"),
         "_iou_with_background": FieldSpec("float", "The same IoU with background as one of the classes"),
         "_dice_with_background": FieldSpec("float", "The same Dice with background as one of the classes"),
-        "_accuracy": FieldSpec("float", "Share of the pixels to which two annotators gave one class, mean over pairs"),
+        "_accuracy": FieldSpec("float", "Share of the pixels with the same class from two annotators, mean over pairs"),
         "_kappa": FieldSpec("float", "Cohen's kappa over the pixels of the sample, mean over pairs"),
         "_n_annotators": FieldSpec("int", "Number of annotators with a mask of the sample"),
-        "_n_units": FieldSpec("int", "Number of classes that anybody used on the sample, without background"),
+        "_n_units": FieldSpec("int", "Number of classes used on the sample, without background"),
         "_n_disputed": FieldSpec("int", "Number of these classes on which the masks are not all equal"),
         "_ignored": FieldSpec("float", "Share of the pixels left out because somebody gave them an ignored value"),
         "_boundary_iou": FieldSpec("float", "Boundary IoU, mean over classes and pairs", "boundaries"),
         "_surface_dice": FieldSpec("float", "Surface Dice, mean over classes and pairs", "boundaries"),
         "_hd95": FieldSpec("float", "95 % Hausdorff distance in pixels, mean over classes and pairs", "boundaries"),
-        "_map": FieldSpec("heatmap", "How many annotators disagree with the majority, by pixel", "disagreement_map"),
+        "_map": FieldSpec("heatmap", "Annotators who disagree with the majority, by pixel", "disagreement_map"),
     },
     label={
-        "_iou": FieldSpec("float", "Mean class IoU of the mask with those of the others, without background"),
+        "_iou": FieldSpec("float", "Mean class IoU of the mask with the other masks, without background"),
         "_of": FieldSpec("int", "Number of annotators with a mask of the sample"),
     },
 )
@@ -161,20 +161,20 @@ UNITS_SUFFIX, CONSENSUS_SUFFIX = "_units", "_consensus"
 RESERVED_SAMPLE_SUFFIXES = (UNITS_SUFFIX, CONSENSUS_SUFFIX, "_map")
 
 _OF_DERIVED_LABELS = {
-    "unit": FieldSpec("str", "Match id of the object, which its annotators' labels have too"),
+    "unit": FieldSpec("str", "Match id of the object, the same as on the annotators' labels"),
     "votes": FieldSpec("int", "Number of annotators who drew the object"),
     "of": FieldSpec("int", "Number of annotators assigned to the sample"),
     "mean_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the annotators' labels of the object"),
-    "annotators": FieldSpec("list", "Who drew the object"),
-    "classes": FieldSpec("list", "What each of them called it, in the same order"),
+    "annotators": FieldSpec("list", "The annotators who drew the object"),
+    "classes": FieldSpec("list", "The class that each of them gave, in the same order"),
     "tie": FieldSpec("bool", "Whether several classes have the most votes; the label has no class then"),
 }
-#: attributes of the derived labels of objects, besides class and extent
+#: attributes of the derived labels of objects, in addition to class and geometry
 UNIT_ATTRIBUTES = {**_OF_DERIVED_LABELS, "verdict": FieldSpec("str", "Verdict of the object")}
-#: attributes of consensus labels, besides class and extent
+#: attributes of consensus labels, in addition to class and geometry
 CONSENSUS_ATTRIBUTES = {
     **_OF_DERIVED_LABELS,
-    "score": FieldSpec("float", "Share of the assigned annotators who drew it, times their mean IoU; none with one"),
+    "score": FieldSpec("float", "Share of the assigned annotators who drew it x their mean IoU; none for one vote"),
 }
 
 

@@ -1,4 +1,4 @@
-"""What agreement means: options, columns, units, verdicts, scores, statistics and the report. No FiftyOne here."""
+"""The domain, without FiftyOne: options, records of samples, verdicts, scores, statistics and reports."""
 
 from __future__ import annotations
 

@@ -17,11 +17,11 @@ Given: TypeAlias = Mapping[str, str] | Sequence[str] | None
 
 
 def session_names(sessions: Sequence[str], persons: Sequence[str]) -> tuple[str, ...]:
-    """Names of annotators: the person, and the session too where a person has several.
+    """Names of annotators: the person, followed by the session if a person has several.
 
     Args:
-        sessions: of every annotator, the field or the value of the attribute
-        persons: of every annotator; may be empty, then the sessions are the names
+        sessions: field, or value of the attribute, of every annotator
+        persons: person of every annotator; if empty, the sessions are the names
     """
     if not persons:
         return tuple(sessions)
@@ -99,9 +99,9 @@ def _check_different(named: tuple[str, ...]) -> None:
         raise AgreementInputError(f"`annotators` must be told apart by their names, got {shown(repeated)} twice")
 
 
-#: at most so many pairs of annotators have intervals, those that share the most samples
+#: maximum number of pairs of annotators with intervals (the pairs that share the most samples)
 MAX_PAIRS = 200
-#: and no more when so many samples are shared, over all of them
+#: maximum number of shared samples, summed over these pairs
 MAX_SHARED = 3_000_000
 
 
@@ -118,14 +118,14 @@ def pair_names(n_annotators: int) -> tuple[IntArray, IntArray]:
 
 
 def n_shared(assigned: BoolArray) -> IntArray:
-    """Samples that both annotators of every pair were assigned to, from who was assigned ``(S, R)``."""
+    """Number of samples that both annotators of every pair were assigned to, from assignments ``(S, R)``."""
     shared = assigned.T.astype(np.float64) @ assigned
     of_pairs: IntArray = shared[pair_names(assigned.shape[1])].astype(np.int64)
     return of_pairs
 
 
 def chosen_pairs(assigned: BoolArray, annotators: Sequence[str]) -> IntArray:
-    """The pairs of annotators that have intervals, ascending; of pairs that share as many samples, the first by name.
+    """The pairs of annotators that have intervals, ascending; ties in shared samples go to the first by name.
 
     Args:
         assigned: shape ``(S, R)``

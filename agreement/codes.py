@@ -19,8 +19,8 @@ _LARGEST_INTEGER = 2**53
 class AttributeCodes(dict[tuple[type, Any], int]):
     """Codes of the values of an attribute, in the order in which they first occur, from 1 (0 is *not given*).
 
-    Texts, finite numbers, and true and false are values; 1 and 1.0 are the same, 1 and true are not. None and nan are
-    not given. The keys are types and values, since true is equal to 1.
+    Values are texts, finite numbers, true and false; 1 and 1.0 are the same value, 1 and true are not. None and nan
+    mean *not given*. The keys are (type, value), because true equals 1 in Python.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,12 +32,12 @@ class AttributeCodes(dict[tuple[type, Any], int]):
         """The codes of ``N`` values.
 
         Raises:
-            AgreementInputError: if one cannot be compared
+            AgreementInputError: if a value cannot be compared
         """
         try:
             codes = map(self.__getitem__, zip(map(type, values), values, strict=True))
             return np.fromiter(codes, np.int64, len(values))
-        except TypeError as error:  # lists and dicts are no keys
+        except TypeError as error:  # lists and dicts cannot be keys
             raise attribute_error(self.name) from error
 
     def __missing__(self, key: tuple[type, Any]) -> int:
@@ -60,12 +60,12 @@ class AttributeCodes(dict[tuple[type, Any], int]):
         return list(self._values)
 
     def numbers(self) -> FloatArray:
-        """The number that every code stands for, nan where it is none."""
+        """The number of every code, nan if its value is not a number."""
         return np.array([float(value) if is_number(value) else math.nan for value in self._values])
 
 
 def is_number(value: object) -> TypeGuard[float]:
-    """Whether a value is a number, which true and false are not."""
+    """Whether a value is a number; true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
@@ -82,9 +82,9 @@ MISSING = 0
 
 
 class ClassCodes(dict[str | None, int]):
-    """Codes of class names, given in the order in which they are first asked for, from 1 (0 is *missing*).
+    """Codes of class names, in the order in which they are first looked up, from 1 (0 is *missing*).
 
-    An alias has the code of the name that it stands for.
+    An alias has the code of the name that replaces it.
     """
 
     def __init__(self, aliases: Mapping[str, str] | None = None) -> None:

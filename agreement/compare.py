@@ -1,4 +1,4 @@
-"""Compare what two runs found in the same samples."""
+"""Compare the numbers of two runs on the same samples."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from .options import OPTIONS
 from .records import Records
 from .report import Describe, ReportContext, number
 
-#: samples that are listed each way
+#: number of listed samples, better and worse each
 N_LISTED = 10
-#: scores that differ by no more are equal
+#: scores that differ by at most this are equal
 _ROUNDING = 1e-9
-#: how many names the key of a number has: two for a pair, none for all sessions together; one elsewhere
+#: number of names in the key of a number: two for a pair, none for all sessions together; else one
 _N_NAMES = {"pairs": 2, "sessions": 0}
 
 
@@ -46,7 +46,7 @@ def compare_runs(
     seed: int,
     on_frames: bool = False,
 ) -> AgreementComparison:
-    """Compare what two runs found in the same samples.
+    """Compare the numbers of two runs on the same samples.
 
     Args:
         a: first run

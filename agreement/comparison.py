@@ -64,7 +64,7 @@ class SampleChanges:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementComparison:
-    """What changed from one run to another, over the samples that have at least two assigned annotators in both.
+    """The changes from one run to another, over the samples that have at least two assigned annotators in both.
 
     ``numbers`` has the numbers of the whole report by path; ``changes`` has the numbers of ``pairs``, ``classes``,
     ``annotators`` and so on that both runs have. Intervals come from a paired bootstrap: both runs use the same
@@ -78,7 +78,7 @@ class AgreementComparison:
     n_only_a: int
     n_only_b: int
     n_unrated: int
-    #: number of videos or groups of the samples; None where samples are independent
+    #: number of videos or groups of the samples; None if samples are independent
     n_clusters: int | None
     on_frames: bool
     #: ``{option, a, b}`` of every option that differs

@@ -1,4 +1,4 @@
-"""What the user asks for: the options of a run, checked."""
+"""The options of a run, checked."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ _DEFAULT: dict[str, Any] = {name: option.default for name, option in OPTIONS.ite
 
 @dataclass(frozen=True, slots=True)
 class AgreementConfig:
-    """The options of a run, checked; ``OPTIONS`` says what each does."""
+    """The options of a run, checked; ``OPTIONS`` explains each."""
 
-    fields: tuple[str, ...]  #: label fields, one an annotator (field mode), or a single one (attribute mode)
+    fields: tuple[str, ...]  #: label fields, one for each annotator (field mode), or a single field (attribute mode)
     run_key: str = _DEFAULT["run_key"]
     annotator_attribute: str | None = _DEFAULT["annotator_attribute"]
     assigned_field: str | None = _DEFAULT["assigned_field"]
-    #: field mode: name of every field's annotator; attribute mode: the values of the attribute to compare, all if empty
+    #: field mode: name of every field's annotator; attribute mode: values of the attribute to compare, all if empty
     annotators: tuple[str, ...] = ()
-    #: who labels, for every one of ``annotators``, if several of them are sessions of one person or the values of the
+    #: person of every one of ``annotators``, if several of them are sessions of one person, or if the values of the
     #: attribute were given names; else empty
     persons: tuple[str, ...] = ()
     iou: float = _DEFAULT["iou"]
-    iou_from_data: bool = False  #: whether ``iou`` was asked to be the threshold that the data suggest
+    iou_from_data: bool = False  #: whether ``iou`` is the threshold that the data suggest
     similarity: Similarity = _DEFAULT["similarity"]
     method: Method = _DEFAULT["method"]
     classes: ClassHandling = _DEFAULT["classes"]
@@ -83,12 +83,12 @@ class AgreementConfig:
         return dict(zip(named, self.persons, strict=False))
 
     def annotator_names(self, values: Sequence[str]) -> tuple[str, ...]:
-        """Names of the annotators of some values of the attribute (attribute mode)."""
+        """Names of annotators from values of the attribute (attribute mode)."""
         named = dict(zip(self.annotators, session_names(self.annotators, self.persons), strict=False))
         return tuple(named.get(value, value) for value in values)
 
     def annotator_value(self, name: str) -> str:
-        """Value of the attribute that an annotator's labels have (attribute mode)."""
+        """Value of the attribute on the labels of an annotator (attribute mode)."""
         named = session_names(self.annotators, self.persons)
         return self.annotators[named.index(name)] if name in named else name
 
@@ -107,11 +107,11 @@ class AgreementConfig:
         return cls(**options)
 
     def superfluous(self, groups: AbstractSet[str], *, units: bool = False) -> Option | None:
-        """The first option that is not at its default although it has no effect on labels of these groups.
+        """The first option that has no effect on labels of these groups but is not at its default.
 
         Args:
             groups: the groups of the labels, see ``options.GROUPS``
-            units: the option that is no part of the config
+            units: the option ``units``, which is not part of the config
         """
         values = {**self.to_dict(), "iou": "auto" if self.iou_from_data else self.iou, "units": units}
         defaults = {**AgreementConfig(self.fields).to_dict(), "units": False}
@@ -135,11 +135,11 @@ def make_config(
     _check_fields(field_names, annotator_attribute)
     if kept.get("assigned_field") is not None and annotator_attribute is None:
         raise AgreementInputError(
-            "`assigned_field` needs `annotator_attribute`; with a field for every annotator an absent label list says "
-            "who is not assigned"
+            "`assigned_field` needs `annotator_attribute`; with one field per annotator, an absent label list means "
+            "not assigned"
         )
     if kept.get("iou") == "auto":
-        del kept["iou"]  # until it is found
+        del kept["iou"]  # found later, from the data
         kept["iou_from_data"] = True
     if kept.get("map_folder") is not None:
         kept["disagreement_map"] = True

@@ -1,4 +1,4 @@
-"""An order of samples by their content, which does not depend on the order of samples, labels or annotators."""
+"""Order samples by their content, independent of the order of samples, labels and annotators."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from ..metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 
-#: hashes of contents, which may be summed in any order
+#: hashes of content; sums do not depend on the order
 Hashes: TypeAlias = NDArray[np.uint64]
 
-#: values are rounded to so many decimals: differences beyond are rounding errors
+#: values are rounded to this number of decimals; smaller differences are rounding errors
 _DIGITS = 9
 
 
@@ -38,12 +38,12 @@ def mixed(hashes: Hashes) -> Hashes:
 
 
 def combined(hashes: Hashes, codes: IntArray) -> Hashes:
-    """Hashes of pairs of a hash and a code."""
+    """Hashes of (hash, code) pairs."""
     return mixed(hashes + mixed(codes.astype(np.uint64)))
 
 
 def hash_sums(index: IntArray, hashes: Hashes, n: int) -> Hashes:
-    """Sum of the hashes of every index ``0 … n - 1``, modulo 2⁶⁴."""
+    """Sum of the hashes at every index ``0 … n - 1``, modulo 2⁶⁴."""
     total = np.zeros(n, np.uint64)
     np.add.at(total, index, hashes)
     return total
@@ -58,11 +58,11 @@ def assignment_hashes(assigned: BoolArray, annotators: Hashes) -> Hashes:
 def content_ranks(hashes: Hashes, values: FloatArray, clusters: IntArray | None = None) -> IntArray:
     """Rank of every sample by its content, shape ``(S,)``; samples of one video or group have one rank.
 
-    Samples of equal content may stand in any order, because exchanging them changes nothing.
+    Samples of equal content may have any order, because exchanging them changes nothing.
 
     Args:
-        hashes: shape ``(S,)``, of the content of every sample
-        values: shape ``(S, D)``, further content, rounded to nine digits; nan is a value like others
+        hashes: shape ``(S,)``, hash of the content of every sample
+        values: shape ``(S, D)``, further content, rounded to nine digits; nan counts as a value
         clusters: shape ``(S,)``, number of the video or group of every sample
     """
     values = np.nan_to_num(np.round(values, _DIGITS), nan=-1.0)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 
 class AgreementInputError(ValueError):
-    """Something in the request or in the dataset must be changed; the message says what, what was found, what to do."""
+    """Arguments or dataset cannot be used; the message says what is required, what was found, and what to do."""
 
 
 def shown(values: Iterable[object], limit: int = 5) -> str:

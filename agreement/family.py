@@ -32,15 +32,15 @@ from .tags.report import TagReport, build_tag_report
 class Family:
     """A family of label types: labels that are compared in the same way.
 
-    Everything in the pure layers that depends on the family stands here; charts and ``dataset_io`` have one object each
-    that adds what these layers need.
+    Everything in ``agreement`` that depends on the family stands here; ``charts`` and ``dataset_io`` have an object for
+    each family with the rest.
     """
 
-    name: str  #: in reports and stored runs
+    name: str  #: name in reports and stored runs
     report: type[AgreementReport]  #: class of its reports
     records: type[Records]  #: class of its records
-    build: Callable[[Any, ReportContext], AgreementReport]  #: makes the report from records
-    numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: makes the numbers of a report from records
+    build: Callable[[Any, ReportContext], AgreementReport]  #: builds the report from records
+    numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
     fields: names.FieldSet  #: fields written on samples and labels
     verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
     not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
@@ -91,12 +91,12 @@ FAMILIES = {family.name: family for family in (OBJECTS, RATINGS, TAGS, PIXELS)}
 
 
 def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
-    """The report that ``to_dict()`` of any family wrote."""
+    """Rebuild a report of any family from its ``to_dict()``."""
     return FAMILIES[values["family"]].report.from_dict(values)
 
 
 def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
-    """The records of a family from their columns, without the totals of the whole run."""
+    """Records of a family from columns, without the totals of the whole run."""
     return FAMILIES[family].records(n_annotators, (columns,))
 
 

@@ -1,4 +1,4 @@
-"""The main numbers of every report: where each stands, what it is called and what it means.
+"""The main numbers of every report: key, title and meaning of each.
 
 Text, Markdown, HTML page, panel, the table ``summary`` and the comparison of runs all follow from these declarations. A
 new number needs an entry here, and its value (and interval) under the same key in the report.
@@ -12,7 +12,7 @@ from typing import Any
 
 #: numbers of the headline, and numbers that only a comparison of two runs lists
 HEADLINE, COMPARED = "headline", "compared"
-#: the questions that one alpha mixes, by the group of the numbers that answer them
+#: the questions behind alpha, by the group of the numbers that answer each
 QUESTIONS = {
     "existence": "Do they see the same objects?",
     "class_given_match": "Do they name a shared object alike?",
@@ -23,16 +23,16 @@ QUESTIONS = {
 
 @dataclass(frozen=True, slots=True)
 class MainNumber:
-    """A number that every surface shows by the same name."""
+    """A number with the same name on every surface."""
 
     key: str  #: path of its value in the report, and the key of its interval
     title: str  #: name; ``{measure}`` is replaced by the name of the similarity
-    #: what it is, in one sentence; ``{report…}`` and ``{documents}`` (samples or frames) are filled in
+    #: meaning in one sentence; ``{report…}`` and ``{documents}`` (samples or frames) are filled in
     meaning: str = ""
-    form: str = "number"  #: how it is shown: ``number`` or ``share``
-    group: str = HEADLINE  #: where it is shown: the headline, one of the questions, or a comparison alone
-    is_optional: bool = False  #: whether it is left out where it is undefined
-    without: str = ""  #: what the similarity of objects is called where there is no such number
+    form: str = "number"  #: format: ``number`` or ``share``
+    group: str = HEADLINE  #: place: the headline, one of the questions, or only comparisons
+    is_optional: bool = False  #: whether it is left out if undefined
+    without: str = ""  #: name of a similarity of objects for which there is no such number
 
     def value(self, report: Any) -> float | None:
         """The value in a report; None where undefined."""
@@ -44,7 +44,7 @@ class MainNumber:
         return self.title.format(measure=measure)
 
     def full_name(self) -> str:
-        """The title behind the question that the number answers."""
+        """The title, preceded by the question that the number answers."""
         question = QUESTIONS.get(self.group)
         return f"{question} {self.name()}" if question else self.name()
 
@@ -128,5 +128,5 @@ PIXEL_NUMBERS = (
     MainNumber("mean.accuracy", "same class (pixels)", group=COMPARED),
     MainNumber("mean.kappa", "Cohen's kappa (pixels)", group=COMPARED),
 )
-#: what all numbers are called where they stand alone, by their key
+#: full names of all numbers, by key
 TITLES = {number.key: number.full_name() for number in (*OBJECT_NUMBERS, *RATING_NUMBERS, *TAG_NUMBERS, *PIXEL_NUMBERS)}

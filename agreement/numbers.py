@@ -1,8 +1,8 @@
-"""Numbers of reports: each is a key, additive columns of samples and a formula of the columns' sums.
+"""Numbers of reports: each is a key, additive columns of samples and a formula of the sums of these columns.
 
-Everything else follows from these three: the value of a number, its confidence interval (whole samples are resampled,
-what was found in them stays), its difference between two runs (:func:`differences`), and its place in the report
-(:class:`Fields`). A family of label types defines its numbers in one function that gives :class:`Numbers`.
+Everything else follows from these three: the value of a number, its confidence interval (samples are resampled, the
+matching stays), its difference between two runs (:func:`differences`), and its place in the report (:class:`Fields`).
+A family of label types defines its numbers in one function that yields :class:`Numbers`.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from .report import AgreementReport, Interval, ReportContext, ScoreSummary, numb
 R = TypeVar("R", bound=Records)
 P = TypeVar("P", bound=AgreementReport)
 
-#: where a number stands in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
+#: place of a number in a report: ``("alpha.pooled",)``, ``("pairs", "alice", "bob", "f1")``
 Key: TypeAlias = tuple[str, ...]
 
-#: numbers of samples that all families have: quotients of two columns, by the number's name
+#: numbers that all families have: quotients of two columns, by name
 _OF_SAMPLES = {
     "score.mean": ("score", "n_scored"),
     "share_full_agreement": ("agreed", "rated"),
 }
 #: numbers are resampled together until their columns take this many bytes; the draws do not depend on it
 BYTES_AT_ONCE = 2**25
-#: values of so many sums are computed at once for numbers of many groups
+#: number of sums whose values are computed at once, for numbers of many groups
 SUMS_AT_ONCE = 2**20
 
 
@@ -52,10 +52,10 @@ SUMS_AT_ONCE = 2**20
 class Numbers:
     """Some numbers of a report as functions of sums over its ``S`` samples."""
 
-    keys: tuple[Key, ...]  #: where each of the ``V`` numbers stands
+    keys: tuple[Key, ...]  #: place of each of the ``V`` numbers
     columns: SparseColumns  #: shape ``(T, C)``, additive columns of some samples
-    formula: Statistic  #: sums ``(..., C)`` to values ``(..., V)``, nan where undefined
-    #: shape ``(T,)``, which samples the rows are of, each at most once; None: of all in their order
+    formula: Statistic  #: maps sums ``(..., C)`` to values ``(..., V)``, nan where undefined
+    #: shape ``(T,)``, sample of every row, each at most once; None: all samples in order
     samples: IntArray | None = None
     #: shape ``(V,)``, for every number the column that is not 0 in the samples that it concerns; None: every number
     #: concerns all samples
@@ -72,7 +72,7 @@ class Numbers:
         return replace(self, columns=summed(self.columns), samples=None, by_sample=False)
 
     def of_all(self, n_samples: int) -> Numbers:
-        """The same with a row for every one of so many samples."""
+        """The same numbers with one row for each of ``n_samples`` samples."""
         if self.samples is None:
             return self
         return replace(self, columns=scatter_rows(self.columns, self.samples, n_samples), samples=None)
@@ -84,7 +84,7 @@ def summed(columns: SparseColumns) -> SparseColumns:
 
 
 class Rows:
-    """Additive columns of consecutive chunks of samples: all rows, or only their sums where nothing is resampled."""
+    """Additive columns of consecutive chunks of samples: all rows, or only their sums if nothing is resampled."""
 
     def __init__(self, *, by_sample: bool) -> None:
         self.by_sample = by_sample
@@ -98,22 +98,22 @@ class Rows:
             self._chunks = [summed(vstack([*self._chunks, columns]))]
 
     def columns(self) -> SparseColumns:
-        """The columns of all chunks, which are not kept any longer."""
+        """The columns of all chunks; they are no longer kept here."""
         return vstack(self._chunks)
 
     def numbers(self, keys: tuple[Key, ...], formula: Statistic, basis: IntArray | None = None) -> Numbers:
-        """Numbers that are a formula of all these columns."""
+        """Numbers with a formula of all these columns."""
         return Numbers(keys, self.columns(), formula, basis=basis, by_sample=self.by_sample)
 
 
 class GroupRows:
-    """Additive columns of (group, sample), for numbers that many groups have by one formula, such as pairs.
+    """Additive columns of (group, sample), for the same numbers of many groups, such as pairs of annotators.
 
-    Groups that have intervals keep all rows; of the others only the sums are kept.
+    Groups with intervals keep all rows; other groups keep only the sums.
 
     Args:
         n_groups: number of groups ``G``
-        resampled: the groups that have intervals
+        resampled: the groups with intervals
     """
 
     def __init__(self, n_groups: int, resampled: IntArray) -> None:
@@ -130,7 +130,7 @@ class GroupRows:
 
         Args:
             group: shape ``(T,)``, group of every row
-            sample: shape ``(T,)``, sample of every row among the new ones; each (group, sample) at most once
+            sample: shape ``(T,)``, index of the new sample of every row; each (group, sample) at most once
             columns: shape ``(T, C)``
             n_samples: number of new samples
         """
@@ -155,9 +155,9 @@ class GroupRows:
         """The numbers of some groups.
 
         Args:
-            groups: key of every group whose numbers are asked for
-            names: shape ``(V,)``, of the numbers of every group, the last part of their keys
-            formula: sums ``(..., C)`` to values ``(..., V)``; columns after the first ``n_fixed`` that are 0 throughout
+            groups: keys of the groups
+            names: shape ``(V,)``, names of the numbers, the last part of their keys
+            formula: maps sums ``(..., C)`` to values ``(..., V)``; columns after the first ``n_fixed`` that are all 0
                 may be left out
             basis: shape ``(V,)``, see :class:`Numbers`
             n_fixed: columns that the formula always needs; the others are categories
@@ -208,7 +208,7 @@ def _of_groups(groups: Sequence[Key], names: Sequence[str], sums: SparseColumns,
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A number with its interval, None where it has none."""
+    """A number with its interval; None without an interval."""
 
     value: float
     interval: Interval | None
@@ -227,7 +227,7 @@ def sample_numbers(records: Records) -> Numbers:
 
 
 def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
-    """The samples that at least two annotators were assigned to: what numbers are of, and what is resampled."""
+    """Keep the rated samples (at least two assigned annotators): numbers and resampling use only these."""
     rated = records.assigned.sum(axis=1) >= 2
     if rated.all():
         return records, context
@@ -243,12 +243,12 @@ def rated_only(records: R, context: ReportContext) -> tuple[R, ReportContext]:
 def report_estimates(
     numbers: Iterable[Numbers], contents: Callable[[], tuple[Hashes, FloatArray]], context: ReportContext
 ) -> dict[Key, Estimate]:
-    """The numbers of a report with the intervals that its options ask for.
+    """The numbers of a report, with intervals according to the options.
 
     Args:
         numbers: the numbers, of rated samples only
-        contents: what tells these samples apart, for :func:`~.content_order.content_ranks`
-        context: of the same samples
+        contents: gives the content of these samples, for :func:`~.content_order.content_ranks`
+        context: context of the report on these samples
     """
     config = context.config
     ranks = content_ranks(*contents(), context.clusters) if config.resamples else np.empty(0, np.int64)
@@ -258,16 +258,16 @@ def report_estimates(
 def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
     """All numbers with their values and intervals.
 
-    A number that concerns only some of the samples has an interval if these are at least ``FEW_SAMPLES``. Resamples in
-    which a number is undefined are left out. It has no interval if most resamples are undefined, or if leaving out a
-    single sample makes it undefined.
+    A number of only some samples has an interval if these are at least ``FEW_SAMPLES``. Resamples in which a number is
+    undefined are left out. It has no interval if most resamples are undefined, or if leaving out a single sample makes
+    it undefined.
 
     Args:
         numbers: the numbers
         ranks: shape ``(S,)``, rank of every sample, or of its video or group: samples of one rank are resampled
             together. See :func:`~.content_order.content_ranks`
-        resamples: how many; 0 for no intervals
-        seed: of the random numbers
+        resamples: number of resamples; 0 for no intervals
+        seed: seed of the random numbers
     """
     total: dict[Key, Estimate] = {}
     waiting: list[Numbers] = []
@@ -306,7 +306,7 @@ def _add_intervals(
 
 
 def _least(numbers: Numbers) -> int:
-    """Fewest samples that give an interval."""
+    """Minimum number of samples for an interval."""
     return 2 if numbers.basis is None else FEW_SAMPLES
 
 
@@ -315,7 +315,7 @@ def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:
 
 
 def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
-    """How many samples (videos, groups) every number concerns, shape ``(V,)``."""
+    """Number of samples (videos, groups) that every number uses, shape ``(V,)``."""
     if numbers.basis is None:
         return np.full(len(numbers.keys), n_drawn)
     if n_drawn == len(ranks):
@@ -332,10 +332,10 @@ def _samples_about(numbers: Numbers, ranks: IntArray, n_drawn: int) -> IntArray:
 
 
 def _interval(found: ConfidenceIntervals, place: int, n: int) -> Interval | None:
-    """The interval of one value; None where it is undefined.
+    """The interval of one value; None if undefined.
 
-    BCa limits, which are the percentiles where BCa is undefined: in simulations (``tests/metrics/test_coverage.py``)
-    both cover alike, 93 and 95 of 100, but those that miss are more evenly above and below the truth with BCa.
+    BCa limits, or percentiles where BCa is undefined. In simulations (``tests/metrics/test_coverage.py``) both cover
+    equally well (93 to 95 of 100), but BCa intervals that miss the truth lie more evenly above and below it.
     """
     if np.isnan(found.bca_low[place]):
         return None
@@ -348,10 +348,10 @@ def _interval(found: ConfidenceIntervals, place: int, n: int) -> Interval | None
 
 
 class Fields:
-    """Numbers by the part of a report that they belong to, as the fields of its dataclass.
+    """Numbers by the part of a report that they belong to, as fields of its dataclass.
 
-    The key ``("pairs", "alice", "bob", "f1")`` is the field ``f1`` of the pair, and its interval the entry ``f1`` of
-    the field ``intervals`` of the pair. A name with dots is a field of a field: ``"alpha.pooled"``.
+    The number with the key ``("pairs", "alice", "bob", "f1")`` is the field ``f1`` of the pair; its interval is the
+    entry ``f1`` of the pair's field ``intervals``. A name with dots is a field of a field: ``"alpha.pooled"``.
     """
 
     def __init__(self, found: Mapping[Key, Estimate]) -> None:
@@ -360,7 +360,7 @@ class Fields:
             self._of[key[:-1]][key[-1]] = estimate
 
     def of(self, *part: str) -> dict[str, Any]:
-        """The fields of one part, or of the report itself without a name. Undefined numbers are None."""
+        """The fields of one part, or of the report itself if no part is given. Undefined numbers are None."""
         fields: dict[str, Any] = {}
         for name, estimate in self._of.get(part, {}).items():
             *path, last = name.split(".")
@@ -371,13 +371,13 @@ class Fields:
         return {**fields, "intervals": self.intervals(*part)}
 
     def intervals(self, *part: str) -> dict[str, Interval]:
-        """The intervals of the numbers of one part that have any, by name."""
+        """The existing intervals of the numbers of one part, by name."""
         found = self._of.get(part, {})
         return {name: each.interval for name, each in found.items() if each.interval is not None}
 
 
 def report_of(kind: type[P], fields: Fields, records: Records, context: ReportContext, **parts: Any) -> P:
-    """A report: what all families have, its numbers in the fields of their names, and the parts that are given."""
+    """A report: the fields of all families, the numbers in the fields with their names, and the given parts."""
     own, config = fields.of(), context.config
     mean, intervals = own.pop("score")["mean"], own.pop("intervals")
     numbers = {
@@ -402,8 +402,8 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
 def differences(a: Numbers, b: Numbers, n_samples: int) -> Numbers:
     """Each number of ``b`` minus the number of ``a`` with the same key; rows of both are the same samples.
 
-    A difference concerns the samples that either of its two numbers concerns. It has no interval where one of the two
-    numbers has none.
+    A difference uses the samples that either of its two numbers uses. It has no interval if one of the two numbers has
+    none.
     """
     places = {key: place for place, key in enumerate(b.keys)}
     keys = tuple(key for key in a.keys if key in places)

@@ -1,4 +1,4 @@
-"""Records of samples: compact columns, stored with a run, from which the numbers of any view are computed."""
+"""Records of samples: compact columns, stored with a run, to compute the numbers of any view."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..metrics.arrays import BoolArray, FloatArray, IntArray, ranges
 Columns = dict[str, NDArray[Any]]
 AnyColumns = Mapping[str, NDArray[Any]]
 
-#: in ``Records.rows``: the column has one row a sample
+#: in ``Records.rows``: the column has one row per sample
 OF_SAMPLE = ""
 
 R = TypeVar("R", bound="Records")
@@ -41,7 +41,7 @@ class Records:
     parts: tuple[AnyColumns, ...]  #: columns of every batch, by name
 
     family: ClassVar[str]  #: the family of label types
-    #: for every column ``OF_SAMPLE`` (one row a sample), or the name of the column with its number of rows per sample
+    #: for every column ``OF_SAMPLE`` (one row per sample), or the name of the column with its number of rows per sample
     rows: ClassVar[Mapping[str, str]]
 
     def __add__(self: R, other: R) -> R:
@@ -54,7 +54,7 @@ class Records:
 
     @property
     def assigned(self) -> BoolArray:
-        """Who was assigned, shape ``(S, R)``."""
+        """Whether an annotator was assigned to a sample, shape ``(S, R)``."""
         return unpacked(self.column("assigned"), self.n_annotators)
 
     def column(self, name: str) -> NDArray[Any]:
@@ -77,7 +77,7 @@ class Records:
         return replace(self, parts=tuple(parts))
 
     def take(self: R, samples: IntArray) -> R:
-        """Records of the samples at some rows, in that order, without the totals of the whole run."""
+        """Records of the samples at the given rows, in that order, without the totals of the whole run."""
         taken: Columns = {}
         for name, counted in self.rows.items():
             if name not in self.parts[0]:
@@ -124,7 +124,7 @@ class Records:
 
 
 def compact(values: IntArray) -> NDArray[Any]:
-    """Integers in the smallest type that holds them; never uint64, since numpy mixes it with int64 to floats."""
+    """Integers in the smallest type that holds them; never uint64, which numpy combines with int64 to floats."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     types: tuple[type[np.integer[Any]], ...] = (np.uint8, np.uint16, np.uint32) if low >= 0 else (np.int8, np.int16)
     return values.astype(next((kind for kind in types if _fits(kind, low, high)), np.int64))
@@ -136,7 +136,7 @@ def _fits(kind: type[np.integer[Any]], low: int, high: int) -> bool:
 
 
 def packed(assigned: BoolArray) -> NDArray[np.uint8]:
-    """Pack assignments into bits, eight annotators a byte."""
+    """Pack assignments into bits, eight annotators per byte."""
     return np.packbits(assigned, axis=1)
 
 

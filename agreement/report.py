@@ -1,4 +1,4 @@
-"""The base of the reports of all label types, and the parts that they share."""
+"""The base class of the reports of all label types, and their common parts."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class SampleReader(Protocol):
     """Reads the stored table of the samples of a run."""
 
     def read(self) -> DataFrame:
-        """One row a sample."""
+        """The table; one row per sample."""
 
 
 @dataclass(frozen=True, slots=True)
 class Each:
-    """In ``parts``: a dictionary whose values are of a class."""
+    """In ``parts``: a dictionary with values of this class."""
 
     part: type
 
@@ -44,7 +44,7 @@ class Each:
 class AlphaSummary:
     """Krippendorff's alpha. Undefined values are None; ``undefined`` counts the samples by reason.
 
-    ``mean`` is over the samples whose own alpha is defined; None where samples have no alpha of their own. The columns
+    ``mean`` is over the samples whose own alpha is defined; None for label types without it. The columns
     and the formula of ``pooled``, and with them its interval, stand under the key ``alpha.pooled`` in
     ``objects/headline.py``, and in ``numbers.py`` of the other families.
     """
@@ -59,12 +59,12 @@ class AlphaSummary:
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """A 95 % confidence interval of a number, bootstrapped over samples (whole videos or groups); matching is fixed.
+    """A 95 % confidence interval of a number, bootstrapped over samples (whole videos or groups) with fixed matching.
 
-    ``low`` and ``high`` are the bias-corrected and accelerated (BCa) limits, which follow the skewness of numbers near
-    the end of their range; the percentiles of the resampled values where BCa is undefined. ``error`` is the standard
-    error, the standard deviation of the resampled values. ``n`` counts the samples (videos, groups) that the number is
-    about. None where undefined; numbers about part of the samples have an interval where these are at least 20.
+    ``low`` and ``high`` are the bias-corrected and accelerated (BCa) limits, which handle skewness; percentiles of the
+    resampled values if BCa is undefined. ``error`` is the standard error (standard deviation of the resampled values).
+    ``n`` is the number of samples (videos, groups) that the number uses. None if undefined; numbers that use only some
+    samples have an interval from 20 samples on.
     """
 
     low: float | None
@@ -75,10 +75,10 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
-    """Agreement on categories beyond chance, by several definitions of chance; None where undefined.
+    """Chance-corrected agreement on categories, with several definitions of chance; None where undefined.
 
-    Over ``n_units`` units with at least two ratings, and as many categories as were given, unless said otherwise. AC1
-    and Brennan-Prediger do not fall when one category prevails, as alpha and Fleiss' kappa do.
+    Over ``n_units`` units with at least two ratings, and the categories that occur, unless stated otherwise. AC1 and
+    Brennan-Prediger do not fall if one category prevails; alpha and Fleiss' kappa do.
     """
 
     n_units: int
@@ -91,7 +91,7 @@ class Coefficients:
 
 @dataclass(frozen=True, slots=True)
 class ScoreSummary:
-    """Mean of the samples' scores, None without a scored sample."""
+    """Mean of the scores of samples, None without a scored sample."""
 
     mean: float | None
     n: int
@@ -101,8 +101,8 @@ class ScoreSummary:
 class RunFacts:
     """What happened during the run.
 
-    ``n_videos`` counts videos where the samples are frames; else None. ``n_of`` is the number of samples of the whole
-    run where the report is on a part of it; else None.
+    ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
+    whole run if the report covers a part of it; else None.
     """
 
     n_changed: int = 0
@@ -124,15 +124,15 @@ class ReportContext:
     config: AgreementConfig  #: the options of the run
     annotators: Sequence[str]  #: name of every annotator, in the order of the records
     class_names: Sequence[str]  #: name of every category code
-    label_types: Sequence[str]  #: what the fields hold, for readers
+    label_types: Sequence[str]  #: label types of the fields, for display
     run: RunFacts  #: what happened during the run
-    measure: str = "IoU"  #: what the similarity of two objects is called
+    measure: str = "IoU"  #: name of the similarity of two objects
     worst_samples: list[dict[str, Any]] = dataclasses.field(default_factory=list)  #: the samples with the lowest scores
-    #: for every compared attribute the value of every code
+    #: for every compared attribute, the value of every code
     attribute_values: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     #: additional values for the family's report, as JSON
     details: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    #: shape ``(S,)``, video or group of every sample, which are resampled as a whole; None without these
+    #: shape ``(S,)``, video or group of every sample (resampled as a whole); None without videos and groups
     clusters: IntArray | None = None
     describe: Describe = lambda rows: [{"id": str(row), "filepath": None} for row in rows]  #: describes samples
 
@@ -159,15 +159,15 @@ class ReportContext:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgreementReport:
-    """How far the annotators agree; each family of label types adds numbers of its own.
+    """How far the annotators agree; each family of label types adds its own numbers.
 
-    Every number that is undefined is None. ``print_report()`` shows it, ``to_dict()`` gives it as JSON.
+    Undefined numbers are None. ``print_report()`` prints the report, ``to_dict()`` returns it as JSON values.
     """
 
     family: ClassVar[str]
     #: numbers shown in the headline, the three questions and the comparison of runs
     main_numbers: ClassVar[tuple[MainNumber, ...]] = ()
-    #: class of every entry that is not a plain value (or a list of it), by name; ``Each``: a dictionary of these
+    #: class of every entry (or of its list items) that is not a plain value, by name; ``Each``: a dictionary of these
     parts: ClassVar[dict[str, Any]] = {
         "score": ScoreSummary,
         "alpha": AlphaSummary,
@@ -186,12 +186,12 @@ class AgreementReport:
     alpha: AlphaSummary
     worst_samples: list[dict[str, Any]]
     run: RunFacts
-    #: of the headline numbers, by their path: ``alpha.pooled``, ``score.mean`` and so on
+    #: intervals of the headline numbers, by path: ``alpha.pooled``, ``score.mean`` and so on
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
-    #: share of rated samples on which nothing is disputed, those that everybody left empty included
+    #: share of rated samples on which nothing is disputed, including samples that everybody left empty
     share_full_agreement: float | None = None
     schema_version: int = names.SCHEMA_VERSION
-    #: None of a report that was not loaded from a dataset
+    #: None for a report that was not loaded from a dataset
     samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def to_dict(self) -> dict[str, Any]:
@@ -224,7 +224,7 @@ class AgreementReport:
         dictionary has its own column (``verdicts.agreed``).
 
         Args:
-            table: ``"pairs"``, ``"annotators"``, ``"samples"`` (read from what the run stored), ``"summary"``,
+            table: ``"pairs"``, ``"annotators"``, ``"samples"`` (read from the stored records), ``"summary"``,
                 ``"intervals"``, ``"worst_samples"``, and the tables of the label type: ``"classes"``,
                 ``"confusion"``, ``"thresholds"`` and so on
 
@@ -240,7 +240,7 @@ class AgreementReport:
 
         Args:
             value: ``"alpha"``, ``"score"``, ``"kappa"``, ``"f1"``, ``"mean_iou"`` (objects), ``"accuracy"`` (pixels),
-                ``"same_tags"`` (tags); by default the first one that the label type has
+                ``"same_tags"`` (tags); by default the first that the label type has
 
         Raises:
             AgreementInputError: if no pair has that number
@@ -358,5 +358,5 @@ def mean_defined(values: FloatArray | Sequence[float]) -> tuple[float | None, in
     """Mean of the values that are not nan (None if all are), and their number."""
     values = np.asarray(values, np.float64)
     defined = values[~np.isnan(values)]
-    # fsum is exact, so the mean does not depend on the order of the samples
+    # fsum is exact, so the order of samples does not matter
     return (math.fsum(defined.tolist()) / len(defined) if len(defined) else None), len(defined)

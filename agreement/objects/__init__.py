@@ -1,1 +1,1 @@
-"""Agreement on objects: labels that are matched across annotators, whatever their geometry."""
+"""Agreement on objects: labels of any geometry that are matched across annotators."""

@@ -1,4 +1,4 @@
-"""Annotators: what each missed, contradicts and draws otherwise, and how far the others agree without them."""
+"""Numbers of annotators: misses, verdicts, conflicts, bias of boxes, agreement with the consensus, and vitality."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from .sums import MEASURES, Additive, Chunk, Moments, SparseCounts
 from .totals import RunTotals
 from .verdicts import NO_VERDICT, VERDICTS
 
-#: pairs of classes that a report lists for an annotator
+#: pairs of classes listed for an annotator in a report
 MAX_LISTED = 20
-#: others who must be assigned to a sample, for their consensus
+#: minimum number of other assigned annotators for a consensus of the others
 MIN_OTHERS = 2
-#: annotators without whom there still are two
+#: minimum number of annotators for vitality: without one, two are left
 MIN_ANNOTATORS = 3
-#: vitality has intervals for at most so many columns, one for every class and annotator
+#: maximum number of columns (one per class and annotator) for intervals of vitality
 MAX_COLUMNS = 5_000
-#: objects of samples without somebody that are counted at once
+#: objects (with one annotator left out) that are counted at once
 MAX_OBJECTS = 1_000_000
 #: columns of all (sample, assigned annotator) of a chunk, by name
 _Columns = dict[str, FloatArray | IntArray]
 
 
 class AnnotatorNumbers:
-    """Numbers of all annotators that are quotients of two sums over the samples that they were assigned to.
+    """Numbers of all annotators that are quotients of two sums over their assigned samples.
 
     Attributes:
         total: sums of every column, shape ``(R,)``, by name
@@ -91,7 +91,7 @@ class AnnotatorNumbers:
 
         basis = np.array([place[below] for _, below in self._ratios.values()])
         rows = self._rows
-        del self._rows  # which frees its memory, once all numbers were asked for
+        del self._rows  # frees its memory after the last number
         yield from rows.numbers(self._keys, tuple(self._ratios), formula, basis, len(self._names))
 
 
@@ -102,7 +102,7 @@ class _Assigned:
     chunk: Chunk  #: the samples
     sample: IntArray  #: shape ``(V,)``
     annotator: IntArray  #: shape ``(V,)``
-    row: IntArray  #: shape ``(S, R)``, place of every (sample, annotator) among these
+    row: IntArray  #: shape ``(S, R)``, row of every (sample, annotator) among these
     own: IntArray  #: shape ``(N,)``, row of (sample, annotator) of every object
 
     @classmethod
@@ -113,21 +113,21 @@ class _Assigned:
         return cls(chunk, sample, annotator, row, row[objects.sample, objects.annotator])
 
     def count(self, rows: BoolArray) -> IntArray:
-        """Some of the objects ``(N,)`` of everybody, shape ``(V,)``."""
+        """Number of objects in a mask ``(N,)``, shape ``(V,)``."""
         return np.bincount(self.own[rows], minlength=len(self.sample))
 
     def cells(self, rows: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
-        """Some of the objects ``(N,)`` of everybody, by kind, shape ``(n_kinds, V)``."""
+        """Number of objects in a mask ``(N,)``, by kind, shape ``(n_kinds, V)``."""
         cells = kind[rows] * len(self.sample) + self.own[rows]
         return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
 
     def sums(self, row: IntArray, values: FloatArray) -> FloatArray:
-        """Sums of values of everybody, shape ``(V,)``."""
+        """Sums of values by row, shape ``(V,)``."""
         return sums_by(row, values, len(self.sample))
 
 
 def annotator_numbers(annotators: Sequence[str], *, by_sample: bool) -> list[AnnotatorNumbers]:
-    """The collectors of all numbers of annotators but vitality."""
+    """The collectors of all numbers of annotators except vitality."""
     readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[_Assigned], _Columns]]] = [
         ((), _RATIOS, lambda assigned: _missed(assigned) | _verdicts(assigned) | _pairs(assigned)),
         (("consensus",), _OF_CONSENSUS, _consensus),
@@ -136,7 +136,7 @@ def annotator_numbers(annotators: Sequence[str], *, by_sample: bool) -> list[Ann
     return [AnnotatorNumbers(annotators, *reader, by_sample=by_sample) for reader in readers]
 
 
-#: quotients of two columns of an annotator, by the number's name
+#: numbers of an annotator as quotients of two columns, by name
 _RATIOS = {
     "miss_rate": ("n_missed", "n_could_miss"),
     **{f"miss_rate_by_size.{size}": (f"n_missed_{size}", f"n_could_miss_{size}") for size in SIZES},
@@ -153,7 +153,7 @@ _OF_CONSENSUS = {
 
 
 def _missed(assigned: _Assigned) -> _Columns:
-    """What everybody missed of units of two or more others, and could have missed, drawn or not; also by size."""
+    """Units of two or more other annotators: how many each annotator missed, and could have missed; also by size."""
     chunk, units = assigned.chunk, assigned.chunk.agreement.units
     unit, n_sizes = chunk.agreement.unit, len(SIZES) + 1  # unknown size comes last
     size = chunk.size % n_sizes
@@ -178,7 +178,7 @@ def _verdicts(assigned: _Assigned) -> _Columns:
 
 
 def _pairs(assigned: _Assigned) -> _Columns:
-    """Scores of pairs with others, and matched labels."""
+    """Scores of the pairs with other annotators, and matched labels."""
     agreement = assigned.chunk.agreement
     shared, pairs, n = agreement.sample_pairs, agreement.pairs, len(assigned.sample)
     scored = ~np.isnan(agreement.pair_score)
@@ -193,7 +193,7 @@ def _pairs(assigned: _Assigned) -> _Columns:
 
 
 def _in_consensus(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
-    """Masks: objects on samples with enough others; of these, objects in the consensus of the others."""
+    """Two masks of objects: on samples with enough other annotators; of these, in the consensus of the others."""
     units, unit = chunk.agreement.units, chunk.agreement.unit
     own = units.assigned > MIN_OTHERS
     both = own & (2 * (units.votes - 1) >= units.assigned - 1)
@@ -208,8 +208,8 @@ def _consensus(assigned: _Assigned) -> _Columns:
     without = (units.assigned > MIN_OTHERS) & (2 * units.votes >= units.assigned - 1)
     of_sample = np.bincount(units.sample[without], minlength=agreement.n_samples)
     n_both, n_objects = assigned.count(both), assigned.count(own)
-    # who did not draw a unit counts all its members as votes of others, who drew it one fewer: so take out the units
-    # that they drew, then put back those that the others alone have in the consensus
+    # the other annotators have all votes of a unit, minus one if this annotator drew it: so take out the units that
+    # this annotator drew, then put back those with enough votes of the others
     n_units = of_sample[assigned.sample] - assigned.count(without[agreement.unit]) + n_both
     ends = np.concatenate([pairs.i, pairs.j])
     kept = both[ends]
@@ -234,9 +234,9 @@ def _bias(assigned: _Assigned) -> _Columns:
 
 
 class VitalityNumbers:
-    """Vitality: alpha with all annotators minus alpha without one of three or more, the units left as they are.
+    """Vitality: alpha with all annotators minus alpha without one of them (three or more), with unchanged units.
 
-    Of very many annotators, those who were assigned to the most samples have intervals, see ``MAX_COLUMNS``.
+    With very many annotators, only those with the most assigned samples have intervals; see ``MAX_COLUMNS``.
 
     Args:
         annotators: their names
@@ -287,7 +287,7 @@ class VitalityNumbers:
             columns += [first[changes.row] + changes.col, first + width]
             values += [changes.data, np.ones(len(some))]
         n_columns = (width + 1) * int((self._place >= 0).sum())
-        nothing = np.empty(0, np.int64)  # of chunks without an assigned annotator
+        nothing = np.empty(0, np.int64)  # for chunks without an assigned annotator
         row, column, value = (np.concatenate([nothing, *entries]) for entries in (rows, columns, values))
         self._rows.add(hstack([full, sparse(row, column, value, (n_samples, n_columns))]))
 
@@ -306,7 +306,7 @@ class VitalityNumbers:
             yield self._numbers(rest, hstack([np.concatenate([full, changes.ravel()])[None, :]]), by_sample=False)
 
     def _numbers(self, annotators: IntArray, columns: SparseColumns, *, by_sample: bool) -> Numbers:
-        """The vitality of some annotators, from what alpha counts, then their changes and who was asked."""
+        """The vitality of some annotators, from the columns of alpha, then of its changes, then of assignments."""
         n, width = len(annotators), self._width
 
         def alpha(sums: FloatArray) -> FloatArray:
@@ -315,7 +315,7 @@ class VitalityNumbers:
         def formula(sums: FloatArray) -> FloatArray:
             full = sums[..., :width]
             changes = sums[..., width:].reshape(*sums.shape[:-1], n, width + 1)[..., :width]
-            # one after the other: all together would take n times the memory
+            # one by one: all together would take n times the memory
             without = [alpha(full + changes[..., k, :]) for k in range(n)]
             vitality: FloatArray = alpha(full)[..., None] - np.stack(without, axis=-1)
             return vitality
@@ -326,7 +326,7 @@ class VitalityNumbers:
 
 
 def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Ratings:
-    """What alpha counts on samples, ``(V,)``, each without an annotator who was assigned to it."""
+    """The ratings for alpha on samples ``(V,)``, each without one of its assigned annotators."""
     agreement, objects = chunk.agreement, chunk.agreement.objects
     n_objects, n_units = agreement.n_objects, agreement.n_units
     rows = ranges((np.cumsum(n_objects) - n_objects)[sample], n_objects[sample])
@@ -334,7 +334,7 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
     others = objects.annotator[rows] != annotator[case]
     rows, case = rows[others], case[others]
     n_of_case = n_units[sample]
-    # the units of every case are numbered anew
+    # the units of every case get new numbers
     moved_by = np.cumsum(n_of_case) - n_of_case - (np.cumsum(n_units) - n_units)[sample]
     unit = agreement.unit[rows] + moved_by[case]
     case_of_unit = np.repeat(np.arange(len(sample)), n_of_case)
@@ -345,14 +345,14 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorSums(Additive):
-    """What a report shows of annotators besides their numbers."""
+    """Parts of the report on annotators in addition to their numbers."""
 
     n_assigned: IntArray  #: shape ``(R,)``, samples each annotator was assigned to
     n_drew_nothing: IntArray  #: shape ``(R,)``, assigned samples without an object
-    n_crowd: IntArray  #: shape ``(R,)``, labels that are crowd, or explained by one of somebody else
+    n_crowd: IntArray  #: shape ``(R,)``, labels that are crowd regions, or explained by another annotator's
     classes: SparseCounts  #: counts of (annotator, class) of all objects
     bias: Moments  #: moments of the offsets of boxes; rows are (annotator, measure)
-    n_judged: IntArray  #: shape ``(R,)``, objects in the others' consensus, where it has a class
+    n_judged: IntArray  #: shape ``(R,)``, objects in the others' consensus, if that has a class
     n_same_class: IntArray  #: shape ``(R,)``, of these, objects with the class of the consensus
 
     @classmethod
@@ -374,11 +374,11 @@ class AnnotatorSums(Additive):
 
 
 def _class_by_others(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
-    """Two masks over the objects in the consensus of the others: where one class leads among the others' labels, and
-    where the object has that class."""
+    """Two masks over the objects in the consensus of the others: the others have a majority class (no tie), and the
+    object has that class."""
     agreement, category = chunk.agreement, chunk.agreement.objects.category
     _, both = _in_consensus(chunk)
-    # the three largest numbers of members of one class, for every unit; one object of every (unit, class)
+    # the three largest class counts of every unit; one object for every (unit, class)
     _, first = np.unique(agreement.unit * chunk.n_categories + category, return_index=True)
     order = first[np.lexsort((-chunk.alike[first], agreement.unit[first]))]
     unit, alike = agreement.unit[order], chunk.alike[order]
@@ -388,7 +388,7 @@ def _class_by_others(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
     largest[place[place < 3], unit[place < 3]] = alike[place < 3]
     top = largest[:, agreement.unit]
     own = chunk.alike
-    # without the object's own class: the most frequent of the others, and the next
+    # without the object itself: the largest class count of the others, and the next one
     most = np.where(own == top[0], top[1], top[0])
     next_most = np.where(own >= top[1], top[2], top[1])
     same = both & (own - 1 > most)
@@ -406,15 +406,15 @@ def annotator_summaries(
     n_samples: int,
     context: ReportContext,
 ) -> list[AnnotatorSummary]:
-    """Every annotator, in their order.
+    """The summaries of all annotators, in order.
 
     Args:
         fields: the numbers of annotators
         total: sums of the numbers, by part of the summary
-        sums: what is shown besides them
-        pairs: of all pairs of annotators
-        totals: of the run as a whole
-        alpha: of all annotators, nan where undefined
+        sums: other parts of the summaries
+        pairs: sums of all pairs of annotators
+        totals: totals of the whole run
+        alpha: alpha of all annotators, nan where undefined
         n_samples: number of samples
         context: names and options
     """
@@ -472,7 +472,7 @@ def _bias_summary(fields: Fields, moments: Moments, name: str, annotator: int) -
 def _consensus_summary(
     fields: Fields, total: Mapping[str, FloatArray], sums: AnnotatorSums, name: str, annotator: int
 ) -> ConsensusAgreement | None:
-    """The agreement of an annotator with the others, None without a sample that two others were assigned to."""
+    """The agreement of an annotator with the consensus, None without a sample with two other assigned annotators."""
     if not total["n_objects_and_units"][annotator]:
         return None
     n_judged = int(sums.n_judged[annotator])
@@ -485,7 +485,7 @@ def _consensus_summary(
 
 
 def _classes(counts: SparseCounts, context: ReportContext) -> list[dict[str, int]]:
-    """How many objects of every class each annotator drew, by name."""
+    """Number of objects of every class that each annotator drew, by name."""
     classes: list[dict[str, int]] = [{} for _ in context.annotators]
     annotator, category = counts.columns()
     for k, code, n in zip(annotator.tolist(), category.tolist(), counts.counts.tolist(), strict=True):
@@ -495,7 +495,7 @@ def _classes(counts: SparseCounts, context: ReportContext) -> list[dict[str, int
 
 
 def _conflicts(confusion: SparseCounts, context: ReportContext) -> list[Listed]:
-    """What each annotator said where another one said something else."""
+    """The class of each annotator and the different class of another one, the most frequent pairs."""
     pair, own, other = confusion.columns()
     a, b = pair_names(len(context.annotators))
     both = confusion.regrouped(a[pair], own, other) + confusion.regrouped(b[pair], other, own)

@@ -1,4 +1,4 @@
-"""Attributes: do annotators give a matched object the same values?"""
+"""Agreement on attribute values of matched objects."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .records import ObjectRecords
 from .report import AttributeSummary
 from .sums import Additive, Chunk, SparseCounts, Worst
 
-#: pairs of values that a report lists
+#: pairs of values listed in a report
 MAX_LISTED = 20
 #: bits of a value code (measured values may have millions of different values)
 _BITS = 31
@@ -33,9 +33,9 @@ _BITS = 31
 class Values:
     """The values of the codes of an attribute."""
 
-    name: str  #: of the attribute
+    name: str  #: name of the attribute
     values: Sequence[Any]  #: value of every code, None for *not given*
-    numbers: FloatArray  #: number of every code, nan where it is none
+    numbers: FloatArray  #: number of every code, nan if its value is not a number
     tolerance: float  #: numbers that differ by at most this agree
 
     @classmethod
@@ -52,7 +52,7 @@ class Values:
         return differ
 
     def ranks(self) -> IntArray:
-        """Place of every code in the order of the values: numbers first, then by name."""
+        """Rank of every code in the order of the values: numbers first, then texts by name."""
         keys = [
             (not is_number(value), value if is_number(value) else 0.0, str(value), code)
             for code, value in enumerate(self.values)
@@ -64,25 +64,25 @@ class Values:
 
 @dataclass(frozen=True, slots=True)
 class AttributeSums(Additive):
-    """What a report shows of an attribute besides its numbers."""
+    """Parts of the report on an attribute in addition to its numbers."""
 
     n_units: int  #: units in which two or more annotators gave a value
     n_conflicts: int  #: units in which two values differ
-    met: SparseCounts  #: counts of (value, other value) over pairs of labels of one unit that differ
-    worst: Worst  #: the samples with the largest share of pairs of values that differ, with the opposite sign
+    met: SparseCounts  #: counts of (value, other value) over pairs of labels of one unit with different values
+    worst: Worst  #: the samples with the largest share of pairs with different values (stored with opposite sign)
 
 
 class Attribute:
     """The numbers of one attribute, over units in which two or more annotators gave a value.
 
-    Alpha is for intervals if all these values are numbers, else nominal; of very many different values that are not all
-    numbers it has no interval.
+    Alpha is interval alpha if all values are numbers, else nominal alpha (without a confidence interval if there are
+    very many different values).
 
     Args:
         values: the values of the codes
-        used: the codes that were given, each once
-        place: of the attribute among those that are compared
-        undefined: what alpha is without variation
+        used: the codes that occur, each once
+        place: position of the attribute among the compared ones
+        undefined: alpha without variation
         by_sample: whether the numbers have intervals
     """
 
@@ -99,7 +99,7 @@ class Attribute:
         numbers = values.numbers[used]
         known = numbers[~np.isnan(numbers)]
         self._may_be_names = len(known) < len(used)
-        # neither a large mean nor large numbers cost digits
+        # centred and scaled: neither a large mean nor large numbers cost digits
         middle, spread = (float(known.mean()), float(np.ptp(known))) if len(known) else (0.0, 0.0)
         self._scaled = (values.numbers - middle) / (spread or 1.0)
 
@@ -203,7 +203,7 @@ def attribute_numbers(records: ObjectRecords, context: ReportContext, *, by_samp
 
 
 def _conflicts(met: SparseCounts, values: Values) -> list[dict[str, Any]]:
-    """The pairs of different values, the most frequent first; equally frequent ones in the order of the values."""
+    """The pairs of different values, the most frequent first; ties in the order of the values."""
     a, b = met.columns()
     ranks = values.ranks()
     first = ranks[a] <= ranks[b]

@@ -10,7 +10,7 @@ import numpy as np
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
 from ...metrics.geometry.objects import Geometry, Objects
 
-#: track of an object that belongs to none
+#: track of an object without a track
 NO_TRACK = int(np.iinfo(np.int64).min)
 
 #: columns of counts
@@ -19,7 +19,7 @@ _VIDEO, _A, _TRACK_A, _B, _TRACK_B = range(5)
 
 @dataclass(frozen=True, slots=True)
 class Tracks:
-    """The videos and tracks of a batch whose samples are frames."""
+    """The videos and tracks of a batch of frames."""
 
     video: IntArray  #: shape ``(S,)``, video of every frame
     #: shape ``(N,)``, track of every object, its number within video and annotator; ``NO_TRACK`` without one
@@ -31,15 +31,15 @@ class Batch:
     """The objects of a batch of samples, and the assigned annotators."""
 
     objects: Objects  #: ``N`` objects, sorted by sample, annotator, label id; categories from 1
-    geometry: Geometry  #: extent of every object
+    geometry: Geometry  #: geometry of every object
     assigned: BoolArray  #: shape ``(S, R)``, whether an annotator was assigned to a sample
     crowd: BoolArray | None = None  #: shape ``(N,)``, objects that are crowd regions; None if there are none
-    tracks: Tracks | None = None  #: videos and tracks, where the samples are frames; None elsewhere
+    tracks: Tracks | None = None  #: videos and tracks if the samples are frames; else None
     #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
     attributes: tuple[IntArray, ...] = ()
     #: for every compared attribute the number of each code; nan where the value is not a number
     attribute_numbers: tuple[FloatArray, ...] = ()
-    #: shape ``(S, 2)``, width and height of the images, nan where unknown; None where not needed
+    #: shape ``(S, 2)``, width and height of the images, nan where unknown; None if not needed
     size_px: FloatArray | None = None
     #: shape ``(S,)``, pseudo-random keys: a subsample takes the smallest keys; None: it takes the first samples
     sample_keys: IntArray | None = None
@@ -120,7 +120,7 @@ class TrackCounts:
     """
 
     #: ``(keys, counts)``; keys ``(5, T)``, each once and in ascending order: video, annotator, track, other annotator,
-    #: their track (``NO_TRACK`` on frames where they have none as a partner); counts ``(T,)``, frames
+    #: matched track of the other (``NO_TRACK`` on frames without a match); counts ``(T,)``, frames
     parts: tuple[tuple[IntArray, IntArray], ...] = ()
 
     def __add__(self, other: TrackCounts) -> TrackCounts:
@@ -148,7 +148,7 @@ class TrackCounts:
             shape ``(R, R)``, symmetric, in [0, 1]
 
         Undefined:
-            nan where one of the two has no track, and on the diagonal
+            nan if one of the two has no track, and on the diagonal
         """
         keys, counts = self.totals()
         of_track = _starts(keys[:_TRACK_B])
@@ -175,7 +175,7 @@ def count_tracks(
         tracks: videos of the frames, tracks of the objects
         sample: shape ``(N,)``, frame of every object
         annotator: shape ``(N,)``
-        assigned: shape ``(S, R)``, who was assigned to every frame
+        assigned: shape ``(S, R)``, whether an annotator was assigned to a frame
         pairs: index columns ``(i, j)`` of matched objects
     """
     others = assigned[sample] & (tracks.track != NO_TRACK)[:, None]

@@ -1,4 +1,4 @@
-"""From the records of samples to the numbers of a run, and to its report."""
+"""Compute the numbers of a run, and build its report, from the records of samples."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from .sums import Additive, Chunk
 from .threshold_sample import data_threshold
 from .totals import RunTotals
 
-#: up to so many samples, and pairs that are collected at once, all columns are collected in one pass: about 3 kB a
-#: sample; else those of one kind after the other
+#: up to this many samples, and pairs collected at once, all columns are collected in one pass (about 3 kB per sample);
+#: else kind by kind
 MAX_SAMPLES_AT_ONCE = 10_000
 
 
@@ -37,12 +37,12 @@ class Collector(Protocol):
         """Add the next samples."""
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers; the columns are not kept any longer."""
+        """The numbers; the columns are no longer kept here."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReportSums(Additive):
-    """Parts of a report besides its numbers; see the class of each part."""
+    """Parts of a report in addition to its numbers; see the class of each part."""
 
     headline: HeadlineSums
     sizes: SizeSums
@@ -63,7 +63,7 @@ class ReportSums(Additive):
 
 
 class _Rest:
-    """Collects what has no numbers."""
+    """Collects the parts without numbers."""
 
     total: ReportSums
 
@@ -81,7 +81,7 @@ class Collection:
     """The collectors of all numbers of some samples.
 
     Args:
-        records: of the samples
+        records: records of the samples
         context: context of the report
         by_sample: keep rows per sample, for intervals or a comparison of runs
     """
@@ -109,7 +109,7 @@ class Collection:
         self._in_one_pass = few or not by_sample
 
     def numbers(self, *others: Collector) -> Iterator[Numbers]:
-        """All numbers; other collectors see the samples as well."""
+        """All numbers; other collectors get the samples too."""
         yield sample_numbers(self._records)
         if self._in_one_pass:
             yield from self._pass([*others, *self._collectors])
@@ -119,7 +119,7 @@ class Collection:
             yield from self._pass([self._collectors.pop(0)])
 
     def headline_numbers(self) -> Iterator[Numbers]:
-        """The headline numbers alone."""
+        """Only the headline numbers."""
         yield sample_numbers(self._records)
         yield from self._pass([self.headline])
 
@@ -140,7 +140,7 @@ class Collection:
 def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[Numbers]:
     """All numbers of a report (or only the headline) as functions of sums over its samples.
 
-    Their keys are single names (``("alpha.pooled",)``), or begin with what they are about: ``("pairs", "alice", "bob",
+    Their keys are single names (``("alpha.pooled",)``), or begin with a part of the report: ``("pairs", "alice", "bob",
     "f1")``, ``("classes", "car", "alpha")``, ``("annotators", "alice", "miss_rate")``. Samples that are not rated have
     rows of zeros.
     """
@@ -149,7 +149,7 @@ def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_o
 
 
 def sample_contents(records: ObjectRecords, context: ReportContext) -> tuple[Hashes, FloatArray]:
-    """The content of every sample, for :func:`~..content_order.content_ranks`: no order and no id enters.
+    """Content of the samples for :func:`~..content_order.content_ranks`; independent of order and ids.
 
     Returns:
         hashes of the labels with their annotators, classes and verdicts ``(S,)``, and values ``(S, 2)``

@@ -1,4 +1,4 @@
-"""Classes: how hard each is, which are taken for each other, what merging two would do, and names that look alike."""
+"""Numbers of classes, confusions between classes, the effect of merging two, and similar class names."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ from .compute import Counting
 from .report import ClassSummary, Confusion, Merge
 from .sums import NO_CLASS, Additive, Chunk, Matches, SparseCounts, distribution, mean
 
-#: classes that a report lists
+#: classes listed in a report
 MAX_CLASSES = 1_000
-#: at most so many of them have intervals, the most frequent ones
+#: maximum number of classes with intervals (the most frequent ones)
 MAX_RESAMPLED = 200
-#: classes that a report lists with which one is confused
+#: confused classes listed for each class
 MAX_CONFUSED = 20
-#: number of pairs of classes whose merge is tried
+#: number of pairs of classes for which a merge is tried
 MAX_MERGES = 10
-#: shorter names are not compared letter by letter: "car" and "cat" are different things
+#: shorter names are not compared letter by letter: "car" and "cat" are different classes
 MIN_LENGTH = 5
 
 _SEPARATORS = re.compile(r"[\s_\-]+")
 
 #: columns of every class
 _COLUMNS = ("observed", "n_ratings", "n_alike", "n_met", "iou", "n_missing", "n_expected")
-#: quotients of two of them, by the number's name
+#: numbers as quotients of two of these columns, by name
 _RATIOS = {
     "agreement_given_match": ("n_alike", "n_met"),
     "mean_iou": ("iou", "n_alike"),
     "miss_rate": ("n_missing", "n_expected"),
 }
-#: a number is about the samples in which this column is not 0
+#: a number uses the samples in which this column is not 0
 _BASIS = {"alpha": "n_ratings"} | {name: below for name, (_, below) in _RATIOS.items()}
 
 
@@ -51,8 +51,8 @@ class ClassSums(Additive):
     """Sums over rated samples."""
 
     n_objects: IntArray  #: shape ``(K,)``, labels of every class
-    n_units: IntArray  #: shape ``(K,)``, units in which anybody gave it
-    #: how often two different classes met in one unit: counts of (ratings of the unit, class, other class)
+    n_units: IntArray  #: shape ``(K,)``, units with a label of every class
+    #: counts of (ratings of the unit, class, other class) over pairs of labels of one unit with different classes
     met: SparseCounts
 
     @classmethod
@@ -69,18 +69,18 @@ class ClassSums(Additive):
         )
 
     def most_frequent(self, names: Sequence[str]) -> IntArray:
-        """Codes of the classes that occur, the most frequent first, equally frequent ones by name."""
+        """Codes of the classes that occur, the most frequent first; ties by name."""
         order = np.lexsort((name_ranks(names), -self.n_objects))
         codes: IntArray = order[self.n_objects[order] > 0]
         return codes
 
 
 class ClassNumbers:
-    """The numbers of classes; those of at most ``MAX_RESAMPLED`` have intervals, the most frequent ones.
+    """The numbers of classes; only the ``MAX_RESAMPLED`` most frequent classes have intervals.
 
     Args:
         class_names: name of every class code
-        undefined: what alpha is without variation
+        undefined: alpha without variation
         by_sample: whether the numbers have intervals
     """
 
@@ -98,7 +98,7 @@ class ClassNumbers:
         self._rows.add(_columns(chunk))
 
     def numbers(self) -> Iterator[Numbers]:
-        """The numbers of the classes that a report lists."""
+        """The numbers of the listed classes."""
         columns = self._rows.columns()
         order = np.lexsort((name_ranks(self._names), -self._n_objects))[:MAX_CLASSES]
         codes = order[self._n_objects[order] > 0]
@@ -131,7 +131,7 @@ class ClassNumbers:
 def _columns(chunk: Chunk) -> SparseColumns:
     """The columns of every sample, shape ``(S, 1 + 7 K)``: all ratings, then the first column of all classes …
 
-    ``observed`` is the disagreement of a class and everything else, ``2 n_uc (m - n_uc) / (m - 1)`` of a unit.
+    ``observed`` is the disagreement between a class and all others, ``2 n_uc (m - n_uc) / (m - 1)`` for a unit.
     """
     agreement, ratings, k = chunk.agreement, chunk.agreement.ratings, chunk.n_categories
     units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
@@ -174,14 +174,14 @@ def _columns(chunk: Chunk) -> SparseColumns:
 def class_summaries(
     fields: Fields, sums: ClassSums, met: SparseCounts, matches: Matches, names: Sequence[str]
 ) -> tuple[list[ClassSummary], int]:
-    """The most frequent classes, and how many are not listed.
+    """The summaries of the most frequent classes, and the number of classes not listed.
 
     Args:
         fields: the numbers of classes
-        sums: over all samples
-        met: how often two classes met in one unit, over all pairs of labels
+        sums: sums over all samples
+        met: counts of (class, other class) over all pairs of labels of one unit
         matches: the pairs of matched labels
-        names: of every class code
+        names: name of every class code
     """
     codes = sums.most_frequent(names)
     n_labels = int(sums.n_objects.sum())
@@ -214,7 +214,7 @@ def _iou_by_class(matches: Matches, n_categories: int) -> tuple[FloatArray, IntA
 
 
 def _confused(met: SparseCounts, names: Sequence[str]) -> list[list[dict[str, object]]]:
-    """With which others every class met, the most frequent first, equally frequent ones by name."""
+    """The classes that every class was confused with, the most frequent first; ties by name."""
     a, b = met.columns()
     differ = a != b
     own, other = np.r_[a[differ], b[differ]], np.r_[b[differ], a[differ]]
@@ -232,28 +232,28 @@ def _confused(met: SparseCounts, names: Sequence[str]) -> list[list[dict[str, ob
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """The most frequent entries of a list, and how much the others count together."""
+    """The most frequent entries of a list, and the total count of the others."""
 
     entries: list[Confusion]
     n_unlisted: int
 
 
 def name_ranks(names: Sequence[str]) -> IntArray:
-    """Place of every name in their alphabetical order."""
+    """Rank of every name in alphabetical order."""
     ranks = np.empty(len(names), np.int64)
     ranks[np.argsort(np.array(names, dtype=str), kind="stable")] = np.arange(len(names))
     return ranks
 
 
 def class_pairs(confusion: SparseCounts, names: Sequence[str]) -> SparseCounts:
-    """How often two classes met, whoever gave which.
+    """Confusion counts of pairs of classes, summed over pairs of annotators and both directions.
 
     Args:
-        confusion: how often each (pair of annotators, class of the first, class of the second) occurs
-        names: of every class code
+        confusion: counts of (pair of annotators, class of the first, class of the second)
+        names: name of every class code
 
     Returns:
-        counts of (class, class), the first by name, equal ones included
+        counts of (class, class), the first by name; including equal classes
     """
     _, a, b = confusion.columns()
     ranks = name_ranks(names)
@@ -262,12 +262,12 @@ def class_pairs(confusion: SparseCounts, names: Sequence[str]) -> SparseCounts:
 
 
 def list_confusions(counts: SparseCounts, names: Sequence[str], at_most: int) -> Listed:
-    """The most frequent pairs of different classes; equally frequent ones by name.
+    """The most frequent pairs of different classes; ties by name.
 
     Args:
-        counts: of (class, class)
-        names: of every class code
-        at_most: length of the list
+        counts: counts of (class, class)
+        names: name of every class code
+        at_most: maximum length of the list
     """
     a, b = counts.columns()
     differ = a != b
@@ -278,16 +278,16 @@ def list_confusions(counts: SparseCounts, names: Sequence[str], at_most: int) ->
 def listed_by_row(
     row: IntArray, a: IntArray, b: IntArray, n: IntArray, names: Sequence[str], n_rows: int, at_most: int
 ) -> list[Listed]:
-    """The most frequent pairs of classes of every row; equally frequent ones by name.
+    """The most frequent pairs of classes of every row; ties by name.
 
     Args:
         row: shape ``(T,)``, rows ``0 … n_rows - 1``
         a: shape ``(T,)``, class code
-        b: shape ``(T,)``, another one
-        n: shape ``(T,)``, how often
-        names: of every class code
+        b: shape ``(T,)``, another class code
+        n: shape ``(T,)``, count
+        names: name of every class code
         n_rows: number of rows
-        at_most: length of a list
+        at_most: maximum length of a list
     """
     ranks = name_ranks(names)
     order = np.lexsort((ranks[b], ranks[a], -n, row))
@@ -306,14 +306,14 @@ def listed_by_row(
 def merges(
     met: SparseCounts, observed: FloatArray, counts: FloatArray, names: Sequence[str], undefined: Undefined
 ) -> list[Merge]:
-    """The most confused pairs of classes, the largest effect first; the units are left as they are.
+    """The effect of merging the most confused pairs of classes, largest first; the units do not change.
 
     Args:
         met: counts of (ratings of the unit, class, other class), over all pairs of labels of one unit
-        observed: the disagreement that alpha counts
-        counts: shape ``(K,)``, the ratings of every category that alpha counts
-        names: of every class code
-        undefined: what alpha is without variation
+        observed: observed disagreement of alpha
+        counts: shape ``(K,)``, ratings of every category in alpha
+        names: name of every class code
+        undefined: alpha without variation
     """
     apart = class_pairs(met, names)
     a, b = apart.columns()
@@ -325,7 +325,7 @@ def merges(
     for row in order.tolist():
         p, q = int(a[row]), int(b[row])
         both = ((first == p) & (second == q)) | ((first == q) & (second == p))
-        # every such pair of ratings, in either order, no longer differs
+        # after the merge, these pairs of ratings (in both orders) are equal
         no_longer = (2.0 * met.counts[both] / (n_ratings[both] - 1)).sum()
         merged = counts.copy()
         merged[p] += merged[q]
@@ -336,7 +336,7 @@ def merges(
 
 
 def _effect(merge: Merge) -> tuple[bool, float, int, list[str]]:
-    """The order of mergers: by what alpha gains; undefined ones last."""
+    """Sort key of merges: by the gain of alpha; undefined ones last."""
     if merge.alpha_before is None or merge.alpha_after is None:
         return True, 0.0, -merge.n_confused, merge.classes
     return False, merge.alpha_before - merge.alpha_after, -merge.n_confused, merge.classes
@@ -345,11 +345,11 @@ def _effect(merge: Merge) -> tuple[bool, float, int, list[str]]:
 def similar_names(names: Sequence[str]) -> list[list[str]]:
     """Groups of names that differ in case, spaces, underscores, hyphens or one letter; nothing is merged.
 
-    One letter (or space), added, left out or another one, counts in names of at least ``MIN_LENGTH`` characters; digits
-    are no letters, so that "class_01" and "class_02" are different. A name similar to any member joins the group.
+    One added, missing or replaced letter (or space) counts only in names of at least ``MIN_LENGTH`` characters. Digits
+    are not letters: "class_01" and "class_02" are different. A name joins the group of any similar name.
 
     Args:
-        names: of classes, each once
+        names: class names, each once
 
     Returns:
         groups of at least two names, everything in alphabetical order
@@ -384,7 +384,7 @@ def _one_letter_apart(forms: Sequence[str]) -> Iterator[tuple[str, str]]:
             rest = form[:place] + form[place + 1 :]
             if rest in long:
                 yield rest, form
-            # forms with a gap in one place that are equal but for it are a chain: neighbours are enough
+            # forms that are equal apart from this gap form one group: linking neighbours is enough
             previous = by_gap.get((place, rest))
             if previous is not None:
                 yield previous, form

@@ -22,7 +22,7 @@ from ..config import AgreementConfig, Empty, Missing
 from .batch import Batch, SamplePairs
 from .verdicts import AGREED, object_verdicts, unit_verdicts
 
-#: share of an object that lies in a crowd region if this explains it
+#: a crowd region explains an object if at least this share of the object lies in it
 MOSTLY_INSIDE = 0.5
 
 #: why the alpha of a sample is undefined; entry 0 where it is defined
@@ -51,9 +51,9 @@ class Units:
 
 @dataclass(frozen=True, slots=True)
 class Ratings:
-    """Sparse ratings of units in categories, as alpha counts them; rated samples only."""
+    """Sparse ratings of units for alpha; rated samples only."""
 
-    unit: IntArray  #: shape ``(T,)``; units past the objects' own stand for images that everybody left empty
+    unit: IntArray  #: shape ``(T,)``; additional unit numbers stand for images that everybody left empty
     category: IntArray  #: shape ``(T,)``, class code or ``MISSING``
     count: IntArray  #: shape ``(T,)``, annotators
     sample: IntArray  #: shape ``(U',)``, sample of every unit
@@ -92,9 +92,9 @@ class Counting:
 
 @dataclass(frozen=True, kw_only=True)
 class Agreement:
-    """The agreement on some samples: all that a report needs, without the labels.
+    """The agreement on some samples: everything that a report needs, without the labels.
 
-    A run keeps this of every batch, in compact columns (:class:`~.records.ObjectRecords`).
+    A run keeps it for every batch, as compact columns (:class:`~.records.ObjectRecords`).
     """
 
     config: AgreementConfig  #: the options of the run
@@ -106,16 +106,16 @@ class Agreement:
     sample_pairs: SamplePairs  #: ``Q`` pairs of annotators on samples
     object_verdict: IntArray  #: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
     area: FloatArray  #: shape ``(N,)``, in the unit of the geometry
-    boxes_xyxy: FloatArray | None  #: shape ``(N, 4)``, bounding boxes in that unit; None where objects have none
-    size_px: FloatArray  #: shape ``(S, 2)``, width and height of the images; nan where not known
+    boxes_xyxy: FloatArray | None  #: shape ``(N, 4)``, bounding boxes in that unit; None if objects have none
+    size_px: FloatArray  #: shape ``(S, 2)``, width and height of the images; nan where unknown
     #: for every compared attribute the codes of its values, shape ``(N,)``; 0 where not given
     attributes: tuple[IntArray, ...]
-    #: shape ``(P,)``, share of points that both labelled, of every pair of matched keypoints; else None
+    #: shape ``(P,)``, share of points that both labelled, for every pair of matched keypoints; None for other labels
     visibility: FloatArray | None
-    #: shape ``(Q, 2)``, mean over the first annotator's objects of the best IoU with those of the second, and the other
-    #: direction; nan where the one has none
+    #: shape ``(Q, 2)``, mean over the first annotator's objects of the best IoU with an object of the second, and the
+    #: other direction; nan without objects
     best_iou: FloatArray
-    #: shape ``(Q, 3)``, of mutual best pairs: how many, sum of recall, sum of precision; else None
+    #: shape ``(Q, 3)``, mutual best pairs: their number, sum of recall, sum of precision; None for other methods
     aligned: FloatArray | None
     n_crowd: IntArray  #: shape ``(S, R)``, objects of every annotator that do not count
     score: FloatArray  #: shape ``(S,)``, nan where not scored
@@ -155,7 +155,7 @@ class Agreement:
 
     @property
     def n_disputed(self) -> IntArray:
-        """Units of every sample that are not fully agreed, shape ``(S,)``."""
+        """Units of every sample without full agreement, shape ``(S,)``."""
         return np.bincount(self.units.sample[self.units.verdict > AGREED], minlength=self.n_samples)
 
     @cached_property
@@ -170,18 +170,18 @@ class Agreement:
 
     @property
     def object_iou(self) -> FloatArray:
-        """Mean IoU of every object with the other members of its unit, shape ``(N,)``; nan without any."""
+        """Mean IoU of every object with the other members of its unit, shape ``(N,)``; nan without others."""
         ends, n = np.concatenate([self.pairs.i, self.pairs.j]), len(self.objects)
         return _mean(sums_by(ends, np.tile(self.pairs.iou, 2), n), np.bincount(ends, minlength=n))
 
     @property
     def iou(self) -> FloatArray:
-        """Mean IoU of the matched objects of every sample, shape ``(S,)``; nan without any."""
+        """Mean IoU of the matched objects of every sample, shape ``(S,)``; nan without matches."""
         return self._mean_of_pairs(self.pairs.iou)
 
     @property
     def dice(self) -> FloatArray:
-        """Mean Dice of the matched objects of every sample, shape ``(S,)``; nan without any."""
+        """Mean Dice of the matched objects of every sample, shape ``(S,)``; nan without matches."""
         return self._mean_of_pairs(dice_from_iou(self.pairs.iou))
 
     def _mean_of_pairs(self, values: FloatArray) -> FloatArray:
@@ -194,7 +194,7 @@ class MatchedBatch(Agreement):
     """The agreement on a batch, together with its labels and matching."""
 
     batch: Batch  #: the objects that count
-    counted: BoolArray  #: shape ``(N',)``, which objects of the batch as it was read these are; the others are crowd
+    counted: BoolArray  #: shape ``(N',)``, whether an object of the original batch counts; the others are crowd
     matching: Matching  #: unit of every object
     overlaps: Overlaps  #: overlapping pairs of objects
 
@@ -246,7 +246,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
 
 
 def _matched(batch: Batch, config: AgreementConfig) -> tuple[Batch, Overlaps, Matching, BoolArray]:
-    """Match the objects of a batch; without those that are crowd, which are marked by the mask that comes last."""
+    """Match the objects of a batch without crowd; the returned mask tells which objects of the batch count."""
     overlaps = batch.geometry.overlaps(batch.objects)
     counted = np.ones(len(batch.objects), np.bool_)
     if batch.crowd is None or not batch.crowd.any():
@@ -275,14 +275,14 @@ def matching_of(
 def _explained_by_crowd(batch: Batch, single: BoolArray, overlaps: Overlaps, unit: IntArray) -> BoolArray:
     """Which objects ``(M,)`` to leave out because of a crowd region.
 
-    All objects of their unit have one class, and one of them lies at least half in a crowd region of an annotator who
-    has no object in the unit.
+    All objects of their unit have one class, and at least half of one of them lies in a crowd region of an annotator
+    who has no object in the unit.
 
     Args:
         batch: the ``N`` objects
-        single: shape ``(N,)``, those that are no crowd
-        overlaps: overlaps of all
-        unit: shape ``(M,)``, units of those that are no crowd
+        single: shape ``(N,)``, whether an object is not a crowd region
+        overlaps: overlaps of all objects
+        unit: shape ``(M,)``, unit of every object that is not a crowd region
     """
     objects = batch.objects
     annotator, category = objects.annotator[single], objects.category[single]
@@ -332,7 +332,7 @@ def pair_scores(
 
     Args:
         objects: ``N`` objects
-        pairs: pairs of them of one unit
+        pairs: pairs of objects of one unit
         sample_pairs: ``Q`` pairs of annotators on samples
         n_objects: shape ``(S,)``
         empty: whether an image that everybody left empty counts as agreement
@@ -348,7 +348,7 @@ def pair_scores(
 
 
 def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: int) -> FloatArray:
-    """Of every sample the mean over its pairs that are scored, shape ``(S,)``; nan without any."""
+    """Mean over the scored pairs of every sample, shape ``(S,)``; nan without scored pairs."""
     scored = ~np.isnan(pair_score)
     of_sample = sample_pairs.sample[scored]
     return _mean(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
@@ -403,11 +403,11 @@ def _sample_alpha(
 
 
 def _best_iou(objects: Objects, overlaps: Overlaps, shared: SamplePairs, assigned: BoolArray) -> FloatArray:
-    """Mean best IoU of both annotators of every sample pair with the other's objects, ``(Q, 2)``; nan without any."""
+    """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
     n_samples, n_annotators = assigned.shape
     iou = overlaps.similarity("iou")
     width = int(assigned.sum(axis=1).max(initial=0))
-    best = np.zeros(len(objects) * width)  # of every object with each annotator assigned to its sample
+    best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
         np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
     block = objects.sample * n_annotators + objects.annotator

@@ -37,10 +37,10 @@ from .sums import (
     distribution,
 )
 
-#: pairs of classes that a report lists
+#: pairs of classes listed in a report
 MAX_LISTED = 100
 
-#: quotients of two of the plain columns, by the number's name
+#: numbers as quotients of two of the plain columns, by name
 _RATIOS = {
     "alpha.mean": ("alpha", "n_alpha"),
     "existence.f1": ("twice_matched", "n_a_and_b"),
@@ -56,7 +56,7 @@ _HEAD = 3
 N_UNITS = 2
 _COEFFICIENTS = ("ac1", "brennan_prediger", "fleiss_kappa")
 
-#: coefficients of the same ratings: their names in the report by their names in ``TallySums``
+#: coefficients of the same ratings: name in the report by name in ``TallySums``
 _OF_JOINT = {
     "alpha.pooled": "alpha",
     "alpha.percent_agreement": "percent_agreement",
@@ -74,13 +74,13 @@ HEADLINE = (*_RATIOS, *_OF_JOINT, *_OF_GIVEN_MATCH, *_OF_PRESENCE)
 
 
 def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: int) -> SparseColumns:
-    """The columns of alpha and its relatives, shape ``(n_rows, 3 + 2 K)``; units need at least two ratings.
+    """The columns of alpha and similar coefficients, shape ``(n_rows, 3 + 2 K)``, over units with two ratings or more.
 
-    The disagreement that alpha counts, the sum over units of the share of pairs of ratings that differ, the number of
-    units; then for every category its ratings, and the sum over units of its share of the ratings.
+    These are: observed disagreement of alpha, sum over units of the share of pairs of ratings that differ, number of
+    units; then for every category the number of its ratings, and the sum over units of its share of the ratings.
 
     Args:
-        ratings: of units
+        ratings: ratings of units
         row: shape ``(U,)``, row that each unit is added to
         n_rows: number of rows
         n_categories: number ``K`` of category codes
@@ -133,7 +133,7 @@ class TallySums:
 
     @property
     def observed(self) -> FloatArray:
-        """The disagreement that alpha counts."""
+        """Observed disagreement of alpha."""
         return self.sums[..., 0]
 
     @property
@@ -143,21 +143,21 @@ class TallySums:
 
     @property
     def counts(self) -> FloatArray:
-        """Ratings of every category, shape ``(..., K)``."""
+        """Number of ratings of every category, shape ``(..., K)``."""
         return self.sums[..., _HEAD : _HEAD + self._n_categories]
 
     def alpha(self, undefined: Undefined) -> FloatArray:
-        """Krippendorff's alpha; nan, or 1 if asked for, where all ratings are of one category."""
+        """Krippendorff's alpha; without variation nan, or 1 (``undefined="one"``)."""
         return nominal_alpha_of_sums(self.observed, self.counts, undefined)
 
     def coefficients(self, undefined: Undefined, n_categories: int | None = None) -> dict[str, FloatArray]:
         """Alpha, percent agreement, AC1, Brennan-Prediger and Fleiss' kappa.
 
         Args:
-            undefined: what alpha is where all ratings are of one category
-            n_categories: how many there could be; by default all that were given
+            undefined: alpha without variation
+            n_categories: number of possible categories; by default the number that occurs
         """
-        # where a category is not there, its share is rounding
+        # the share of an absent category is rounding
         shares = np.where(self.counts > 0, self.sums[..., _HEAD + self._n_categories :], 0.0)
         n_categories = self._n_categories if n_categories is None else n_categories
         found = nominal_coefficients_of_sums(self.sums[..., 1], shares, n_categories)
@@ -167,7 +167,7 @@ class TallySums:
 class HeadlineNumbers:
     """The headline numbers; they have no basis, since they are about all samples."""
 
-    total: dict[str, float]  #: sums of the plain columns by name, once the numbers were asked for
+    total: dict[str, float]  #: sums of the plain columns by name, set when the numbers are computed
     joint: TallySums  #: sums over the ratings of all units, as alpha counts them
     given_match: TallySums  #: sums over the ratings of units with at least two members, missing left out
     presence: TallySums  #: sums over rated samples: who drew nothing (category 0) and anything (1)
@@ -217,7 +217,7 @@ class HeadlineNumbers:
         yield Numbers(tuple((name,) for name in HEADLINE), columns, formula, by_sample=self._by_sample)
 
     def joint_counts(self) -> FloatArray:
-        """Ratings of every category that alpha counts, shape ``(K,)``."""
+        """Number of ratings of every category in alpha, shape ``(K,)``."""
         counts = np.zeros(self._n_categories)
         counts[self.used] = self.joint.counts
         return counts
@@ -248,7 +248,7 @@ def _plain_columns(chunk: Chunk) -> SparseColumns:
 
 
 def _presence(chunk: Chunk) -> Ratings:
-    """Every rated sample as a unit, and whether its annotators drew anything as their ratings: 1 or 0."""
+    """Ratings of "did the annotator draw anything?" (1 or 0), with rated samples as units."""
     rated = np.flatnonzero(chunk.agreement.rated)
     n_drew = chunk.drew[rated].sum(axis=1)
     count = np.concatenate([chunk.agreement.n_assigned[rated] - n_drew, n_drew])
@@ -259,7 +259,7 @@ def _presence(chunk: Chunk) -> Ratings:
 
 @dataclass(frozen=True, slots=True)
 class HeadlineSums(Additive):
-    """What the headline shows besides its numbers."""
+    """Parts of the headline in addition to its numbers."""
 
     alpha_reasons: IntArray  #: shape ``(5,)``, samples whose alpha is undefined for each of ``ALPHA_REASONS``
     n_rated: int  #: samples with at least two assigned annotators
@@ -268,7 +268,7 @@ class HeadlineSums(Additive):
     n_objects: int  #: objects of rated samples
     votes: IntArray  #: shape ``(R + 1, R + 1)``, entry ``[n, k]``: units on samples with ``n`` assigned that ``k`` drew
     lowest_f1: Worst  #: the samples with the lowest F1
-    most_confused: Worst  #: the samples with the largest share of matched labels of different classes, sign changed
+    most_confused: Worst  #: the samples with the largest share of class conflicts (stored with opposite sign)
     loosest: Worst  #: the samples with the lowest mean IoU
     matches: Matches  #: all pairs of matched labels
 
@@ -313,10 +313,10 @@ def headline_parts(
     Args:
         fields: the headline numbers
         headline: the headline numbers
-        sums: what is shown besides them
-        met: how often two classes met in one unit, over all pairs of labels
+        sums: other parts
+        met: counts of (class, other class) over all pairs of labels of one unit
         class_names: name of every class code
-        measure: what the similarity of two objects is called
+        measure: name of the similarity of two objects
         describe: gives the id and file of samples
     """
     reasons = zip(ALPHA_REASONS, sums.alpha_reasons.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""Pairs of annotators: how far every two agree, sessions of one person, counts of objects, who sides with whom."""
+"""Pairs of annotators: agreement of every pair, of sessions of one person, on counts; clustering of annotators."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from .report import Cluster, PairSummary, SampleMean, Sessions
 from .sums import Additive, Chunk, Moments, SparseCounts
 from .totals import RunTotals
 
-#: samples shared by two annotators of which the columns are collected at once
+#: number of (pair, shared sample) whose columns are collected at once
 MAX_SHARED_AT_ONCE = 500_000
-#: 95 % of normal values are within so many standard deviations of their mean
+#: 95 % of normally distributed values are within this many standard deviations of their mean
 NORMAL_95 = 1.96
-#: pairs of classes that a report lists for a pair of annotators
+#: pairs of classes listed for a pair of annotators in a report
 MAX_LISTED = 20
 
-#: quotients of two columns, by the number's name
+#: numbers as quotients of two columns, by name
 _RATIOS = {
     "score": ("score", "n_scored"),
     "f1": ("twice_matched", "n_a_and_b"),
@@ -80,7 +80,7 @@ def pair_numbers(
 
 
 class PairNumbers:
-    """The numbers of some pairs of annotators; their columns have a row for every sample that a pair shares.
+    """The numbers of some pairs of annotators; their columns have a row for every shared sample of a pair.
 
     Args:
         annotators: names of all annotators
@@ -120,10 +120,10 @@ class PairNumbers:
 
 
 class CountNumbers:
-    """Agreement on the number of objects of every image, crowd regions left out.
+    """Agreement on the number of objects of every image, without crowd regions.
 
-    Of all annotators ICC(2,1), over the images that all were assigned to; of every two the mean difference over the
-    images that they share, and the limits between which 95 % of the differences are if they are normal.
+    For all annotators: ICC(2,1) over the images that all were assigned to. For every pair: the mean difference over
+    shared images, and the limits that contain 95 % of the differences if these are normally distributed.
 
     References:
         P. E. Shrout, J. L. Fleiss, "Intraclass correlations: uses in assessing rater reliability", 1979
@@ -158,10 +158,10 @@ class CountNumbers:
 
 
 def _icc(sums: FloatArray) -> FloatArray:
-    """ICC(2,1) from images, squares of their totals, squares of their counts, and the total of every annotator."""
+    """ICC(2,1) from sums over images: 1, squared totals, squared counts, and the count of every annotator."""
     n, squared_totals, squares, totals = sums[..., 0], sums[..., 1], sums[..., 2], sums[..., 3:]
     k = totals.shape[-1]
-    # n k times the sums of squares, which are whole numbers: no rounding where nothing varies
+    # n k times the sums of squares are whole numbers: no rounding if nothing varies
     whole = totals.sum(axis=-1) ** 2
     of_images, of_annotators = n * squared_totals - whole, k * (totals**2).sum(axis=-1) - whole
     rest = n * k * squares - n * squared_totals - k * (totals**2).sum(axis=-1) + whole
@@ -171,18 +171,18 @@ def _icc(sums: FloatArray) -> FloatArray:
 
 
 def _limits(sums: FloatArray) -> FloatArray:
-    """Mean difference and the limits of agreement from samples, sum of the differences and of their squares."""
+    """Mean difference and limits of agreement, from the sums over samples of 1, differences and their squares."""
     n, total, squares = np.moveaxis(sums, -1, 0)
     mean, spread = ratio(total, n), np.sqrt(ratio(n * squares - total**2, n * (n - 1)))
     return np.stack([mean, mean - NORMAL_95 * spread, mean + NORMAL_95 * spread], axis=-1)
 
 
 class SessionNumbers:
-    """Agreement of the sessions of one person (intra), of different persons (inter), and how far the first is higher.
+    """Agreement between sessions of one person (intra), between different persons (inter), and intra minus inter.
 
     Args:
-        intra: shape ``(P,)``, which pairs of annotators are of one person
-        undefined: what alpha is without variation
+        intra: shape ``(P,)``, whether a pair of annotators is one person
+        undefined: alpha without variation
         by_sample: whether the numbers have intervals
     """
 
@@ -222,7 +222,7 @@ class SessionNumbers:
 
 
 def _mean_defined(values: FloatArray) -> FloatArray:
-    """Mean over the last axis of the values that are not nan; nan without any."""
+    """Mean over the last axis without nan; nan if all are nan."""
     defined = ~np.isnan(values)
     return ratio(np.where(defined, values, 0.0).sum(axis=-1), defined.sum(axis=-1).astype(np.float64))
 
@@ -242,7 +242,7 @@ def _alpha(sums: FloatArray, undefined: Undefined) -> FloatArray:
 def pair_columns(chunk: Chunk) -> SparseColumns:
     """The columns of every sample pair, shape ``(Q, C + K)``: ``_PLAIN``, then ratings of every category.
 
-    Alpha of a pair is over units on shared samples with an object of at least one of the two.
+    Alpha of a pair uses the units on shared samples that at least one of the two drew.
     """
     agreement = chunk.agreement
     objects, pairs, shared = agreement.objects, agreement.pairs, agreement.sample_pairs
@@ -282,7 +282,7 @@ def pair_columns(chunk: Chunk) -> SparseColumns:
 def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
     """Sample pair and class of every object of either annotator of every sample pair."""
     objects, shared, n = agreement.objects, agreement.sample_pairs, agreement.n_annotators
-    block = objects.sample * n + objects.annotator  # the objects of one annotator on one sample stand together
+    block = objects.sample * n + objects.annotator  # the objects of one annotator on one sample are consecutive
     rows, categories = [], []
     for annotator, n_objects in ((shared.a, shared.n_a), (shared.b, shared.n_b)):
         first = np.searchsorted(block, shared.sample * n + annotator)
@@ -293,7 +293,7 @@ def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
 
 @dataclass(frozen=True, slots=True)
 class PairSums(Additive):
-    """What a report shows of pairs besides their numbers; dense columns have the shape ``(P,)``.
+    """Parts of the report on pairs in addition to their numbers; dense columns have the shape ``(P,)``.
 
     ``P`` counts the pairs of ``R`` annotators in the order (0, 1), (0, 2) … (R - 2, R - 1).
     """
@@ -301,18 +301,18 @@ class PairSums(Additive):
     n_samples: IntArray  #: shared samples
     n_a: IntArray  #: objects of the first annotator
     n_b: IntArray  #: objects of the second
-    n_matched: IntArray  #: units with both
+    n_matched: IntArray  #: units that both drew
     n_same_class: IntArray  #: matched units with the same class
-    iou_same_class: FloatArray  #: sum of IoU over units with both and one class
-    a_to_b: Moments  #: over samples, mean over ``a``'s objects of the best IoU with ``b``'s
+    iou_same_class: FloatArray  #: sum of IoU over matched units with the same class
+    a_to_b: Moments  #: over samples, mean over ``a``'s objects of the best IoU with an object of ``b``
     b_to_a: Moments  #: the other direction
     symmetric: Moments  #: over samples, mean of the two directions
-    #: shape ``(3, P)``, mutual best pairs (method ``mutual_best``): how many, sum over them of shared area / area of
-    #: ``a``'s object, and of shared area / area of ``b``'s object
+    #: shape ``(3, P)``, mutual best pairs (method ``mutual_best``): number, and sums of shared area / area of ``a``'s
+    #: object and of shared area / area of ``b``'s object
     aligned: FloatArray
-    #: sum over pairs of matched keypoints of the share of points that both labelled; 0 of other labels
+    #: sum over pairs of matched keypoints of the share of points that both labelled; 0 for other labels
     visibility: FloatArray
-    confusion: SparseCounts  #: counts of (pair, class of ``a``'s object, class of ``b``'s) over units with both
+    confusion: SparseCounts  #: counts of (pair, class from ``a``, class from ``b``) over matched units
 
     @classmethod
     def of(cls, chunk: Chunk) -> PairSums:
@@ -348,7 +348,7 @@ class PairSums(Additive):
 
 
 def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: ReportContext) -> list[PairSummary]:
-    """Every pair with a shared sample, in the order of the annotators."""
+    """The summaries of all pairs with a shared sample, in the order of the annotators."""
     config, names = context.config, context.annotators
     n_pairs = len(sums.n_samples)
     of_pair, class_a, class_b = sums.confusion.columns()
@@ -415,7 +415,7 @@ def _alignment(sums: PairSums, pair: int) -> dict[str, float | int | None]:
 
 
 def persons_of(config: AgreementConfig) -> dict[str, str]:
-    """Person of every annotator who is one of several sessions, by the annotator's name."""
+    """Person of every annotator that is one of several sessions, by the annotator's name."""
     named = config.named_persons()
     sessions = Counter(named.values())
     return {name: person for name, person in named.items() if sessions[person] > 1}
@@ -427,7 +427,7 @@ def same_person(persons: Mapping[str, str], a: str, b: str) -> bool:
 
 
 def intra_pairs(annotators: Sequence[str], config: AgreementConfig) -> BoolArray:
-    """Which pairs of annotators are two sessions of one person, shape ``(P,)``."""
+    """Whether a pair of annotators is two sessions of one person, shape ``(P,)``."""
     persons = persons_of(config)
     pairs = zip(*(index.tolist() for index in pair_names(len(annotators))), strict=True)
     return np.array([same_person(persons, annotators[a], annotators[b]) for a, b in pairs], np.bool_)
@@ -448,8 +448,8 @@ def sessions(pairs: Sequence[PairSummary], fields: Fields, intra: BoolArray) -> 
 def clusters(pairs: Sequence[PairSummary], annotators: Sequence[str]) -> list[Cluster]:
     """The joins of an average-linkage clustering of annotators by the score of their pairs, the closest first.
 
-    Pairs without a score are ignored; groups without any scored pair between them are not joined. Of
-    equally similar groups those that come first by name are joined first.
+    Pairs without a score are ignored; groups without a scored pair between them are not joined. Ties go to the first
+    by name.
     """
     names = sorted(annotators)
     place = {name: k for k, name in enumerate(names)}

@@ -1,6 +1,6 @@
-"""The agreement in compact columns: kept for every sample, stored with the run, and read again for any view.
+"""The agreement on objects as compact columns: stored with the run, and read again for any view.
 
-A sample with 21 objects of three annotators takes about 800 bytes.
+About 800 bytes for a sample with 21 objects of three annotators.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .verdicts import AGREED
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
 
-#: what the rows of a column are, and the column with their number in every sample
+#: meaning of the rows of every column: the column with their number per sample
 _OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
 _ROWS = {
     "n_objects": OF_SAMPLE,
@@ -54,7 +54,7 @@ _ROWS = {
 
 @dataclass(frozen=True, slots=True)
 class ObjectRecords(Records):
-    """What was found in any number of samples."""
+    """The agreement on objects of any number of samples."""
 
     totals: RunTotals | None = None  #: totals known only for the whole run; None for a selection of samples
 
@@ -71,7 +71,7 @@ class ObjectRecords(Records):
         return replace(super(ObjectRecords, self).select(samples), totals=None)
 
     def take(self, samples: IntArray) -> ObjectRecords:
-        """Records of the samples at some rows, in that order, without the totals of the whole run."""
+        """Records of the samples at the given rows, in that order, without the totals of the whole run."""
         return replace(super(ObjectRecords, self).take(samples), totals=None)
 
     def sample_values(self) -> SampleValues:
@@ -88,7 +88,7 @@ class ObjectRecords(Records):
         )
 
     def agreements(self, config: AgreementConfig) -> Iterator[Agreement]:
-        """The agreement on all samples in their order, some at a time."""
+        """The agreement on all samples, in order and in chunks."""
         for part in self.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
             yield _agreement(part, self.n_annotators, config)
 
@@ -133,7 +133,7 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
 
 
 def units_of_objects(part: Columns) -> IntArray:
-    """The unit of every object, numbered over all samples."""
+    """The unit of every object; units are numbered across samples."""
     n_units = part["n_units"].astype(np.int64)
     return part["unit"].astype(np.int64) + np.repeat(np.cumsum(n_units) - n_units, part["n_objects"])
 

@@ -21,8 +21,8 @@ class Existence:
     """Do the annotators see the same objects? ``votes`` lists ``{assigned, votes, units}``.
 
     F1 is 2 · (units that both drew) / (labels of both), Jaccard (units that both drew) / (units that either drew), both
-    summed over all pairs of annotators and all samples. ``presence`` is agreement on a yes/no question about every
-    rated image: did the annotator draw anything (crowd regions do not count)? ``share_present`` is the share of "yes".
+    summed over all pairs of annotators and all samples. ``presence`` is the agreement on a yes/no question for every
+    rated image: did the annotator draw anything (without crowd regions)? ``share_present`` is the share of "yes".
     ``worst_samples`` have the lowest F1.
     """
 
@@ -59,11 +59,11 @@ class ClassGivenMatch:
 
 @dataclass(frozen=True, slots=True)
 class Localisation:
-    """Do annotators draw the same extent of an object? Over all pairs of matched labels.
+    """Do annotators draw the same outline of an object? Over all pairs of matched labels.
 
-    ``measure`` names the similarity that ``iou`` means in the whole report (OKS for keypoints). ``visibility`` is for
+    ``measure`` names the similarity behind ``iou`` in the whole report (OKS for keypoints). ``visibility`` is for
     keypoints: points that both labelled / points that either labelled; None for other labels. ``iou_histogram`` and
-    ``dice_histogram`` count pairs in bins of 0.05 from 0 to 1 (an edge belongs to the upper bin, 1 to the last), empty
+    ``dice_histogram`` count pairs in bins of 0.05 from 0 to 1 (an edge belongs to the upper bin, 1 to the last); empty
     without a pair. ``worst_samples`` have the lowest mean IoU.
     """
 
@@ -81,14 +81,14 @@ class Localisation:
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """Do they count alike? ``icc`` is ICC(2,1) of the numbers of objects, over images that all were assigned to."""
+    """Do annotators count the same number of objects? ``icc`` is ICC(2,1) over images that all were assigned to."""
 
     icc: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class AttributeSummary:
-    """Do annotators give the same value of an attribute to an object? Over units with at least two given values.
+    """Do annotators give an object the same value of an attribute? Over units with at least two given values.
 
     Numbers that differ by at most the run's ``tolerance`` agree. ``n_conflicts`` counts units with at least two values
     that do not agree; ``percent_agreement`` is the mean over units of the share of agreeing pairs. ``level`` is the
@@ -112,7 +112,7 @@ class SizeSummary:
     """Agreement on the units of one size: ``small``, ``medium`` or ``large``, by the median area of their labels.
 
     The area of lines and keypoints is the area of their bounding boxes. ``area_from`` (included) and ``area_to``
-    (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², where the sizes of all images are
+    (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², if the sizes of all images are
     known), or ``share of the image`` (terciles of the units of rated samples). ``miss_rate`` is (assigned annotators
     who did not draw the unit) / (assigned annotators), over units that at least two drew; ``f1`` is as in
     :class:`Existence`. IoU and Dice are over the pairs of labels of these units, as in :class:`Localisation`.
@@ -154,8 +154,8 @@ class PairSummary:
     ``visibility`` is for keypoints; ``track_consistency`` is the share of frames in which a track keeps its partner.
     The keys of ``intervals`` are the names of the numbers.
 
-    ``count_difference`` is the mean over shared images of the objects of ``a`` minus those of ``b``, with its limits of
-    agreement (mean ± 1.96 standard deviations).
+    ``count_difference`` is the mean over shared images of (number of objects of ``a`` - number of objects of ``b``),
+    with its limits of agreement (mean ± 1.96 standard deviations).
     """
 
     a: str
@@ -194,14 +194,14 @@ class PairSummary:
 
 @dataclass(frozen=True, slots=True)
 class Bias:
-    """How one annotator's boxes differ from the median box of their unit, over ``n`` units of at least two members.
+    """Bias of one annotator's boxes against the median box of their unit, over ``n`` units with at least two members.
 
     The median box has the median of every edge of the members' bounding boxes; units whose median box has no width or
     height are left out. Values are in per cent; positive means larger, right or down: ``size`` is the square root of
     (area / area of the median box), minus 1; ``left``, ``top``, ``right`` and ``bottom`` are offsets of the edges
     divided by the median box's width or height. ``mean``, ``std`` and ``intervals`` (of the means) have these keys.
 
-    The median includes the annotator's own box: with two annotators each shows half of their difference.
+    The median includes the annotator's own box: with two annotators, each shows half of their difference.
     """
 
     n: int
@@ -214,10 +214,10 @@ class Bias:
 
 @dataclass(frozen=True, slots=True)
 class ConsensusAgreement:
-    """One annotator against the consensus of the others, who must be at least two on a sample.
+    """One annotator against the consensus of the others, on samples with at least two others.
 
     A unit is in the consensus if at least half of the other assigned annotators drew it (with two others, one is
-    enough); its class is the most frequent one, undefined for ties. ``n_units`` counts units in the consensus,
+    enough); its class is the majority class, undefined for ties. ``n_units`` counts units in the consensus,
     ``n_objects`` the annotator's objects. ``precision`` is the share of the annotator's objects that are in the
     consensus, ``recall`` the share of the consensus that the annotator drew. Of the units in both, ``class_agreement``
     is the share with the same class (if the consensus has one), and ``mean_iou`` the mean IoU with the other members.
@@ -240,17 +240,17 @@ class AnnotatorSummary:
     """The labels and the agreement of one annotator.
 
     ``verdicts`` counts the annotator's labels by verdict; ``verdict_shares`` divides by all labels with a verdict.
-    ``n_could_miss`` counts objects that at least two others drew, ``n_missed`` the ones that this annotator did not
-    draw; ``miss_rate`` is their quotient, and ``miss_rate_by_size`` the same by size (empty where objects have no
-    size). Intervals by size or verdict have keys such as ``miss_rate_by_size.small``. ``n_crowd`` labels are crowd
-    regions or lie in a crowd region of somebody else; nothing else counts them. ``score`` and ``mean_iou`` are means
-    over the pairs with the other annotators: of the scores of all samples, and of the IoU of matched labels.
-    ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator said ``a``, another one ``b``.
+    ``n_could_miss`` counts objects that at least two others drew, ``n_missed`` the objects among them that this
+    annotator did not draw; ``miss_rate`` is ``n_missed / n_could_miss``, ``miss_rate_by_size`` the same by size (empty
+    if objects have no size). Intervals by size or verdict have keys such as ``miss_rate_by_size.small``. ``n_crowd``
+    labels are crowd regions or lie in another annotator's crowd region; no other number counts them. ``score`` and
+    ``mean_iou`` are means over the pairs with the other annotators: of the scores of samples, and of the IoU of matched
+    labels. ``class_conflicts`` lists the 20 most frequent ``{a, b, n}``: this annotator gave ``a``, another one ``b``.
 
     ``vitality`` is pooled alpha with all annotators minus pooled alpha without this one (positive: this one raises
-    agreement), with the matching unchanged, on samples with at least two other assigned annotators;
+    agreement), with unchanged matching, on samples with at least two other assigned annotators;
     ``vitality_rematched`` (option ``rematch``) matches the others' objects again. Both are None with fewer than 3
-    annotators. ``person`` is set where several sessions belong to one person.
+    annotators. ``person`` is set if several sessions belong to one person.
     """
 
     name: str
@@ -308,9 +308,9 @@ class Sessions:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """Annotators who agree more with each other than with the rest: the mean pair score at which they join.
+    """A group of annotators in the hierarchical clustering, and the mean pair score at which it was joined.
 
-    Average linkage over the pairs that have a score; groups without any scored pair between them do not join.
+    Average linkage over the pairs that have a score; groups without a scored pair between them are not joined.
     """
 
     members: list[str]
@@ -439,11 +439,11 @@ class ObjectReport(AgreementReport):
     }
 
     n_empty: int
-    #: this and the next three are only known for a whole run; None for a report on a view
+    #: this and the next three exist only for a whole run; None for a report on a view
     n_hard_components: int | None
     n_inexact_components: int | None
     n_repaired: int | None
-    #: keypoint objects without an extent (a single point): they match only if equal
+    #: keypoint objects of a single point, which match only if they are equal
     n_points: int | None
     #: mean over the pairs of annotators
     track_consistency: float | None

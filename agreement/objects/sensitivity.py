@@ -1,6 +1,6 @@
 """Sensitivity: the main numbers at other matching thresholds, and alpha under other rules, as sums over batches.
 
-Published numbers of other programs, which match and count by other rules, can be reproduced with them.
+They reproduce published numbers of programs with other rules.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Grouping:
     """The units of the objects of rated samples."""
 
     first: IntArray  #: shape ``(N,)``, row of the first object of every object's unit
-    votes: IntArray  #: shape ``(N,)``, size of the unit at its first object; 0 at other objects
+    votes: IntArray  #: shape ``(N,)``, size of the unit at the row of its first object; 0 in other rows
     together: BoolArray  #: shape ``(P,)``, whether an overlapping pair is in one unit
     n_same_class: IntArray  #: shape ``(N,)``, pairs of objects of one class in the unit, at its first object
 
@@ -54,7 +54,7 @@ class RatedUnits:
 
     sample: IntArray  #: shape ``(U,)``
     n_ratings: IntArray  #: shape ``(U,)``
-    absent: IntArray  #: shape ``(U,)``, how many of the ratings are *missing*
+    absent: IntArray  #: shape ``(U,)``, number of ratings *missing*
     differing: IntArray  #: shape ``(U,)``, ordered pairs of ratings that differ
     objects: IntArray  #: rows of the objects of these units
 
@@ -90,7 +90,7 @@ class UnitCounter:
         )
 
     def group(self, first: IntArray) -> Grouping:
-        """The units, from the row of the unit's first object for every object of the batch ``(N',)``."""
+        """The units, from the row of the first object of every object's unit ``(N',)``."""
         if len(self.rows) < len(first):
             first = self.number[first[self.rows]]
         n = len(first)
@@ -155,8 +155,8 @@ class SweepPoint(Additive):
     """Sums over rated samples at one threshold."""
 
     threshold: float  #: matching threshold
-    joint: NominalTally  #: ratings of units as alpha counts them
-    score: float  #: sum of the samples' scores
+    joint: NominalTally  #: ratings of units for alpha
+    score: float  #: sum of the scores of samples
     n_scored: int  #: samples with a score
     n_matched: int  #: pairs of objects in the same unit
     n_drawn: int  #: objects of both annotators, summed over the pairs of annotators of every sample
@@ -179,7 +179,7 @@ class SweepPoint(Additive):
 
 @dataclass(frozen=True, slots=True)
 class SweepStatistics:
-    """The points of a sweep, by threshold; none for a method without a threshold."""
+    """The points of a sweep, by threshold; empty for a method without a threshold."""
 
     points: tuple[SweepPoint, ...] = ()
 
@@ -254,7 +254,7 @@ def first_of_units(unit: IntArray, n_units: int) -> IntArray:
 
 
 def _pair_shares(agreement: MatchedBatch, counter: UnitCounter) -> tuple[FloatArray, FloatArray]:
-    """What each overlapping pair adds to the score of its sample if it is matched, and the scores without any match.
+    """Contribution of each overlapping pair to the score of its sample if matched, and the scores without matches.
 
     A score is the mean over pairs of annotators of 2 Σ IoU / (n_a + n_b), so matches contribute independently.
     """
@@ -302,10 +302,10 @@ class RuleSums(Additive):
 
 @dataclass(frozen=True, slots=True)
 class RuleStatistics:
-    """Sums under every rule for matching and missing objects, and the sums of images without any object."""
+    """Sums under every rule for matching and missing objects, and sums of images without objects."""
 
     sums: tuple[RuleSums, ...] = ()  #: in the order of the report
-    #: ratings of images without any object, for the rules that count them and have missing as a category
+    #: ratings of images without objects, for the rules that count them and use missing as a category
     empty: NominalTally = dataclasses.field(default_factory=NominalTally.empty)
     n_empty: int = 0  #: number of these images
 
@@ -338,9 +338,9 @@ class RuleStatistics:
 def rules_of(agreement: MatchedBatch) -> RuleStatistics:
     """Alpha of a batch under all class rules of the method ``optimal``, and under ``recursive`` as published.
 
-    All at the run's threshold. The run's own units are used for its own rules, which come first for other methods.
-    Other units of ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but very
-    large components exactly.
+    All at the run's threshold. The run's own rules use its own units, and come first for other methods. Other units of
+    ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but very large
+    components exactly.
     """
     counter = UnitCounter.of(agreement.batch.objects, agreement.overlaps, agreement.n_assigned)
     sums = []

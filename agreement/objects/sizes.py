@@ -1,4 +1,4 @@
-"""Small, medium and large objects: what these are, and how far annotators agree on each."""
+"""Small, medium and large objects: definition, and agreement on each size."""
 
 from __future__ import annotations
 
@@ -19,27 +19,27 @@ from .sums import Additive, Chunk, Matches, distribution, mean
 from .verdicts import NO_VERDICT
 
 SIZES = ("small", "medium", "large")
-#: areas in px² where medium and large begin, as in COCO
+#: smallest area in px² of medium and large objects, as in COCO
 COCO_LIMITS = (32.0**2, 96.0**2)
-#: coordinates that are relative to the image do not get much larger, those in pixels do
+#: relative coordinates are not much larger than this; pixel coordinates are
 _LARGEST_RELATIVE = 2.0
-#: areas are kept with about seven digits: a box of 32 by 32 px is medium
+#: areas are compared to about seven digits, so that a box of 32 by 32 px is medium
 _SLACK = 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class SizeRule:
-    """What is small, medium and large."""
+    """Definition of small, medium and large."""
 
-    limits: tuple[float, float] | None  #: areas where medium and large begin; None where objects have no size
-    unit: str  #: of these areas
+    limits: tuple[float, float] | None  #: smallest areas of medium and large; None if objects have no size
+    unit: str  #: unit of these areas
     in_pixels: bool  #: whether the labels' geometry is in pixels
 
     @classmethod
     def of(cls, records: ObjectRecords, config: AgreementConfig) -> SizeRule:
         """The rule for all samples.
 
-        COCO's where the geometry is in pixels or every image's size is known, else thirds of the units.
+        COCO's rule if the geometry is in pixels or all image sizes are known, else terciles of the units.
         """
         boxes = [part["boxes_xyxy"] for part in records.parts if "boxes_xyxy" in part]
         if not any(len(part) for part in boxes):
@@ -58,7 +58,7 @@ class SizeRule:
         return cls((low, high), relative.unit, False)
 
     def areas_of_units(self, agreement: Agreement) -> FloatArray:
-        """Median area of the labels of every unit, shape ``(U,)``; nan where a label has none."""
+        """Median area of the labels of every unit, shape ``(U,)``; nan if a label has no area."""
         return medians_by_group(agreement.unit, self._areas(agreement)[:, None], len(agreement.units.sample))[:, 0]
 
     def _areas(self, agreement: Agreement) -> FloatArray:
@@ -69,7 +69,7 @@ class SizeRule:
         return area
 
     def of_units(self, agreement: Agreement) -> IntArray:
-        """Index into ``SIZES`` for every unit, shape ``(U,)``; -1 where it has no size."""
+        """Index into ``SIZES`` for every unit, shape ``(U,)``; -1 without a size."""
         if self.limits is None:
             return np.full(len(agreement.units.sample), -1)
         areas = self.areas_of_units(agreement) * (1.0 + _SLACK)
@@ -87,7 +87,7 @@ def _own_areas(
 
 
 def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
-    """Median areas of the units of rated samples, from the columns of records, which is faster than unpacking them."""
+    """Median areas of the units of rated samples, directly from columns of records (faster than unpacking them)."""
     boxes = part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None
     area = _own_areas(part["area"].astype(np.float64), boxes, part.get("visibility"), config)
     medians = medians_by_group(units_of_objects(part), area[:, None], len(part["unit_verdict"]))[:, 0]
@@ -134,7 +134,7 @@ def size_sums(chunk: Chunk) -> SizeSums:
 
 
 def size_summaries(sums: SizeSums, rule: SizeRule, matches: Matches) -> list[SizeSummary]:
-    """Agreement on every size; none where objects have no size."""
+    """Agreement on every size; empty if objects have no size."""
     if rule.limits is None:
         return []
     ends = [None, *rule.limits, None]

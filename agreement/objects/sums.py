@@ -1,4 +1,4 @@
-"""Sums over samples that add up over batches, and what several parts of the report need of a chunk of samples."""
+"""Additive sums over samples, and chunks of samples with values that several parts of the report need."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from .verdicts import NO_VERDICT
 
 A = TypeVar("A", bound="Additive")
 
-#: samples of a list of the worst ones
+#: length of lists of worst samples
 N_WORST = 5
-#: how the boxes of annotators are compared, in this order
+#: measures of the bias of boxes, in this order
 MEASURES = ("size", "left", "top", "right", "bottom")
 #: bins of the histograms, from 0 to 1
 N_BINS = 20
-#: cells that are counted one by one, where there may be more cells than rows
+#: maximum number of cells for a dense count if there may be more cells than rows
 _MAX_CELLS = 1 << 16
-#: class of two labels that are not of one class
+#: class of a pair of labels with different classes
 NO_CLASS = -1
 
 
@@ -51,11 +51,11 @@ class Additive:
 
 @dataclass(frozen=True, slots=True)
 class SparseCounts:
-    """How often each combination of some columns of codes occurs; only those that occur are kept."""
+    """Counts of the combinations of codes that occur in some columns."""
 
-    keys: IntArray  #: shape ``(T,)``, every combination in one number; ascending
+    keys: IntArray  #: shape ``(T,)``, every combination packed into one number; ascending
     counts: IntArray  #: shape ``(T,)``
-    widths: tuple[int, ...]  #: bits of the codes of every column, by default equally many; at most 62 together
+    widths: tuple[int, ...]  #: bits of the codes of every column, by default equal; at most 62 in total
 
     @classmethod
     def of(cls, *columns: IntArray, widths: tuple[int, ...] | None = None) -> SparseCounts:
@@ -84,7 +84,7 @@ class SparseCounts:
         return cls(different, sums_by(place, counts, len(different)).astype(np.int64), widths)
 
     def column(self, k: int) -> IntArray:
-        """Codes of one of the columns, of every entry."""
+        """Codes of column ``k``, for every entry."""
         return (self.keys >> sum(self.widths[k + 1 :])) & ((1 << self.widths[k]) - 1)
 
     def columns(self) -> list[IntArray]:
@@ -92,7 +92,7 @@ class SparseCounts:
         return [self.column(k) for k in range(len(self.widths))]
 
     def regrouped(self, *columns: IntArray) -> SparseCounts:
-        """The same counts by other columns, one code for every entry."""
+        """The same counts grouped by other columns with one code for every entry."""
         widths = _equal_widths(len(columns))
         return self._summed(_keys(columns, widths), self.counts, widths)
 
@@ -111,7 +111,7 @@ def _keys(columns: Iterable[IntArray], widths: tuple[int, ...]) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class Moments:
-    """Number, mean and sum of squared deviations of the values of every row; added without loss of precision.
+    """Number, mean and sum of squared deviations of the values of every row; adding them loses no precision.
 
     References:
         T. F. Chan, G. H. Golub, R. J. LeVeque, "Updating formulae and a pairwise algorithm for computing sample
@@ -151,23 +151,23 @@ class Kept:
         return Kept(self.parts + other.parts)
 
     def values(self) -> NDArray[Any]:
-        """All of them, in the order of the samples."""
+        """All values, in the order of the samples."""
         return np.concatenate(self.parts)
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The few samples with the lowest values; of equal ones those with more to it, then with the larger labels."""
+    """The samples with the lowest values; ties go to the larger weight, then to the larger area."""
 
-    row: IntArray  #: shape ``(N,)``, of the samples
+    row: IntArray  #: shape ``(N,)``, row of the sample
     value: FloatArray  #: shape ``(N,)``
-    weight: FloatArray  #: shape ``(N,)``, how much the value stands for
-    area: FloatArray  #: shape ``(N,)``, of the labels together
-    n_samples: int  #: how many samples were looked at
+    weight: FloatArray  #: shape ``(N,)``, number of labels (or pairs of labels) behind the value
+    area: FloatArray  #: shape ``(N,)``, total area of the labels
+    n_samples: int  #: number of samples considered
 
     @classmethod
     def of(cls, value: FloatArray, weight: FloatArray | IntArray, area: FloatArray) -> Worst:
-        """The worst of some samples, columns of shape ``(S,)``; those whose value is nan are left out."""
+        """The worst of some samples, from columns of shape ``(S,)``; samples with the value nan are left out."""
         row = np.flatnonzero(~np.isnan(value))
         return cls(row, value[row], weight[row].astype(np.float64), area[row], len(value))._lowest()
 
@@ -189,11 +189,11 @@ class Worst:
         return Worst(self.row[kept], self.value[kept], self.weight[kept], self.area[kept], self.n_samples)
 
     def described(self, describe: Describe, *, largest: bool = False) -> list[Sample]:
-        """The samples as a report lists them, each with its value.
+        """The samples with their values, as listed in a report.
 
         Args:
             describe: gives the id and file of samples
-            largest: whether the values are the largest numbers with opposite sign
+            largest: whether values were stored with opposite sign
         """
         values = (-self.value if largest else self.value).tolist()
         entries = describe(self.row.tolist())
@@ -202,21 +202,21 @@ class Worst:
 
 @dataclass(frozen=True)
 class Chunk:
-    """The agreement on some samples, with what several parts of the report need of it, computed once."""
+    """The agreement on some samples, with derived values that several parts of the report need."""
 
     #: ``N`` objects in ``U`` units on ``S`` samples, ``P`` pairs of objects of one unit, ``Q`` pairs of annotators on
     #: samples
     agreement: Agreement
     n_categories: int  #: number ``K`` of category codes, including *missing*
     rated_unit: BoolArray  #: shape ``(U,)``, units of samples that are rated
-    alike: IntArray  #: shape ``(N,)``, members of the unit of every object that have its class, itself included
-    size: IntArray  #: shape ``(U,)``, index into ``SIZES``, -1 where not known
+    alike: IntArray  #: shape ``(N,)``, members of the object's unit with its class, including itself
+    size: IntArray  #: shape ``(U,)``, index into ``SIZES``, -1 where unknown
     match_pair: IntArray  #: shape ``(P,)``, pair of annotators
     match_sample: IntArray  #: shape ``(P,)``
     shared_pair: IntArray  #: shape ``(Q,)``, pair of annotators
-    label_area: FloatArray  #: shape ``(S,)``, areas of all labels together
-    drew: BoolArray  #: shape ``(S, R)``, who drew anything
-    by_sample: bool  #: whether columns have a row for every sample, or a single one with their sums
+    label_area: FloatArray  #: shape ``(S,)``, total area of all labels
+    drew: BoolArray  #: shape ``(S, R)``, whether an annotator drew anything
+    by_sample: bool  #: whether columns have a row for every sample, or a single row with the sums
 
     @classmethod
     def of(cls, agreement: Agreement, n_categories: int, size: IntArray, *, by_sample: bool = True) -> Chunk:
@@ -250,10 +250,10 @@ class Chunk:
 
     @cached_property
     def offsets(self) -> tuple[IntArray, FloatArray]:
-        """How boxes differ from the median box of their unit, over units with at least two members.
+        """Offsets of boxes from the median box of their unit, over units with at least two members.
 
         Returns:
-            rows of the objects ``(M,)`` whose unit has a median box of some width and height, and their offsets in per
+            rows of the objects ``(M,)`` in units whose median box has a width and height, and their offsets in per
             cent, shape ``(M, 5)``, in the order of ``MEASURES``
         """
         boxes, unit, votes = self.agreement.boxes_xyxy, self.agreement.unit, self.agreement.units.votes
@@ -263,7 +263,7 @@ class Chunk:
         own = boxes[rows]
         median = medians_by_group(unit[rows], own, len(votes))[unit[rows]]
         width, height = median[:, 2] - median[:, 0], median[:, 3] - median[:, 1]
-        kept = (width > 0) & (height > 0)  # not of nan
+        kept = (width > 0) & (height > 0)  # False for nan
         own, median, sides = own[kept], median[kept], np.column_stack([width, height, width, height])[kept]
         size = np.sqrt(box_area(own) / box_area(median)) - 1.0
         return rows[kept], 100.0 * np.column_stack([size, (own - median) / sides])
@@ -281,7 +281,7 @@ class Matches(Additive):
 
     iou_parts: Kept  #: IoU of every pair
     category_parts: Kept  #: class of the two labels, ``NO_CLASS`` if they differ
-    size_parts: Kept  #: index into ``SIZES`` of their unit, -1 where not known
+    size_parts: Kept  #: index into ``SIZES`` of their unit, -1 where unknown
 
     @classmethod
     def of(cls, chunk: Chunk) -> Matches:
@@ -316,7 +316,7 @@ def mean(values: FloatArray) -> float | None:
 
 
 def distribution(iou: FloatArray) -> dict[str, Any]:
-    """Median and histogram of IoU and Dice by name; None, and no histogram, without a pair of labels."""
+    """Median and histogram of IoU and Dice, by name; None, and no histogram, without pairs of labels."""
     if not len(iou):
         return {"median_iou": None, "median_dice": None, "iou_histogram": [], "dice_histogram": []}
     dice = dice_from_iou(iou)
@@ -329,7 +329,7 @@ def distribution(iou: FloatArray) -> dict[str, Any]:
 
 
 def histogram(values: FloatArray) -> list[int]:
-    """How many values in [0, 1] are in each bin of 0.05; a value on an edge, by less than ``TIE``, is in the upper."""
+    """Number of values in [0, 1] in each bin of 0.05; values on an edge (within ``TIE``) are in the upper bin."""
     place = np.minimum(((values + TIE) * N_BINS).astype(np.int64), N_BINS - 1)
     counts: list[int] = np.bincount(place, minlength=N_BINS).tolist()
     return counts

@@ -1,4 +1,4 @@
-"""A subsample for the matching threshold that the data suggest; independent of the batch size."""
+"""A subsample to estimate the matching threshold from the data; independent of the batch size."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class _Kept:
 
     @property
     def limit(self) -> int:
-        """How many samples are kept."""
+        """Maximum number of samples."""
         return MAX_SAMPLES if _is_quick(self.geometry) else MAX_SAMPLES_OF_SHAPES
 
     def take(self, samples: IntArray) -> _Kept:
@@ -119,7 +119,7 @@ class ThresholdSample:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more samples would be kept."""
+        """Whether the maximum number of samples is reached."""
         return self.kept is not None and self.n_samples == self.kept.limit
 
     def threshold(self, similarity: Similarity, seed: int) -> ThresholdFromData:
@@ -127,7 +127,7 @@ class ThresholdSample:
 
         Args:
             similarity: IoU or Dice
-            seed: seed of the random choice of compared samples, where there are too many
+            seed: seed of the random choice of compared samples, if there are too many
         """
         kept = self.kept
         if kept is None:
@@ -145,7 +145,7 @@ class ThresholdSample:
 
 
 def data_threshold(sample: ThresholdSample, config: AgreementConfig) -> DataThreshold | None:
-    """The threshold that the data suggest; None where no samples were kept."""
+    """The threshold that the data suggest; None without samples."""
     if not sample.n_samples:
         return None
     found = sample.threshold(config.similarity, config.seed)

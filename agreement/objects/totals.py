@@ -1,4 +1,4 @@
-"""Totals known only for a whole run: counts, tracks, other thresholds and rules, matching without an annotator."""
+"""Totals that exist only for a whole run: counts, tracks, other thresholds and rules, matching without an annotator."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
 from .sums import Additive
 from .threshold_sample import ThresholdSample
 
-#: two annotators without one of them do not agree or disagree
+#: minimum number of annotators: without one, two must be left
 MIN_ANNOTATORS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Rematched:
-    """What the alpha without each of the annotators counts; nothing where it was not asked for."""
+    """Sums for alpha without each of the annotators, matched again; empty if not requested."""
 
     tallies: tuple[NominalTally, ...] = ()
 
@@ -34,12 +34,12 @@ class Rematched:
         return Rematched(tuple(a + b for a, b in zip(self.tallies, other.tallies, strict=True)))
 
     def alphas(self, config: AgreementConfig) -> list[float] | None:
-        """Alpha without each of the annotators, nan where undefined; None where nothing was matched again."""
+        """Alpha without each of the annotators, nan where undefined; None if nothing was matched again."""
         return [tally.alpha(config.undefined) for tally in self.tallies] or None
 
 
 def rematched(agreement: MatchedBatch) -> Rematched:
-    """Match the objects of a batch again without each of the annotators, of three or more."""
+    """Match the objects of a batch again without each of the annotators (three or more)."""
     n_annotators = agreement.batch.assigned.shape[1]
     if n_annotators < MIN_ANNOTATORS:
         return Rematched()
@@ -47,7 +47,7 @@ def rematched(agreement: MatchedBatch) -> Rematched:
 
 
 def _tally_without(annotator: int, agreement: MatchedBatch) -> NominalTally:
-    """The ratings of the units of the others, among the objects that counted with all."""
+    """The ratings of the units of the other annotators, matched again without this annotator's objects."""
     batch, config = agreement.batch, agreement.config
     kept = batch.objects.annotator != annotator
     objects = Objects(batch.objects.sample[kept], batch.objects.annotator[kept], batch.objects.category[kept])
@@ -64,16 +64,16 @@ class RunTotals(Additive):
     """Totals of any number of batches."""
 
     n_hard: int = 0  #: components of objects that needed a decision
-    n_inexact: int = 0  #: those too large for an exact solution
+    n_inexact: int = 0  #: components too large for an exact solution
     n_repaired: int = 0  #: polygons that had to be repaired
-    n_points: int = 0  #: keypoints without an extent, which have a single labelled point, or several in one place
-    #: how often the tracks of annotators met on frames
+    n_points: int = 0  #: keypoint objects with a single labelled point, or several in one place
+    #: number of frames in which the tracks of annotators are matched
     tracks: TrackCounts = dataclasses.field(default_factory=TrackCounts)
     sweep: SweepStatistics = dataclasses.field(default_factory=SweepStatistics)  #: the main numbers at other thresholds
     rules: RuleStatistics = dataclasses.field(default_factory=RuleStatistics)  #: alpha under other rules
     #: subsample for the threshold that the data suggest
     threshold_sample: ThresholdSample = dataclasses.field(default_factory=ThresholdSample)
-    #: alpha without each of the annotators, the others matched again
+    #: alpha without each of the annotators, with the others matched again
     rematched: Rematched = dataclasses.field(default_factory=Rematched)
 
 

@@ -1,4 +1,4 @@
-"""The verdict on every object and unit: whether the annotators agree on it, and if not, why."""
+"""Verdicts of objects and units: whether the annotators agree, and if not, why."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from ..codes import NOT_GIVEN
 from ..ratings.compute import agreeing
 from .batch import Batch
 
-#: of objects; units have the first five of them
+#: verdicts of objects; units have only the first five
 VERDICTS = ("agreed", "class_conflict", "attribute_conflict", "missed", "lone", "split", "duplicate")
 AGREED, CLASS_CONFLICT, ATTRIBUTE_CONFLICT, MISSED, LONE, SPLIT, DUPLICATE = range(len(VERDICTS))
-#: of the labels of a sample that is not rated
+#: verdict of the labels of a sample that is not rated
 NO_VERDICT = -1
 
-#: verdict of crowd regions, and of labels that are lone or missed only because somebody else drew a crowd region
+#: verdict of crowd regions, and of labels that another annotator's crowd region explains
 CROWD = "crowd"
 
 
@@ -27,16 +27,16 @@ def object_verdicts(
 ) -> IntArray:
     """The verdict of every object, shape ``(N,)``: the verdict of its unit, or a more specific one.
 
-    Of lone and missed objects ``split`` says that one annotator drew a whole and another one its parts. It leaves alone
-    what has another verdict: of a whole that agrees with its largest part, only the other parts get it. Of lone objects
-    ``duplicate`` says that the same annotator drew the same thing again. It comes before ``split``, since it is the
-    mistake of one person, whatever the others did: with the duplicate gone, the rest may be no split.
+    ``split`` replaces the verdicts lone and missed if one annotator drew a whole and another one its parts. Other
+    verdicts stay: if the whole is matched with its largest part, only the other parts become ``split``. ``duplicate``
+    replaces lone if the same annotator drew the object twice. It comes before ``split``, because it is the mistake of
+    one annotator alone: without the duplicate, there may be no split.
 
     Args:
         objects: ``N`` objects
         verdict: shape ``(N,)``, verdict of every object's unit
         overlaps: the overlapping pairs
-        geometry: extent of the objects
+        geometry: geometry of the objects
         threshold: least IoU of the union of the parts with the whole
     """
     lone = verdict == LONE
@@ -51,9 +51,9 @@ def unit_verdicts(batch: Batch, matching: Matching, votes: IntArray, assigned: I
 
     Args:
         batch: the objects, with the codes of their attributes
-        matching: their units
-        votes: shape ``(U,)``, members of every unit
-        assigned: shape ``(U,)``, annotators assigned to its sample
+        matching: units of the objects
+        votes: shape ``(U,)``, number of members of every unit
+        assigned: shape ``(U,)``, number of annotators assigned to its sample
         tolerance: numbers that differ by at most this agree
     """
     lowest = np.full(len(votes), np.iinfo(np.int64).max)
@@ -69,14 +69,14 @@ def unit_verdicts(batch: Batch, matching: Matching, votes: IntArray, assigned: I
 
 
 def attribute_conflicts(batch: Batch, matching: Matching, tolerance: float) -> BoolArray:
-    """The units in which two values of any compared attribute differ, shape ``(U,)``.
+    """Whether two values of any compared attribute differ in a unit, shape ``(U,)``.
 
-    What a member was not given is left out. Two numbers differ by more than the tolerance; a number differs from what
-    is no number.
+    Values that were not given do not count. Numbers differ if their difference exceeds the tolerance; a number differs
+    from every other kind of value.
 
     Args:
         batch: the objects, with the codes of their attributes
-        matching: their units
+        matching: units of the objects
         tolerance: numbers that differ by at most this agree
     """
     conflict = np.zeros(matching.n_units, np.bool_)
@@ -91,14 +91,14 @@ def _differ(codes: IntArray, numbers: FloatArray, unit: IntArray, n_units: int, 
     number = numbers[codes]
     of_number = ~np.isnan(number)
     least, greatest = _range(unit[of_number], number[of_number], n_units)
-    # all numbers count as one value here
+    # all numbers count as one value here; their range is tested below
     first, last = _range(unit, np.where(of_number, 0, codes).astype(np.float64), n_units)
     both: BoolArray = (np.isfinite(least) & ~agreeing(least, greatest, tolerance)) | (first < last)
     return both
 
 
 def _range(unit: IntArray, values: FloatArray, n_units: int) -> tuple[FloatArray, FloatArray]:
-    """Least and greatest value of every unit, infinite without any."""
+    """Min and max value of every unit, infinite without values."""
     least, greatest = np.full(n_units, np.inf), np.full(n_units, -np.inf)
     np.minimum.at(least, unit, values)
     np.maximum.at(greatest, unit, values)

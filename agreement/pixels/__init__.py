@@ -1,1 +1,1 @@
-"""Agreement on pixels: semantic masks, one class a pixel, by every annotator."""
+"""Agreement on pixels: semantic masks, with one class per pixel from every annotator."""

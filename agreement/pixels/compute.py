@@ -102,7 +102,7 @@ class PixelBatch:
     """The masks of some samples."""
 
     samples: tuple[SampleMasks | None, ...]  #: ``S`` samples; None where fewer than two annotators are assigned
-    assigned: BoolArray  #: shape ``(S, R)``, whether there is a mask of an annotator that can be compared
+    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator has a usable mask
 
     def select(self, kept: BoolArray) -> PixelBatch:
         """The batch of the samples in a mask ``(S,)``."""
@@ -118,7 +118,7 @@ class PixelAgreement:
     numbers: FloatArray  #: shape ``(S, len(NUMBERS))``, means over the pairs of annotators; nan where undefined
     pair_numbers: FloatArray  #: shape ``(Q, len(NUMBERS))``, of every pair of annotators on every sample
     pair: IntArray  #: shape ``(Q, 2)``, the two annotators, sorted by sample, then annotators
-    #: shape ``(S, R)``, mean class IoU of every mask with the others, background left out; nan without any
+    #: shape ``(S, R)``, mean class IoU of every mask with the others, without background; nan without others
     mask_iou: FloatArray
     alpha: FloatArray  #: shape ``(S,)``, nan where undefined
     alpha_reason: IntArray  #: shape ``(S,)``, index into ``ALPHA_REASONS``
@@ -127,7 +127,7 @@ class PixelAgreement:
     n_units: IntArray  #: shape ``(S,)``, used classes without background
     n_disputed: IntArray  #: shape ``(S,)``, used classes on which two masks differ
     is_empty: BoolArray  #: shape ``(S,)``, whether all masks are only background
-    class_iou: FloatArray  #: shape ``(V,)``, of every value of every sample: mean over the pairs that used it
+    class_iou: FloatArray  #: shape ``(V,)``, for every value of every sample: mean over the pairs that used it
     class_dice: FloatArray  #: shape ``(V,)``
     area: IntArray  #: shape ``(V, R)``, pixels of the value in every mask
 
@@ -150,7 +150,7 @@ class PixelAgreement:
 
     @property
     def ignored(self) -> FloatArray:
-        """Share of the pixels that was left out, shape ``(S,)``; nan where nothing was compared."""
+        """Share of the pixels left out, shape ``(S,)``; nan where nothing was compared."""
         n = self.counts.n_ignored + self.n_pixels
         return np.where(self.rated, self.counts.n_ignored / np.maximum(n, 1), np.nan)
 
@@ -159,7 +159,7 @@ def measure(counts: MaskCounts, background: int | None, config: AgreementConfig)
     """The agreement on samples.
 
     Args:
-        counts: of the samples
+        counts: counts of the samples
         background: value of the background; None if there is none
         config: the options
     """
@@ -206,7 +206,7 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
     present = ~np.isnan(iou)
     drawn = present & is_class
     numbers = np.full((len(a), len(samples), len(NUMBERS)), np.nan)
-    # two masks without any class agree; images that everybody left empty may be skipped
+    # two masks without classes agree; images that everybody left empty may be skipped
     agree = ~drawn.any(axis=2) & (n_pixels > 0) & (~is_empty | (config.empty == "agree"))
     of_classes = _means(iou, drawn)
     columns = (
@@ -240,14 +240,14 @@ def _fill(found: PixelAgreement, table: MaskTable, is_class: BoolArray, config: 
 
 
 def _means(values: FloatArray, counted: BoolArray) -> FloatArray:
-    """Means along the last axis of the values that count; nan without any."""
+    """Means of the counted values along the last axis; nan without counted values."""
     n = counted.sum(axis=-1)
     means: FloatArray = np.where(counted, values, 0.0).sum(axis=-1) / np.where(n > 0, n, np.nan)
     return means
 
 
 def means_defined(numbers: FloatArray) -> FloatArray:
-    """Means along the first axis of the numbers that are not nan; nan without any."""
+    """Means along the first axis without nan; nan if all are nan."""
     return _means(np.moveaxis(numbers, 0, -1), ~np.isnan(np.moveaxis(numbers, 0, -1)))
 
 
@@ -257,10 +257,10 @@ def kappa_of_areas(n: ArrayLike, n_agreed: ArrayLike, by_chance: ArrayLike) -> F
     Args:
         n: pixels; shapes must broadcast
         n_agreed: pixels to which both annotators gave the same value
-        by_chance: pairs of pixels that differ, ``Σ_v a_v (n - b_v)`` of the areas of every value in the two masks
+        by_chance: pairs of pixels that differ, ``Σ_v a_v (n - b_v)`` with the areas of every value in the two masks
 
     Undefined:
-        nan without pixels, and where both annotators gave all of them one and the same value
+        nan without pixels, and where both annotators gave the same single value to all pixels
 
     References:
         J. Cohen, "A coefficient of agreement for nominal scales", 1960

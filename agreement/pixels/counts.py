@@ -1,6 +1,6 @@
-"""Areas and shared areas of every class in the semantic masks of samples; all numbers except boundaries need no more.
+"""Areas and shared areas of every class in semantic masks: enough for all numbers except boundaries.
 
-Confusions between classes are not kept: they would take several times the memory.
+Confusions between classes are not kept; they would take several times the memory.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class MaskCounts:
     values: IntArray  #: shape ``(V,)``, the values, ascending in every sample
     areas: IntArray  #: areas of all samples in one column, mask by mask
     shared: IntArray  #: shared areas of all samples in one column, pair by pair
-    #: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; else None
+    #: shape ``(Q, 3)``, boundary numbers of the pairs of annotators of every sample; None if not requested
     boundaries: FloatArray | None
 
     @classmethod
@@ -119,7 +119,7 @@ class MaskCounts:
 
 
 def _table(column: IntArray, n_values: IntArray, n_rows: int) -> IntArray:
-    """Reshape a column (for every sample its rows of values) to a table ``(n_rows, B, K)``, filled with 0."""
+    """Reshape a column (sample by sample, row by row) to a table ``(n_rows, B, K)``, padded with 0."""
     table = np.zeros((len(n_values), n_rows, int(n_values.max())), np.int64)
     table[np.broadcast_to((np.arange(table.shape[2]) < n_values[:, None])[:, None, :], table.shape)] = column
     return table.swapaxes(0, 1)
@@ -127,11 +127,11 @@ def _table(column: IntArray, n_values: IntArray, n_rows: int) -> IntArray:
 
 @dataclass(frozen=True, slots=True)
 class MaskTable:
-    """``B`` samples with masks of ``M`` annotators each, as tables over ``K`` values (the largest number of values)."""
+    """``B`` samples with ``M`` masks each, as tables over ``K`` values (the largest number of values in a sample)."""
 
     samples: IntArray  #: shape ``(B,)``, the samples
     members: IntArray  #: shape ``(B, M)``, their annotators, ascending
-    of_value: IntArray  #: shape ``(V,)``, rows of their values in the columns of all samples
+    of_value: IntArray  #: shape ``(V,)``, rows of the values of these samples in the columns of all samples
     is_value: BoolArray  #: shape ``(B, K)``, entries of a table that are not padding
     areas: IntArray  #: shape ``(M, B, K)``, pixels of every value in every mask
     shared: IntArray  #: shape ``(P, B, K)``, pixels of every value in both masks of every pair
@@ -146,12 +146,12 @@ class MaskTable:
 
     @property
     def pairs(self) -> tuple[IntArray, IntArray]:
-        """Members ``(a, b)`` of every pair, in the order of the rows of a sample."""
+        """Annotators ``(a, b)`` of every pair, in the order of the rows of a sample."""
         a, b = np.triu_indices(self.members.shape[1], 1)
         return a, b
 
     def spread(self, column: NDArray[Any]) -> NDArray[Any]:
-        """Table ``(B, K)`` from a column over the values of all samples, filled with 0."""
+        """Table ``(B, K)`` from a column over the values of all samples, padded with 0."""
         table = np.zeros(self.is_value.shape, column.dtype)
         table[self.is_value] = column[self.of_value]
         return table

@@ -12,7 +12,7 @@ from ..options import mask_value
 
 #: names that make the value 0 the background
 BACKGROUND_NAMES = frozenset({"background", "bg", "unlabeled", "unlabelled", "void", "none"})
-#: names of any other value that make it the background where 0 is a class
+#: names that make another value the background if 0 is a class
 _CERTAIN_NAMES = frozenset({"background", "bg"})
 
 
@@ -25,7 +25,7 @@ class MaskValues:
     names: dict[int, str]  #: names of classes by value
 
     def name(self, value: int, *, is_rgb: bool) -> str:
-        """Name of a class; its value, or its colour, if it has none."""
+        """Name of a class; without a name its value or colour."""
         unnamed = f"#{value:06x}" if is_rgb else str(value)
         return self.names.get(value, unnamed)
 
@@ -45,12 +45,12 @@ def mask_values(config: AgreementConfig, targets: Mapping[str, Mapping[int | str
     """The meaning of mask values, from the options and from the mask targets of the dataset.
 
     With ``background="auto"`` the value 0 is background unless a mask target gives it a name that is not in
-    ``BACKGROUND_NAMES`` (upper and lower case are the same). Then 0 is a class, and background is the only value that
-    is named *background* or *bg*; if there is none, or several, there is no background.
+    ``BACKGROUND_NAMES`` (ignoring case). Then 0 is a class, and the background is the value named *background* or *bg*;
+    if there is no such value, or several, there is no background.
 
     Args:
         config: the options
-        targets: mask targets of every field that has any
+        targets: mask targets of every field that has some
 
     Raises:
         AgreementInputError: if a value has different names in different fields
@@ -84,5 +84,5 @@ def _plain(name: str) -> str:
 
 
 def _target_value(key: int | str) -> int | None:
-    """The value of a mask target; MongoDB has integers as text."""
+    """The value of a mask target; MongoDB stores integer keys as text."""
     return int(key) if isinstance(key, str) and key.isdigit() else mask_value(key)

@@ -27,7 +27,7 @@ MAX_CATEGORIES = 5_000
 #: columns of every value: shared pixels, pixels of both, IoU, Dice, samples
 _N_COLUMNS_OF_CLASSES = 5
 
-#: what a number of ``NUMBERS`` is called in the summaries of pairs
+#: names of ``NUMBERS`` in the summaries of pairs
 _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBERS)
 
 
@@ -62,7 +62,7 @@ def sample_contents(records: PixelRecords, context: ReportContext) -> tuple[Hash
 def _alpha(observed: FloatArray, counts: FloatArray, undefined: Undefined) -> FloatArray:
     """Alpha over pixels."""
     n = counts.sum(axis=-1)
-    # without a difference of squares, which would be too large to be exact
+    # avoids a difference of squares, which would be too large to be exact
     expected = (counts * (n[..., None] - counts)).sum(axis=-1)
     return alpha_of(observed, expected, n, undefined=undefined)
 
@@ -75,7 +75,7 @@ def _kappa(sums: FloatArray) -> FloatArray:
 
 
 def _means(numbers: FloatArray) -> FloatArray:
-    """Columns for means: the values, and whether they are defined, ``(N, 2 len(NUMBERS))``."""
+    """Columns for means: the values, then whether each is defined, ``(N, 2 len(NUMBERS))``."""
     return np.hstack([np.nan_to_num(numbers), ~np.isnan(numbers)]).astype(np.float64)
 
 
@@ -151,7 +151,7 @@ class _Classes:
         )
 
     def numbers(self) -> Iterator[Numbers]:
-        """IoU and Dice of the values, those with the most pixels first: only these have intervals."""
+        """IoU and Dice of the values, most pixels first; only the first ones have intervals."""
         order = np.lexsort((self._values, -self._n_pixels))
         rows = self._rows.columns()
         for chosen, by_sample in ((order[:MAX_VALUES], self._rows.by_sample), (order[MAX_VALUES:], False)):

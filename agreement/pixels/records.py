@@ -24,7 +24,7 @@ _VALUE, _AREA, _SHARED, _SAMPLE_PAIR = "n_values", "n_areas", "n_shared", "n_pai
 class PixelRecords(Records):
     """The areas of every class in the masks of any number of samples.
 
-    A sample of three masks of 20 classes takes about 550 bytes.
+    About 550 bytes for a sample with three masks of 20 classes.
     """
 
     family: ClassVar[str] = "pixels"

@@ -20,15 +20,15 @@ from .mask_values import MaskValues
 from .numbers import pixel_numbers, sample_contents
 from .records import PixelRecords
 
-#: classes that are listed; those with the fewest pixels are left out
+#: number of listed classes; classes with the fewest pixels are left out
 MAX_CLASSES = 1_000
 
 
 @dataclass(frozen=True, slots=True)
 class PixelNumbers:
-    """Means over samples of the means over the pairs of annotators; None where no sample has any.
+    """Means over samples of the means over the pairs of annotators; None if undefined on all samples.
 
-    ``iou`` and ``dice`` are means over the classes that either of two annotators used, background left out;
+    ``iou`` and ``dice`` are means over the classes that at least one of two annotators used, without background;
     ``hd95`` is in pixels; the last three are None unless the run compared boundaries.
     """
 
@@ -87,7 +87,7 @@ class MaskClassSummary:
 
 @dataclass(frozen=True, slots=True)
 class MaskAnnotatorSummary:
-    """What one annotator did: ``score`` is the mean with the others; ``classes`` are shares of their pixels."""
+    """One annotator: ``score`` is the mean with the others; ``classes`` are shares of the annotator's pixels."""
 
     name: str
     n_assigned: int
@@ -192,8 +192,8 @@ class _Counts:
 
     values: IntArray  #: shape ``(K,)``, the values that occur, ascending
     n_samples: IntArray  #: shape ``(K,)``, samples with every value
-    areas: IntArray  #: shape ``(K, R)``, pixels that every annotator gave it
-    of_samples: IntArray  #: shape ``(S,)``, pixels of every sample that were compared
+    areas: IntArray  #: shape ``(K, R)``, pixels with every value from every annotator
+    of_samples: IntArray  #: shape ``(S,)``, compared pixels of every sample
     first_value: IntArray  #: shape ``(S,)``, lowest value of every sample
 
     @classmethod
@@ -222,7 +222,7 @@ def _pairs(rated: PixelRecords, fields: Fields, annotators: Sequence[str]) -> li
 
 
 def _classes(counts: _Counts, fields: Fields, meaning: MaskValues, is_rgb: bool) -> list[MaskClassSummary]:
-    """All classes, those with the most pixels first."""
+    """All classes, most pixels first."""
     n_pixels = counts.areas.sum(axis=1)
     order = np.lexsort((counts.values, -n_pixels))
     rows = zip(*(column[order].tolist() for column in (counts.values, counts.n_samples, n_pixels)), strict=True)

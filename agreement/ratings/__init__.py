@@ -1,1 +1,1 @@
-"""Agreement on ratings: one class, value or number by every annotator on every sample."""
+"""Agreement on ratings: one class or number by every annotator on every sample."""

@@ -1,4 +1,4 @@
-"""From the ratings of a batch of samples to scores and verdicts."""
+"""Compute scores and verdicts from the ratings of a batch of samples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..records import OF_SAMPLE, Records, SampleValues, compact
 VERDICTS = ("agreed", "class_conflict")
 AGREED, CLASS_CONFLICT = range(len(VERDICTS))
 
-#: rounding of decimals, as a share of the numbers: 0.4 and 0.3 differ by 0.1
+#: relative tolerance for rounding of decimals, so that 0.4 and 0.3 differ by exactly 0.1
 ROUNDING = 4 * float(np.finfo(np.float64).eps)
 
 
@@ -23,12 +23,12 @@ ROUNDING = 4 * float(np.finfo(np.float64).eps)
 class RatingAgreement:
     """The agreement on a batch."""
 
-    ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where one did not rate
-    agree: BoolArray  #: shape ``(S, R, R)``, whether two annotators both rated, and agree
-    n_annotators: IntArray  #: shape ``(S,)``, those who rated
-    score: FloatArray  #: shape ``(S,)``, share of the pairs of annotators who agree; nan where not rated by two
-    majority: FloatArray  #: shape ``(S,)``, code or number that most gave; nan without any and where several lead
-    entropy: FloatArray  #: shape ``(S,)``, of the votes, in bits; nan without a rating
+    ratings: FloatArray  #: shape ``(S, R)``, class codes or numbers, nan where an annotator did not rate
+    agree: BoolArray  #: shape ``(S, R, R)``, whether two annotators both rated and agree
+    n_annotators: IntArray  #: shape ``(S,)``, number of annotators who rated
+    score: FloatArray  #: shape ``(S,)``, share of the pairs of annotators who agree; nan with fewer than two ratings
+    majority: FloatArray  #: shape ``(S,)``, code or number with the most votes; nan without ratings and in a tie
+    entropy: FloatArray  #: shape ``(S,)``, entropy of the votes in bits; nan without ratings
 
     @property
     def rated(self) -> BoolArray:
@@ -37,7 +37,7 @@ class RatingAgreement:
 
     @property
     def given(self) -> BoolArray:
-        """Which ratings there are, shape ``(S, R)``."""
+        """Whether an annotator rated a sample, shape ``(S, R)``."""
         return ~np.isnan(self.ratings)
 
     @property
@@ -47,7 +47,7 @@ class RatingAgreement:
 
     @property
     def votes(self) -> IntArray:
-        """How many annotators agree with every rating, its own included, shape ``(S, R)``."""
+        """Number of annotators who agree with every rating, including its own, shape ``(S, R)``."""
         votes: IntArray = self.agree.sum(axis=2)
         return votes
 
@@ -56,13 +56,13 @@ def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreem
     """Score the samples of a batch.
 
     Args:
-        ratings: shape ``(S, R)``, class codes or numbers, nan where one did not rate
+        ratings: shape ``(S, R)``, class codes or numbers, nan where an annotator did not rate
         tolerance: numbers that differ by at most this agree
     """
     agree = agreeing(ratings[:, :, None], ratings[:, None, :], tolerance)
     votes = unit_votes(ratings)
     n = votes.n_ratings
-    # everybody agrees with oneself, so n of the ordered pairs are no pairs of annotators
+    # every annotator agrees with itself: n of the ordered pairs are not pairs of annotators
     n_agreeing = agree.sum(axis=(1, 2)) - n
     score = np.full(len(ratings), np.nan)
     rated = n >= 2
@@ -71,11 +71,11 @@ def compute_ratings(ratings: FloatArray, tolerance: float = 0.0) -> RatingAgreem
 
 
 def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
-    """Whether ratings agree, of any shapes that fit; nan, no rating, agrees with nothing.
+    """Whether ratings agree; shapes must broadcast; nan (no rating) agrees with nothing.
 
     Args:
         a: ratings
-        b: others
+        b: other ratings
         tolerance: numbers that differ by at most this agree
     """
     agree: BoolArray = a == b
@@ -85,10 +85,10 @@ def agreeing(a: FloatArray, b: FloatArray, tolerance: float) -> BoolArray:
 
 
 def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Mean and population standard deviation of the numbers of every row, or of every column of the transposed.
+    """Mean and population standard deviation of every row (pass the transpose for columns).
 
     Args:
-        numbers: shape ``(S, R)``, nan where there is none
+        numbers: shape ``(S, R)``, nan where there is no number
 
     Undefined:
         nan in rows without a number
@@ -104,9 +104,9 @@ def mean_and_spread(numbers: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True, slots=True)
 class RatingRecords(Records):
-    """The ratings of any number of samples: class codes, 0 where one did not rate, or numbers, nan where one did not.
+    """The ratings of any number of samples: class codes (0: not rated) or numbers (nan: not rated).
 
-    A sample of three annotators takes 11 bytes; of numbers 32.
+    With three annotators 11 bytes per sample; 32 bytes for numbers.
     """
 
     family: ClassVar[str] = "ratings"
@@ -114,13 +114,13 @@ class RatingRecords(Records):
 
     @property
     def ratings(self) -> FloatArray:
-        """All ratings, shape ``(S, R)``, nan where one did not rate."""
+        """All ratings, shape ``(S, R)``, nan where an annotator did not rate."""
         table = self.column("ratings")
         return table if table.dtype.kind == "f" else np.where(table > 0, table, np.nan)
 
     @property
     def assigned(self) -> BoolArray:
-        """Who rated, shape ``(S, R)``."""
+        """Whether an annotator rated a sample, shape ``(S, R)``."""
         table = self.column("ratings")
         given: BoolArray = ~np.isnan(table) if table.dtype.kind == "f" else table > 0
         return given

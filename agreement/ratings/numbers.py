@@ -30,7 +30,7 @@ def rating_numbers(records: RatingRecords, context: ReportContext) -> Iterator[N
 def numbers_of_table(
     records: RatingRecords, scaled: ScaledRatings | None, level: Level, context: ReportContext
 ) -> Iterator[Numbers]:
-    """All numbers of rated samples: score and alpha of the whole and of every pair, and the score of every annotator.
+    """All numbers of rated samples: score and alpha overall and of every pair, and the score of every annotator.
 
     Args:
         records: records of the samples
@@ -40,9 +40,9 @@ def numbers_of_table(
     """
     config, names = context.config, context.annotators
     assigned = records.assigned
-    # positions agree where classes do, and replace them to save memory
+    # positions agree exactly where classes agree; they replace classes to save memory
     ratings = scaled.positions if scaled is not None and not context.details["numbers"] else records.ratings
-    # alpha uses the numbers at the levels interval and ratio, else positions in the list of categories
+    # alpha uses the numbers at the levels interval and ratio, otherwise positions in the list of categories
     table = ratings if scaled is None or level in ("interval", "ratio") else scaled.positions
     tolerance = config.tolerance if context.details["numbers"] else 0.0
     yield sample_numbers(records)

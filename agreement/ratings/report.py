@@ -30,7 +30,7 @@ from .compute import VERDICTS, RatingRecords, mean_and_spread
 from .numbers import numbers_of_table, sample_contents
 from .scale import ScaledRatings, level_of, scaled_ratings
 
-#: kinds of weights; the first treats all disagreements alike, the last is not used for pairs
+#: kinds of weights; the first treats all disagreements equally, the last is not used for pairs
 WEIGHTS: tuple[Weights, ...] = ("identity", "linear", "quadratic", "ordinal")
 
 _COEFFICIENTS = {
@@ -51,10 +51,10 @@ MAX_CLASSES = 1_000
 class RatingPairSummary:
     """Agreement of two annotators on the samples that both rated.
 
-    ``score`` is the share on which they agree. ``kappa`` is Cohen's, by weights; the kappas and ``scott_pi`` are None
-    where undefined, and for numbers without categories. ``confusion`` lists ``{a, b, n}``: ``n`` samples got the class
-    ``a`` from the first and ``b`` from the second, the most frequent first; ``n_unlisted`` samples are in entries that
-    were left out. ``mean_distance`` is the mean absolute difference of numbers.
+    ``score`` is the share of samples on which they agree. ``kappa`` is Cohen's, by weights; the kappas and ``scott_pi``
+    are None where undefined, and for numbers without categories. ``confusion`` lists ``{a, b, n}``, the most frequent
+    first: ``n`` samples got the class ``a`` from the first and ``b`` from the second; ``n_unlisted`` samples are in
+    entries that were left out. ``mean_distance`` is the mean absolute difference of numbers.
     """
 
     a: str
@@ -77,7 +77,7 @@ class RaterSummary:
     """The ratings and the agreement of one annotator.
 
     ``score`` is the share of the others' ratings on the same samples that agree with this annotator. ``verdicts``
-    counts this annotator's ratings on rated samples. ``mean`` and ``std`` are only for numbers.
+    counts this annotator's ratings on rated samples. ``mean`` and ``std`` exist only for numbers.
     """
 
     name: str
@@ -247,7 +247,7 @@ def _raters(
 
 
 def _confusion(first: FloatArray, second: FloatArray, categories: Sequence[str], longest: int) -> list[dict[str, Any]]:
-    """The most frequent pairs of categories of two columns; equally frequent ones in the order of the categories."""
+    """The most frequent pairs of categories of two columns; ties in the order of the categories."""
     k = len(categories)
     keys, counts = np.unique(first.astype(np.int64) * k + second.astype(np.int64), return_counts=True)
     order = np.argsort(-counts, kind="stable")[:longest]

@@ -1,4 +1,4 @@
-"""The scale of ratings: their level of measurement, and their positions on one list of categories."""
+"""The scale of ratings: level of measurement, and positions in a list of categories."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def level_of(config: AgreementConfig, *, numbers: bool) -> Level:
         numbers: whether the ratings are numbers, not classes
 
     Raises:
-        AgreementInputError: if classes cannot be compared at the level asked for
+        AgreementInputError: if classes cannot be compared at the requested level
     """
     if config.level == "auto":
         if config.categories:
@@ -47,15 +47,15 @@ def level_of(config: AgreementConfig, *, numbers: bool) -> Level:
 
 
 def check_listed(names: Iterable[str], config: AgreementConfig) -> None:
-    """Refuse classes that are not among those that the user listed.
+    """Refuse classes that are not in the user's list of categories.
 
     Raises:
-        AgreementInputError: naming them
+        AgreementInputError: naming these classes
     """
     unlisted = sorted(set(names) - set(config.categories)) if config.categories else []
     if unlisted:
         raise AgreementInputError(
-            f"`categories` must list every class that was given, got none of {shown(map(repr, unlisted))}; listed are "
+            f"`categories` must list every class that occurs, got none of {shown(map(repr, unlisted))}; listed are "
             f"{shown(map(repr, config.categories))}"
         )
 
@@ -64,9 +64,9 @@ def check_listed(names: Iterable[str], config: AgreementConfig) -> None:
 class ScaledRatings:
     """Ratings as positions in a list of categories."""
 
-    positions: FloatArray  #: shape ``(S, R)``, position of the category of every rating, nan where one did not rate
-    #: the ``K`` categories: as listed by the user, else all given ones sorted by name (classes) or value (numbers); for
-    #: integers at the levels interval and ratio all values from smallest to largest, so that one step is 1
+    positions: FloatArray  #: shape ``(S, R)``, position of the category of every rating, nan where not rated
+    #: the ``K`` categories: as listed by the user, else all that occur, by name (classes) or value (numbers); for
+    #: integers at the levels interval and ratio all integers from smallest to largest, so that one step is 1
     categories: tuple[str, ...]
     ordered: bool  #: whether the order of the categories matters
 
@@ -80,7 +80,7 @@ class ScaledRatings:
         return self if samples.all() else replace(self, positions=self.positions[samples])
 
     def counts(self, annotator: int) -> dict[str, int]:
-        """How often an annotator gave each category, by name."""
+        """Number of times an annotator gave each category, by name."""
         given = self.positions[:, annotator]
         positions, counts = np.unique(given[~np.isnan(given)].astype(np.int64), return_counts=True)
         return {self.categories[k]: n for k, n in zip(positions.tolist(), counts.tolist(), strict=True)}
@@ -90,7 +90,7 @@ def scaled_ratings(ratings: FloatArray, level: Level, context: ReportContext) ->
     """The positions of ratings ``(S, R)``; None for numbers with too many categories.
 
     Raises:
-        AgreementInputError: if a class is not among the categories that the user listed
+        AgreementInputError: if a class is not in the user's list of categories
     """
     if context.details["numbers"]:
         return scale_numbers(ratings, level, context.config)
@@ -109,7 +109,7 @@ def scale_classes(
         config: the options
 
     Raises:
-        AgreementInputError: if a class is not among the categories that the user listed
+        AgreementInputError: if a class is not in the user's list of categories
     """
     used = np.unique(codes[~np.isnan(codes)])
     names = [class_names[code] for code in used.astype(np.int64).tolist()]
@@ -127,7 +127,7 @@ def scale_numbers(numbers: FloatArray, level: Level, config: AgreementConfig) ->
         config: the options
 
     Raises:
-        AgreementInputError: if a number is not among the categories that the user listed
+        AgreementInputError: if a number is not in the user's list of categories
     """
     used = np.unique(numbers[~np.isnan(numbers)])
     ordered = level != "nominal"

@@ -1,1 +1,1 @@
-"""Agreement on tags: a set of classes, possibly empty, by every annotator on every sample."""
+"""Agreement on tags: a set of classes (possibly empty) by every annotator on every sample."""

@@ -21,8 +21,8 @@ class TagBatch:
 
     sample: IntArray  #: shape ``(N,)``, sample of every label
     annotator: IntArray  #: shape ``(N,)``
-    tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may have given it twice
-    assigned: BoolArray  #: shape ``(S, R)``, who is assigned to a sample; includes everybody who gave a tag
+    tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
+    assigned: BoolArray  #: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
 
     def select(self, samples: BoolArray) -> TagBatch:
         """The batch of the samples in a mask ``(S,)``."""
@@ -41,7 +41,7 @@ class SetPairs:
     shared: IntArray  #: tags that both gave
     size_a: IntArray  #: number of tags of the first
     size_b: IntArray  #: number of tags of the second
-    jaccard: FloatArray  #: shared tags / joint tags; 1 for two empty sets
+    jaccard: FloatArray  #: shared tags / tags in either set; 1 for two empty sets
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class SampleTags:
     sample: IntArray  #: the sample
     tag: IntArray  #: code of the tag
     votes: IntArray  #: annotators who gave it
-    verdict: IntArray  #: index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
+    verdict: IntArray  #: index into ``VERDICTS``; ``NO_VERDICT`` if the sample is not rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ def _keys(sets: TagSets, sample: IntArray, tag: IntArray) -> IntArray:
 def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:
     i, j = pairs_within(sets.unit)
     size = np.bincount(sets.row, minlength=len(sets.unit))
-    # each pair of rows with the same (sample, tag) is one tag that two sets share
+    # each pair of rows with the same (sample, tag) is a tag shared by two sets
     keys = _keys(sets, sets.unit[sets.row], sets.tag)
     order = np.argsort(keys, kind="stable")
     first, second = (sets.row[order][rows] for rows in pairs_within(keys[order]))
@@ -132,7 +132,7 @@ def _pairs(sets: TagSets, annotator: IntArray) -> SetPairs:
 
 
 def _tags_of_samples(sets: TagSets, batch: TagBatch, n_annotators: IntArray) -> tuple[SampleTags, IntArray, IntArray]:
-    """The tags of every sample, and the row of every tag in the sets, and of every label."""
+    """The tags of every sample, the row of every tag of the sets in them, and the row of every label."""
     keys, of_given, votes = np.unique(
         _keys(sets, sets.unit[sets.row], sets.tag), return_inverse=True, return_counts=True
     )

@@ -65,7 +65,7 @@ def _equal_sets(agreement: TagAgreement) -> Numbers:
 
 
 def _alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
-    """Alpha of whole sets; none with too many different ones."""
+    """Alpha of whole sets; none with too many different sets."""
     number, members = agreement.sets.distinct()
     n_sets = members.shape[0]
     if n_sets > MAX_DIFFERENT_SETS:
@@ -117,7 +117,7 @@ def _annotators(agreement: TagAgreement, context: ReportContext) -> Numbers:
 
 
 def _tags(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
-    """Alpha of every tag (given or not), and the share of annotators who gave it on samples where anybody did."""
+    """Alpha of every tag (given or not), and the share of annotators who gave it on samples with this tag."""
     names = context.class_names
     n_given = np.bincount(agreement.tags.tag, minlength=len(names))
     given = sorted(np.flatnonzero(n_given).tolist(), key=lambda code: (-n_given[code], names[code]))

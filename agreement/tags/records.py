@@ -16,9 +16,9 @@ _TAG = "n_objects"
 
 @dataclass(frozen=True, slots=True)
 class TagRecords(Records):
-    """The tags of any number of samples, each once by every annotator.
+    """The tags of any number of samples, each once per annotator.
 
-    A sample of three annotators with four tags each takes about 40 bytes.
+    About 40 bytes for a sample with three annotators and four tags each.
     """
 
     family: ClassVar[str] = "tags"

@@ -61,10 +61,10 @@ class TaggerSummary:
 
 @dataclass(frozen=True, slots=True)
 class TagSummary:
-    """Agreement on one tag: on ``n_samples`` rated samples anybody gave it, on ``n_agreed`` everybody.
+    """Agreement on one tag: somebody gave it on ``n_samples`` rated samples, everybody on ``n_agreed``.
 
-    ``votes`` counts how often it was given; ``share`` divides by the assigned annotators, on samples where anybody gave
-    it. ``alpha`` is Krippendorff's nominal alpha of given or not given.
+    ``votes`` counts how often it was given; ``share`` divides by the assigned annotators, on samples where somebody
+    gave it. ``alpha`` is Krippendorff's nominal alpha of given or not given.
     """
 
     tag: str
@@ -82,9 +82,9 @@ class TagSummary:
 class TagReport(AgreementReport):
     """How far annotators agree on sets of tags.
 
-    ``alpha.pooled`` is Krippendorff's alpha of whole sets, with the distance ``set_distance``; None where there are
-    more different sets than can be compared (``too_many_sets``). ``alpha.percent_agreement`` is the mean share of
-    pairs of annotators with exactly the same tags.
+    ``alpha.pooled`` is Krippendorff's alpha of whole sets, with the distance ``set_distance``; None if there are too
+    many different sets to compare (``too_many_sets``). ``alpha.percent_agreement`` is the mean share of pairs of
+    annotators with exactly the same tags.
     """
 
     family: ClassVar[str] = "tags"
@@ -201,7 +201,7 @@ def _taggers(
 
 
 def _n_missed(agreement: TagAgreement, n_annotators: int) -> IntArray:
-    """Tags that at least two others gave and an assigned annotator did not, shape ``(R,)``."""
+    """Number of tags that at least two others gave and an assigned annotator did not, shape ``(R,)``."""
     tags, sets, annotator = agreement.tags, agreement.sets, agreement.annotator
     by_several = tags.votes >= 2
     of_sample = np.bincount(tags.sample[by_several], minlength=sets.n_units)

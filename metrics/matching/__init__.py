@@ -1,7 +1,7 @@
 """Match the objects of several annotators: which of them are the same physical object.
 
-Boxes and all other objects are matched by :func:`match_objects` alone, from the pairs of them that overlap. The input is
-columns of objects of many samples, the output a unit number per object. The methods:
+:func:`match_objects` matches all kinds of objects, from the pairs that overlap. The input is columns of objects of many
+samples, the output a unit number per object. The methods:
 
 - ``optimal``: the partition into units with the greatest surplus of similarity over the threshold (:mod:`.optimal`)
 - ``recursive``: sequential assignment, annotator by annotator (:mod:`.recursive`)

@@ -335,7 +335,7 @@ def test_a_report_without_a_rated_sample_has_no_numbers() -> None:
         ({"level": "ratio"}, False, "`level` must be nominal or ordinal for classes, got 'ratio'"),
         ({"level": "ordinal"}, False, "got 'ordinal'; list all classes in ascending order in `categories`"),
         ({"categories": ["cat", "ant"]}, False, "must list every class .* got none of 'dog', 'owl'; listed are 'cat'"),
-        ({"categories": [1, 2]}, True, "must list every class that was given, got none of '0.5', '2.5', '2.6', '4'"),
+        ({"categories": [1, 2]}, True, "must list every class that occurs, got none of '0.5', '2.5', '2.6', '4'"),
     ],
 )
 def test_what_does_not_fit_the_ratings_is_refused(options: dict, numbers: bool, match: str) -> None:

@@ -54,7 +54,7 @@ def test_categories_are_those_that_aliases_stand_for(make_dataset):
     options = {"categories": ["low", "high"], "level": "ordinal"}
     report = compute_agreement(dataset, PAIR, aliases={"Low": "low", "High": "high"}, **options)
     assert report.alpha.pooled == 1.0
-    with pytest.raises(AgreementInputError, match="must list every class that was given, got none of 'High'"):
+    with pytest.raises(AgreementInputError, match="must list every class that occurs, got none of 'High'"):
         compute_agreement(dataset, PAIR, run_key="other", aliases={"Low": "low"}, **options)
 
 
