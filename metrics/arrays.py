@@ -7,8 +7,6 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -79,7 +77,20 @@ def sums_by(index: IntArray, values: FloatArray | IntArray, n: int) -> FloatArra
 
 
 def components(u: IntArray, v: IntArray, n: int) -> tuple[int, IntArray]:
-    """Connected components of a graph with ``n`` nodes and edges ``(u, v)``: their count, and one label per node."""
-    graph = coo_array((np.ones(len(u), np.int8), (u, v)), shape=(n, n))
-    n_components, component = connected_components(graph, directed=False)
-    return n_components, component.astype(np.int64)
+    """Connected components of a graph with ``n`` nodes and edges ``(u, v)``: their number, and that of every node.
+
+    They are numbered in the order of their first nodes. Much faster than ``scipy.sparse.csgraph`` on small graphs.
+    """
+    root = np.arange(n)
+    while True:
+        a, b = root[u], root[v]
+        apart = a != b
+        if not apart.any():
+            break
+        u, v, a, b = u[apart], v[apart], a[apart], b[apart]
+        np.minimum.at(root, np.maximum(a, b), np.minimum(a, b))
+        above = root[root]
+        while (above != root).any():
+            root, above = above, above[above]
+    is_root = root == np.arange(n)
+    return int(is_root.sum()), (np.cumsum(is_root) - 1)[root]
