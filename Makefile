@@ -36,7 +36,7 @@ else
 endif
 
 quick: setup
-	@$(PYTEST_SIDE_BY_SIDE) -m "not slow and not browser" $(WITHOUT_DATABASE) $(ARGS)
+	@QUICK_TESTS=1 $(PYTEST_SIDE_BY_SIDE) -m "not slow and not browser" $(WITHOUT_DATABASE) $(ARGS)
 
 lint: setup
 	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m tools.dev.check_types

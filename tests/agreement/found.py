@@ -20,6 +20,7 @@ from tests.agreement.agreement_oracle import (
     report_of,
     units_of,
 )
+from tests.chance import seeds
 
 from annotator_agreement.agreement.config import AgreementConfig
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
@@ -33,7 +34,7 @@ RULES = (
     {"missing": "ignore", "empty": "agree", "classes": "require"},
 )
 #: seed of the samples and rules of the run
-CASES = [(seed, rules) for seed in range(3) for rules in RULES]
+CASES = [(seed, rules) for seed in seeds(3) for rules in RULES]
 each_case = pytest.mark.parametrize(("seed", "rules"), CASES, ids=str)
 
 

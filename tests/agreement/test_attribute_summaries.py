@@ -21,6 +21,7 @@ from tests.agreement.agreement_oracle import (
     units_of,
 )
 from tests.agreement.found import same
+from tests.chance import seeds
 
 from annotator_agreement.agreement.codes import AttributeCodes
 from annotator_agreement.agreement.config import make_config
@@ -108,7 +109,7 @@ def differ(a: Value, b: Value, tolerance: float) -> bool:
 
 
 @pytest.mark.parametrize("tolerance", [0.0, 0.5])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_an_attribute_has_the_numbers_of_the_units_in_which_two_gave_it(seed: int, tolerance: float) -> None:
     samples = random_samples(seed, n_samples=40, n_annotators=4)
     given = {name: given_of(samples, seed + place, values) for place, (name, values) in enumerate(VALUES.items())}

@@ -8,9 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+
+from tests.chance import examples
 
 from annotator_agreement.agreement.codes import AttributeCodes
 from annotator_agreement.agreement.errors import AgreementInputError
@@ -19,7 +21,7 @@ from annotator_agreement.agreement.objects.verdicts import attribute_conflicts
 from annotator_agreement.metrics import Matching, Objects
 from annotator_agreement.metrics.geometry.boxes import Boxes
 
-SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
+SETTINGS = examples(100)
 NAN = float("nan")
 
 

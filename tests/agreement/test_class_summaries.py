@@ -9,6 +9,7 @@ import pytest
 
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAN, alpha_of, batch_of, table_of
 from tests.agreement.found import Found, each_case, found, found_in, mean, median, same, share
+from tests.chance import seeds
 from tests.metrics.rating_tables import PUBLISHED, published_ratings
 
 from annotator_agreement.agreement.config import make_config
@@ -195,7 +196,7 @@ def test_two_annotators_who_swap_two_classes_are_the_whole_confusion() -> None:
     assert kappa == {("alice", "bob"): -1.0, ("alice", "carol"): 1.0, ("bob", "carol"): -1.0}
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_every_way_of_counting_the_same_codes_gives_the_same_counts(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for columns in ([rng.integers(0, 5, 200) for _ in range(3)], [rng.integers(0, 90_000, 200) for _ in range(3)]):

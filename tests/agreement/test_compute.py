@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from tests.agreement.agreement_oracle import (
@@ -19,11 +19,12 @@ from tests.agreement.agreement_oracle import (
     verdict_of,
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
+from tests.chance import examples
 
 from annotator_agreement.agreement.objects.compute import ALPHA_REASONS, compute_agreement_of
 from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
 
-SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
+SETTINGS = examples(100)
 NAN = float("nan")
 CAR, BUS = 1, 2
 HERE, SHIFTED, ELSEWHERE = (0.1, 0.2, 0.5, 0.4), (0.15, 0.2, 0.55, 0.4), (0.7, 0.5, 0.9, 0.95)

@@ -14,6 +14,7 @@ import pytest
 from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, Sample, batch_of, random_samples
 from tests.agreement.interval_oracle import check_interval
 from tests.agreement.report_numbers import interval_of, number_of
+from tests.chance import seeds
 
 from annotator_agreement.agreement import numbers
 from annotator_agreement.agreement.config import AgreementConfig, make_config
@@ -71,7 +72,7 @@ def _report(samples: Sequence[Sample], config: AgreementConfig, clusters: np.nda
 
 
 @each_option
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_every_interval_is_of_the_number_of_the_report(options: dict, seed: int) -> None:
     config = _config(**options)
     samples = random_samples(seed, 60 if seed else 2)
@@ -163,7 +164,7 @@ def _assert_same_intervals(report: ObjectReport, expected: ObjectReport) -> None
             assert value == pytest.approx(getattr(interval, field.name), rel=0, abs=1e-12), (key, field.name)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_the_order_of_samples_does_not_matter_for_intervals(seed: int) -> None:
     samples = random_samples(seed, 60)
     order = np.random.default_rng(seed).permutation(60).tolist()

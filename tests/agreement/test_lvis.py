@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.chance import seeds
+
 from annotator_agreement.agreement.codes import ClassCodes
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.objects.batch import Batch
@@ -135,7 +137,7 @@ def test_the_threshold_from_the_data_is_that_of_kalos(lvis: tuple) -> None:
     overlaps = batch.geometry.overlaps(batch.objects)
     observed = best_similarities(batch.objects, overlaps, batch.assigned)
     assert (len(observed), 1.0 - observed.mean()) == (3521, pytest.approx(0.26230440, rel=0, abs=1e-8))
-    for seed in range(3):
+    for seed in seeds(3):
         rng = np.random.default_rng(seed)
         expected = similarities_between_samples(batch.objects, batch.geometry, batch.assigned, rng=rng)
         found = threshold_from_data(observed, expected, len(batch.objects))

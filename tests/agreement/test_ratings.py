@@ -24,6 +24,7 @@ from tests.agreement.rating_oracle import (
     report_of,
     score_of,
 )
+from tests.chance import seeds
 
 from annotator_agreement.agreement import AgreementInputError, make_config
 from annotator_agreement.agreement.family import report_from_dict
@@ -35,7 +36,7 @@ from annotator_agreement.agreement.ratings.report import build_rating_report
 NAMES = ("alice", "bob", "carol", "dave")
 CLASSES = ["owl", "cat", "dog", "ant"]
 NUMBERS = [0.5, 1.0, 2.5, 2.6, 4.0]
-each_seed = pytest.mark.parametrize("seed", range(6))
+each_seed = pytest.mark.parametrize("seed", seeds(6))
 
 
 def config_of(**options: Any) -> Any:

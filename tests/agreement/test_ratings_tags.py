@@ -13,6 +13,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from tests.agreement.rating_oracle import NAN, assert_same, mean
+from tests.chance import seeds
 
 from annotator_agreement.agreement import make_config
 from annotator_agreement.agreement.config import AgreementConfig
@@ -28,7 +29,7 @@ NAMES = ("alice", "bob", "carol", "dave")
 TAGS = ["night", "rain", "crowd", "snow", "fog"]
 #: the tags that every annotator gave to a sample, None where they were not assigned
 Sample = Sequence[list[str] | None]
-each_seed = pytest.mark.parametrize("seed", range(6))
+each_seed = pytest.mark.parametrize("seed", seeds(6))
 
 
 def _batch(samples: Sequence[Sample], coding: Sequence[str] = TAGS) -> TagBatch:

@@ -13,6 +13,7 @@ from numpy.testing import assert_array_equal
 
 from tests.agreement.agreement_oracle import batch_of, config_of
 from tests.agreement.rating_oracle import score_of
+from tests.chance import seeds
 
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.family import records_of
@@ -135,7 +136,7 @@ def test_records_of_batches_add_up(generate: Generate, recorded: Recorded, ends:
 
 
 @each_case
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_a_selection_is_what_is_recorded_of_these_samples(generate: Generate, recorded: Recorded, seed: int) -> None:
     samples = generate(seed)
     kept = np.random.default_rng(seed).random(N) < 0.4

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from tests.agreement.agreement_oracle import (
     CLASS_NAMES,
@@ -33,6 +33,7 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.agreement.verdict_oracle import object_verdicts
+from tests.chance import examples, seeds
 from tests.metrics.golden_cases import GOLDEN, corners
 
 from annotator_agreement.agreement.objects.build import build_object_report
@@ -43,7 +44,7 @@ from annotator_agreement.agreement.objects.verdicts import VERDICTS
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import krippendorff_alpha, percent_agreement
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
+SETTINGS = examples(60)
 
 
 def _same(value: float | None, expected: float, tolerance: float = 1e-12) -> None:
@@ -190,7 +191,7 @@ def test_numbers_are_those_of_loops_on_small_grids(check: Callable, samples_of: 
 @pytest.mark.parametrize("classes", ["prefer", "require"])
 def test_numbers_are_those_of_loops_on_noisy_samples(check: Callable, missing: str, empty: str, classes: str) -> None:
     options = {"missing": missing, "empty": empty, "classes": classes}
-    for seed in range(3):
+    for seed in seeds(3):
         check(4, random_samples(seed, n_samples=40, n_annotators=4), options)
 
 

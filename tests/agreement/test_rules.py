@@ -7,7 +7,7 @@ import operator
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
@@ -23,13 +23,14 @@ from tests.agreement.agreement_oracle import (
 )
 from tests.agreement.found import same
 from tests.agreement.strategies import OPTIONS, sample_lists
+from tests.chance import examples, seeds
 
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.report import RuleAlpha
 from annotator_agreement.agreement.objects.sensitivity import RuleStatistics, rules_of
 from annotator_agreement.metrics import krippendorff_alpha
 
-SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
+SETTINGS = examples(25)
 
 
 def _rules(samples: list[Sample], n_annotators: int, **options) -> RuleStatistics:
@@ -59,7 +60,7 @@ def test_alpha_under_every_combination_of_rules_is_that_of_loops(drawn: tuple, o
         _check(rules, samples, n_annotators, **options)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_alpha_of_noisy_labels_under_every_combination_of_rules_is_that_of_loops(seed: int) -> None:
     samples = random_samples(seed, n_samples=20, n_annotators=4)
     for rules in _rules(samples, 4).alphas():

@@ -16,6 +16,7 @@ from tests.agreement.agreement_oracle import (
     units_of,
 )
 from tests.agreement.found import assigned_pairs, mean, same
+from tests.chance import seeds
 
 from annotator_agreement.agreement.config import AgreementConfig, make_config
 from annotator_agreement.agreement.objects.build import build_object_report
@@ -50,7 +51,7 @@ def pair_rows(samples: list[Sample], config: AgreementConfig, a: int, b: int) ->
 
 
 @pytest.mark.parametrize("rules", [{}, {"missing": "ignore"}, {"empty": "agree", "undefined": "one"}], ids=str)
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_sessions_of_one_person_are_apart_from_different_persons(seed: int, rules: dict) -> None:
     samples = random_samples(seed, n_samples=40, n_annotators=4)
     config = make_config(NAMES, annotators=PERSONS, **rules)

@@ -7,6 +7,8 @@ import random
 
 import pytest
 
+from tests.chance import seeds
+
 from annotator_agreement.agreement.objects.classes import similar_names
 
 
@@ -45,7 +47,7 @@ def _one_edit(a: str, b: str) -> bool:
     return b in edits
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_groups_are_those_of_trying_every_edit(seed: int) -> None:
     rng = random.Random(seed)
     names = sorted({"".join(rng.choices("abcd", k=rng.choice([4, 5, 6]))) for _ in range(60)})

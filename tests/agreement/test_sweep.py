@@ -9,7 +9,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
@@ -25,12 +25,13 @@ from tests.agreement.agreement_oracle import (
     units_of,
 )
 from tests.agreement.strategies import OPTIONS, sample_lists
+from tests.chance import examples, seeds
 
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.sensitivity import SweepStatistics, sweep_batch
 from annotator_agreement.metrics import THRESHOLDS, krippendorff_alpha
 
-SETTINGS = settings(max_examples=25, deadline=None, derandomize=True)
+SETTINGS = examples(25)
 WITH_THRESHOLD = OPTIONS.filter(lambda options: options["method"] != "mutual_best")
 
 
@@ -67,7 +68,7 @@ def test_every_point_is_that_of_loops_over_the_units_at_its_threshold(drawn: tup
     _check(drawn[1], drawn[0], **options)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
 def test_points_of_noisy_labels_are_those_of_loops(seed: int, classes: str) -> None:
     missing = ["category", "ignore"][seed % 2]

@@ -6,8 +6,10 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.chance import examples
 
 from annotator_agreement.agreement.objects.batch import NO_TRACK, TrackCounts, Tracks, count_tracks
 
@@ -76,7 +78,7 @@ def _consistency_by_loops(frames, a, b):
     return sum(directions) / 2
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(matched_frames(), st.integers(1, 4))
 def test_consistency_is_that_of_loops_in_batches_of_any_size(frames, size):
     total = TrackCounts()
@@ -93,7 +95,7 @@ def test_consistency_is_that_of_loops_in_batches_of_any_size(frames, size):
                 assert value == (None if expected is None else pytest.approx(expected, abs=1e-12))
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(matched_frames(), st.randoms(use_true_random=False))
 def test_the_order_of_the_frames_changes_nothing(frames, random):
     before = count_tracks(*_columns(frames)).totals()

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.agreement.agreement_oracle import Sample, batch_of, config_of, random_samples
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.agreement.verdict_oracle import object_verdicts
+from tests.chance import examples, seeds
 
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.verdicts import NO_VERDICT, VERDICTS
 
-SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
+SETTINGS = examples(100)
 CAR, BUS = 1, 2
 
 
@@ -94,7 +95,7 @@ def test_verdicts_are_those_of_loops_on_small_grids(samples_of: tuple, options: 
     assert _verdicts(samples, n_annotators, **options) == expected
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_verdicts_are_those_of_loops_on_noisy_samples(seed: int) -> None:
     samples = _broken(random_samples(seed, n_samples=40, n_annotators=4), seed)
     found = compute_agreement_of(batch_of(samples, 4), config_of(4))

@@ -7,9 +7,10 @@ import math
 import fiftyone as fo
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.chance import examples
 from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement, load_agreement
@@ -238,7 +239,7 @@ POINT_LISTS = st.lists(st.one_of(st.lists(COORDINATE, min_size=2, max_size=2), s
                        max_size=4)  # fmt: skip
 
 
-@settings(max_examples=100, deadline=None, derandomize=True)
+@examples(100)
 @given(st.lists(st.one_of(POINT_LISTS, st.none()), max_size=4), st.sampled_from([None, 2, 3]))
 def test_many_objects_are_read_like_one_after_the_other(values, n_points):
     points, usable = read_keypoints(values, n_points)

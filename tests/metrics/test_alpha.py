@@ -7,10 +7,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.chance import examples, seeds
 from tests.metrics.golden_cases import GOLDEN, fraction, rating_table
 
 from annotator_agreement.metrics import (
@@ -48,7 +49,7 @@ def _random_table(seed: int, missing: float = 0.25) -> np.ndarray:
     return np.where(rng.random(table.shape) < missing, NAN, table.astype(float))
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_alpha_is_what_the_krippendorff_package_says(seed: int) -> None:
     krippendorff = pytest.importorskip("krippendorff")
     table = _random_table(seed)
@@ -58,7 +59,7 @@ def test_alpha_is_what_the_krippendorff_package_says(seed: int) -> None:
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_alpha_of_sums_is_alpha_of_all_units_together(missing: float) -> None:
-    tables = [_random_table(seed, missing) for seed in range(6)]
+    tables = [_random_table(seed, missing) for seed in seeds(6)]
     observed, counts = np.zeros(6), np.zeros((6, 8))
     for k, table in enumerate(tables):
         for row in table:
@@ -123,14 +124,14 @@ tables = st.integers(2, 5).flatmap(
 )
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(tables)
 def test_percent_agreement_is_the_mean_share_of_agreeing_pairs(rows: list) -> None:
     table = np.array(rows)
     assert_allclose(percent_agreement(table), _percent_by_pairs(table), rtol=0, atol=1e-12)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(tables, st.randoms(use_true_random=False))
 def test_alpha_depends_neither_on_order_nor_on_the_names_of_categories(rows: list, random) -> None:
     table = np.array(rows)
@@ -179,7 +180,7 @@ def _sparse(table: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(np.array(rows, dtype=np.int64).reshape(-1, 3).T)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_tallies_of_batches_add_up_to_the_last_bit(seed: int) -> None:
     table = _random_table(seed)
     whole = NominalTally.from_counts(*_sparse(table))
@@ -202,7 +203,7 @@ def test_a_tally_counts_units_and_ratings_that_can_be_compared() -> None:
     assert np.isnan(NominalTally.empty().percent_agreement())
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_alpha_by_group_is_the_alpha_of_every_group(seed: int) -> None:
     parts = [_random_table(seed * 10 + k, missing=0.4)[: k * k] for k in range(5)]  # the first group is empty
     unit, category, count, group, expected = [], [], [], [], []

@@ -6,10 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import ndimage
+
+from tests.chance import examples, seeds
 
 from annotator_agreement.metrics import boundary_agreement, ignored_pixels
 
@@ -64,7 +66,7 @@ def _band(mask: np.ndarray, width: int) -> set[tuple[int, int]]:
     return {(y, x) for y, x in inside if any((y + dy, x + dx) not in inside for dy in near for dx in near)}
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_numbers_are_those_of_brute_force(seed: int) -> None:
     a, b = _mask(seed, 0.5), _mask(seed + 1000, 0.55)
     p, q = _boundary_pixels(a), _boundary_pixels(b)
@@ -81,7 +83,7 @@ def test_numbers_are_those_of_brute_force(seed: int) -> None:
         assert_allclose(boundary_iou(a, b, width), expected, rtol=0, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_large_masks_have_the_distances_of_the_distance_transform(seed: int) -> None:
     a, b = (ndimage.binary_opening(_mask(seed + k, 0.5, (130, 210)), iterations=2) for k in (0, 500))
     cross = ndimage.generate_binary_structure(2, 1)
@@ -94,7 +96,7 @@ def test_large_masks_have_the_distances_of_the_distance_transform(seed: int) -> 
 
 
 @pytest.mark.parametrize("width", [1, 2, 5, 9])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_bands_are_those_that_opencv_erodes(seed: int, width: int) -> None:
     cv2 = pytest.importorskip("cv2")
     a, b = (np.kron(_mask(seed + k, 0.6), np.ones((9, 7), bool)) for k in (0, 300))
@@ -198,7 +200,7 @@ def test_masks_without_pixels_are_empty() -> None:
     assert_array_equal([boundary_iou(none, none), surface_dice(none, none, 1), hd95(none, none)], NAN)
 
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
+few = examples(40)
 each_seed = given(st.integers(0, 10_000))
 
 

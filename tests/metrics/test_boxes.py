@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.chance import examples
 from tests.metrics.golden_cases import GOLDEN, corners, fraction
 
 from annotator_agreement import metrics
@@ -138,7 +139,7 @@ def _pixels(box: tuple[int, int, int, int]) -> set[tuple[int, int]]:
     return {(x, y) for x in range(box[0], box[2]) for y in range(box[1], box[3])}
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(grid_boxes(), min_size=1, max_size=4), st.lists(grid_boxes(), min_size=1, max_size=4))
 def test_boxes_on_a_grid_overlap_as_their_pixels_do(a: list, b: list) -> None:
     array_a, array_b = np.array(a, dtype=float), np.array(b, dtype=float)

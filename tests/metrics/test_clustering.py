@@ -7,6 +7,8 @@ import pytest
 from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 
+from tests.chance import seeds
+
 from annotator_agreement.metrics.pairs import average_linkage
 
 NAN = float("nan")
@@ -20,7 +22,7 @@ def matrix_of(n: int, entries: dict[tuple[int, int], float]) -> np.ndarray:
     return matrix
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 @pytest.mark.parametrize("n", [2, 3, 7, 20])
 def test_joins_are_those_of_scipy_where_everything_is_known(seed: int, n: int) -> None:
     similarity = squareform(np.random.default_rng(seed).random(n * (n - 1) // 2))

@@ -9,10 +9,11 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from tests.chance import examples, seeds
 from tests.metrics.golden_cases import fraction
 from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings, tables
 
@@ -22,7 +23,7 @@ from annotator_agreement.metrics.alpha import rated as ratings_module
 
 WEIGHTS = ("identity", "linear", "quadratic", "ordinal")
 CODES = [1.0, 2.0, 3.0, 5.0]
-few = settings(max_examples=100, deadline=None, derandomize=True)
+few = examples(100)
 
 #: coefficients of a table, by their names in the published data
 OF_TABLE = {
@@ -116,7 +117,7 @@ def test_cases_of_the_source_documents_have_their_exact_kappa(case: dict) -> Non
 
 
 @pytest.mark.parametrize("weights", [None, "linear", "quadratic"])
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(30))
 def test_cohen_kappa_is_what_scikit_learn_says(seed: int, weights: str | None) -> None:
     sklearn_metrics = pytest.importorskip("sklearn.metrics")
     a, b = random_ratings(seed)[:, :2].T
@@ -198,7 +199,7 @@ def test_coefficients_are_their_definitions_by_loops(table: np.ndarray) -> None:
 
 
 @pytest.mark.parametrize("name", WEIGHTED)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_categories_are_by_default_those_that_occur(name: str, seed: int) -> None:
     table = random_ratings(seed)
     used = sorted(set(table[~np.isnan(table)].tolist()))
@@ -208,7 +209,7 @@ def test_categories_are_by_default_those_that_occur(name: str, seed: int) -> Non
 
 
 @pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_scott_and_cohen_use_the_units_that_both_rated(seed: int, weights: str) -> None:
     table = random_ratings(seed)[:, :2]
     both = table[~np.isnan(table).any(axis=1)]
@@ -219,7 +220,7 @@ def test_scott_and_cohen_use_the_units_that_both_rated(seed: int, weights: str) 
 
 
 def test_ac1_is_ac2_without_weights() -> None:
-    for seed in range(10):
+    for seed in seeds(10):
         table = random_ratings(seed)
         assert_allclose(metrics.gwet_ac1(table, categories=range(7)), _by_loops("ac2", table, [*range(7)], "identity"))
 
@@ -231,7 +232,7 @@ def test_brennan_prediger_takes_the_number_of_categories_alone() -> None:
 
 
 def test_weighted_alpha_with_quadratic_weights_is_interval_alpha() -> None:
-    for seed in range(10):
+    for seed in seeds(10):
         table = random_ratings(seed)
         value = metrics.weighted_alpha(table, weights="quadratic", categories=range(1, 6))
         assert_allclose(value, krippendorff_alpha(table, level="interval"), rtol=0, atol=1e-12)

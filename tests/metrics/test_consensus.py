@@ -12,6 +12,8 @@ import pytest
 import shapely
 from numpy.testing import assert_array_equal
 
+from tests.chance import seeds
+
 from annotator_agreement.metrics.consensus import (
     NO_CLASS,
     consensus_score,
@@ -28,7 +30,7 @@ from annotator_agreement.metrics.geometry.polygons import Polygons
 from annotator_agreement.metrics.geometry.rasterize import region_pixels
 from annotator_agreement.metrics.geometry.regions import Regions
 
-SEEDS = pytest.mark.parametrize("seed", range(8))
+SEEDS = pytest.mark.parametrize("seed", seeds(8))
 
 
 def _units(rng: np.random.Generator, n: int = 40, n_units: int = 9) -> np.ndarray:

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+
+from tests.chance import examples
 
 from annotator_agreement.metrics import f1_score, panoptic_quality, segmentation_quality
 
 NAN = float("nan")
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(st.floats(0.01, 1.0), min_size=1, max_size=8), st.integers(0, 5), st.integers(0, 5))
 def test_panoptic_quality_is_segmentation_times_recognition(iou: list, alone_a: int, alone_b: int) -> None:
     n_a, n_b = len(iou) + alone_a, len(iou) + alone_b

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+
+from tests.chance import examples
 
 from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Regions, lines_from_points
 from annotator_agreement.metrics.geometry.boxes import Boxes
@@ -14,7 +16,7 @@ from annotator_agreement.metrics.geometry.objects import Geometry
 from annotator_agreement.metrics.matching import splits
 from annotator_agreement.metrics.matching.splits import find_duplicates
 
-SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
+SETTINGS = examples(200)
 
 
 def _objects(*rows: tuple[int, int, int]) -> Objects:

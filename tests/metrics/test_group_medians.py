@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from tests.chance import seeds
+
 from annotator_agreement.metrics.consensus import medians_by_group
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_every_group_has_the_median_of_its_rows(seed: int) -> None:
     rng = np.random.default_rng(seed)
     group, values = rng.integers(0, 12, 40), rng.random((40, 3))

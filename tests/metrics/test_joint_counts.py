@@ -6,9 +6,11 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
+
+from tests.chance import examples
 
 from annotator_agreement.metrics import JointCounts, disagreement_map, ignored_pixels, joint_counts
 
@@ -140,7 +142,7 @@ def test_unusable_masks_are_an_error(function, case: tuple) -> None:
         function(case[1])
 
 
-few = settings(max_examples=40, deadline=None, derandomize=True)
+few = examples(40)
 each_mask = given(st.integers(0, 10_000), st.sampled_from(sorted(MASKS)))
 
 

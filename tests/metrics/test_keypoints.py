@@ -6,10 +6,11 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.chance import examples, seeds
 from tests.metrics.matching_oracle import best_by_enumeration, partition_of, total_of
 
 from annotator_agreement import metrics
@@ -20,7 +21,7 @@ from annotator_agreement.metrics.geometry import objects as objects_module
 NAN = float("nan")
 NO = (NAN, NAN)
 
-few = settings(max_examples=100, deadline=None, derandomize=True)
+few = examples(100)
 
 
 def _rows(*objects: list) -> np.ndarray:
@@ -139,7 +140,7 @@ def _box_area(points: list) -> float:
     return (max(x) - min(x)) * (max(y) - min(y))
 
 
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_persons_have_the_similarity_that_cocos_program_finds(seed: int) -> None:
     rng = np.random.default_rng(seed)
     a = rng.uniform(0, [60, 180], (17, 2))
@@ -313,7 +314,7 @@ def test_noisy_copies_are_matched_with_their_originals(method: str, similarity: 
     assert_array_equal(unit[:, None] == unit, person[:, None] == person)
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25))
 def test_units_of_crowded_objects_are_the_best_of_all_partitions(seed: int) -> None:
     rng = np.random.default_rng(seed)
     persons = rng.uniform(0, [9, 3], (2, 1, 2)) + rng.uniform(0, [60, 180], (2, 1, 4, 2)).mean(axis=0)

@@ -7,9 +7,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.chance import examples
 
 from annotator_agreement.metrics import Lines, Objects, line_overlap, lines_from_points
 from annotator_agreement.metrics.geometry.objects import dice_from_areas
@@ -154,7 +156,7 @@ def messy_lines(draw: st.DrawFn) -> list[Line]:
     return draw(st.lists(st.lists(st.sampled_from(points), max_size=7), max_size=3))
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(messy_lines(), messy_lines(), st.sampled_from([0.1, 1.0, 4.0]))
 def test_messy_lines_never_fail_and_share_at_most_the_shorter(a: list[Line], b: list[Line], tolerance: float) -> None:
     lines = lines_of([a, b])

@@ -8,11 +8,12 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from pycocotools import mask as coco
 
+from tests.chance import examples, seeds
 from tests.metrics.golden_cases import GOLDEN, fraction
 
 from annotator_agreement.metrics import (
@@ -169,7 +170,7 @@ def test_symbols_are_aligned_across_classes_where_classes_are_ignored() -> None:
 # mask against mask
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 @pytest.mark.parametrize("margin", [0, 3])
 def test_masks_overlap_as_in_pycocotools(seed: int, margin: int) -> None:
     images = random_images(12, seed)
@@ -275,7 +276,7 @@ def crops(draw: st.DrawFn) -> Crop:
     return np.array(inside, np.bool_).reshape(height, width), *place
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(crops(), min_size=1, max_size=5))
 def test_what_masks_share_is_symmetric_and_at_most_the_smaller_mask(drawn: list[Crop]) -> None:
     masks = MaskCrops.from_crops(drawn)
@@ -409,7 +410,7 @@ def _stars(n: int, seed: int) -> np.ndarray:
     return np.array(stars, dtype=np.object_)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize("band_pixels", [None, 1, 150], ids=["whole masks", "single rows", "bands of rows"])
 def test_masks_and_polygons_share_the_area_that_shapely_finds(
     seed: int, band_pixels: int | None, monkeypatch: pytest.MonkeyPatch

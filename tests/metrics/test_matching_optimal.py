@@ -6,9 +6,10 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.chance import examples, seeds
 from tests.metrics.golden_cases import GOLDEN
 from tests.metrics.matching_oracle import (
     best_by_enumeration,
@@ -20,7 +21,7 @@ from tests.metrics.matching_oracle import (
     total_of,
 )
 
-SETTINGS = settings(max_examples=120, deadline=None, derandomize=True)
+SETTINGS = examples(120)
 
 
 @st.composite
@@ -123,7 +124,7 @@ def test_every_object_is_in_one_unit_and_a_unit_has_one_object_of_an_annotator(
 
 
 @pytest.mark.parametrize("classes", ["ignore", "prefer"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_crowds_of_more_objects_than_are_enumerated_are_matched_in_the_best_way(seed: int, classes: str) -> None:
     rng = np.random.default_rng(seed)
     boxes = np.array([3.0, 2.0, 23.0, 10.0]) + rng.normal(0, [2.5, 0.7, 2.5, 0.7], (11, 4))
@@ -155,7 +156,7 @@ def _irregular_rows(seed: int) -> list:
 
 
 @pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_neither_the_order_of_anything_nor_the_names_of_classes_change_the_partition(seed: int, classes: str) -> None:
     rows = _irregular_rows(seed)
     expected = partition_of(match(rows, classes=classes).unit)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.chance import seeds
 from tests.metrics.matching_oracle import match, partition_of, similarity_of, sorted_rows
 
 from annotator_agreement.metrics import Alignment
@@ -103,7 +104,7 @@ def _joined_naively(rows: list, pairs: set[tuple[int, int]]) -> frozenset[frozen
     return frozenset(map(frozenset, unit))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", seeds(25))
 def test_aligned_pairs_and_units_are_those_of_a_naive_search(seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = []

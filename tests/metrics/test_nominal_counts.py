@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 
+from tests.chance import seeds
 from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings
 
 from annotator_agreement.metrics import (
@@ -53,7 +54,7 @@ def rated_twice(table: np.ndarray) -> np.ndarray:
     return table[(~np.isnan(table)).sum(axis=1) >= 2]
 
 
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize("seed", seeds(8))
 def test_coefficients_of_counts_are_those_of_the_table(seed: int) -> None:
     table = rated_twice(random_ratings(seed))
     found = coefficients_of(table)
@@ -130,7 +131,7 @@ def test_many_sets_of_units_at_once_are_those_one_by_one() -> None:
         assert_allclose([value[place] for value in every], one, rtol=0, atol=1e-15)
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_coefficients_of_pairs_are_those_of_their_tables(seed: int) -> None:
     rng = np.random.default_rng(seed)
     tables = [rng.integers(0, 4, (int(rng.integers(0, 9)), 2)) for _ in range(5)]

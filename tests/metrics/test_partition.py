@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.chance import seeds
 from tests.metrics.matching_oracle import best_by_subsets, partition_of, total_of
 
 from annotator_agreement.metrics.matching.partition import MAX_NODES_EXACT, best_partitions
@@ -35,7 +36,7 @@ def _check(weights: np.ndarray, forbidden: np.ndarray) -> None:
 @pytest.mark.parametrize("n_annotators", [2, 3, 4, 12])
 @pytest.mark.parametrize("n", [1, 2, 5, 8, 9, 10, 11])
 def test_up_to_eleven_nodes_have_the_total_and_number_of_groups_of_the_oracle(n: int, n_annotators: int) -> None:
-    for seed in range(4):
+    for seed in seeds(4):
         _check(*_graph(n, n_annotators, seed=1000 * n + 10 * n_annotators + seed))
 
 
@@ -45,7 +46,7 @@ def test_up_to_fourteen_nodes_have_the_total_and_number_of_groups_of_the_oracle(
 
 
 @pytest.mark.parametrize("n", [7, 10, 12])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_among_equal_totals_the_fewest_groups_win(n: int, seed: int) -> None:
     _check(*_graph(n, 3, seed=seed, step=1 / 4))  # most totals occur many times
 
@@ -60,7 +61,7 @@ def test_fewer_groups_win_over_the_partition_that_is_written_first(n: int) -> No
 
 
 @pytest.mark.parametrize("n", [6, 10, 11])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_weights_may_be_those_of_large_nodes(n: int, seed: int) -> None:
     # units of many annotators as nodes: the weight of a pair is a sum over all its cross pairs
     weights, forbidden = _graph(n, n, seed=seed)
@@ -85,7 +86,7 @@ def test_pairs_exactly_at_the_threshold_are_joined(n: int) -> None:
 
 
 def test_graphs_of_one_size_are_solved_independently() -> None:
-    graphs = [_graph(6, 3, seed) for seed in range(30)]
+    graphs = [_graph(6, 3, seed) for seed in seeds(30)]
     together, _ = best_partitions(np.array([g[0] for g in graphs]), np.array([g[1] for g in graphs]))
     for k, (weights, forbidden) in enumerate(graphs):
         np.testing.assert_array_equal(together[k], best_partitions(weights[None], forbidden[None])[0][0])

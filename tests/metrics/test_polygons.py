@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 from shapely import MultiPolygon, Polygon
 
+from tests.chance import examples
 from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.metrics import (
@@ -229,7 +230,7 @@ def _outline(pixels: np.ndarray) -> list[Ring]:
     return [rectangle(float(x), float(y), 1, 1) for y, x in np.argwhere(pixels)]
 
 
-@settings(max_examples=40, deadline=None, derandomize=True)
+@examples(40)
 @given(st.integers(0, 10_000))
 def test_sets_of_pixels_share_the_pixels_they_share(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -250,7 +251,7 @@ def _inside(rings: Sequence[Ring], x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return odd
 
 
-@settings(max_examples=30, deadline=None, derandomize=True)
+@examples(30)
 @given(st.integers(0, 10_000))
 def test_rings_of_any_kind_enclose_the_points_that_an_odd_number_of_edges_lies_above(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -275,7 +276,7 @@ def messy_rings(draw: st.DrawFn) -> list[Ring]:
     return draw(st.lists(st.one_of(ring, st.just(points)), min_size=0, max_size=4))
 
 
-@settings(max_examples=300, deadline=None, derandomize=True)
+@examples(300)
 @given(messy_rings(), messy_rings())
 def test_messy_rings_never_fail_and_share_at_most_the_smaller_area(a: list[Ring], b: list[Ring]) -> None:
     polygons = polygons_of([a, b])

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 from PIL import Image, ImageDraw
 
+from tests.chance import examples, seeds
 from tests.metrics.golden_cases import GOLDEN
 
 from annotator_agreement.metrics import pillow_mask
@@ -66,7 +67,7 @@ def _ring(seed: int, fractions: bool) -> np.ndarray:
     return ring if fractions else np.floor(ring)
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(st.integers(0, 100_000), st.booleans())
 def test_the_own_extent_has_the_pixels_of_one_large_canvas(seed: int, fractions: bool) -> None:
     ring = _ring(seed, fractions)
@@ -74,7 +75,7 @@ def test_the_own_extent_has_the_pixels_of_one_large_canvas(seed: int, fractions:
 
 
 # found by drawing 6,000 random polygons on both canvases: moved to column 0, they would fill other pixels
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", seeds(60))
 def test_rounding_is_that_of_the_place_in_the_image(seed: int) -> None:
     rng = np.random.default_rng(seed)
     for _ in range(20):

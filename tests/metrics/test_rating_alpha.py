@@ -8,16 +8,17 @@ from random import Random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.chance import examples, seeds
 from tests.metrics.rating_tables import NAN, PUBLISHED, published_ratings, random_ratings, tables
 
 from annotator_agreement.metrics import krippendorff_alpha
 
 LEVELS = ("nominal", "ordinal", "interval", "ratio")
-few = settings(max_examples=100, deadline=None, derandomize=True)
+few = examples(100)
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -28,7 +29,7 @@ def test_published_tables_have_the_published_alpha(name: str, level: str) -> Non
 
 
 @pytest.mark.parametrize("level", LEVELS)
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", seeds(40))
 def test_alpha_is_what_the_krippendorff_package_says(seed: int, level: str) -> None:
     krippendorff = pytest.importorskip("krippendorff")
     table = random_ratings(seed)

@@ -8,9 +8,11 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.chance import examples, seeds
 
 from annotator_agreement.metrics import (
     MaskCrops,
@@ -112,7 +114,7 @@ def _images(seed: int, n: int) -> list[np.ndarray]:
     return images
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(6))
 def test_all_kinds_share_the_pixels_counted(seed: int) -> None:
     images = _images(seed, 9)
     forms = [(number, form) for number, image in enumerate(images) for form in _forms(image)]
@@ -240,7 +242,7 @@ def _mixed(seed: int, n: int, n_samples: int, n_annotators: int) -> tuple[Region
     return regions[0].joined(regions[1:]), geometry, objects
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(3))
 def test_mixed_overlaps_are_those_that_shapely_finds_one_by_one(seed: int) -> None:
     regions, geometry, objects = _mixed(seed, 120, n_samples=4, n_annotators=3)
     overlaps = regions.overlaps(objects)
@@ -311,7 +313,7 @@ _coordinate = st.one_of(
 _messy_ring = st.lists(st.tuples(_coordinate, _coordinate), max_size=7)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@examples(150)
 @given(st.lists(_messy_ring, max_size=3), st.lists(_messy_ring, max_size=3), st.integers(0, 99))
 def test_messy_shapes_never_fail_and_share_at_most_the_smaller(a: list[Ring], b: list[Ring], seed: int) -> None:
     sides = [point for ring in (*a, (0, 0)) if len(ring) for point in ring if isinstance(point, tuple)] or [(0.0, 0.0)]

@@ -13,6 +13,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import sparse, stats
 from scipy.sparse import csr_array
 
+from tests.chance import seeds
+
 from annotator_agreement.metrics import (
     ConfidenceIntervals,
     Resampling,
@@ -130,7 +132,7 @@ def test_results_do_not_depend_on_the_size_of_chunks(
 
 
 @pytest.mark.parametrize("form", [np.asarray, sparse.csr_array])
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", seeds(5))
 def test_intervals_of_ratios_are_those_of_loops(seed: int, form: Callable) -> None:
     columns, options = _columns(seed), Resampling(resamples=150, seed=seed, level=0.9)
     found = bootstrap(form(columns), _means, options)
@@ -164,7 +166,7 @@ def _alpha_columns(tables: list[np.ndarray]) -> np.ndarray:
     return columns
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_intervals_of_alpha_are_those_of_the_drawn_tables(seed: int) -> None:
     tables, options = _rated_samples(seed), Resampling(resamples=120)
     expected = _by_hand(lambda rows: krippendorff_alpha(np.concatenate([tables[i] for i in rows])), 15, options)

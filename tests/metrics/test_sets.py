@@ -7,10 +7,11 @@ from itertools import permutations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
+from tests.chance import examples, seeds
 from tests.metrics.rating_tables import NAN
 
 from annotator_agreement.agreement.config import make_config
@@ -20,7 +21,7 @@ from annotator_agreement.agreement.tags.numbers import numbers_of_sets
 from annotator_agreement.metrics import TagSets, krippendorff_alpha
 from annotator_agreement.metrics.alpha import sets
 
-few = settings(max_examples=150, deadline=None, derandomize=True)
+few = examples(150)
 
 #: units; each has the set of every annotator, None where one did not rate
 Units = list[list[set[int] | None]]
@@ -131,7 +132,7 @@ def _random_units(seed: int, least: int = 1) -> Units:
 
 
 @pytest.mark.parametrize("distance", ["masi", "jaccard"])
-@pytest.mark.parametrize("seed", range(20))
+@pytest.mark.parametrize("seed", seeds(20))
 def test_alpha_of_sets_is_what_nltk_says(seed: int, distance: str) -> None:
     nltk = pytest.importorskip("nltk.metrics")
     units = _random_units(seed)  # without empty sets: NLTK divides by zero
@@ -233,7 +234,7 @@ def test_expected_disagreement_is_that_of_all_pairs_of_sets(
     assert_allclose(found, expected, rtol=1e-13, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("seed", seeds(10))
 def test_sets_are_told_apart_by_all_their_tags(seed: int) -> None:
     units = _random_units(seed, least=0)
     number, members = _sets(units).distinct()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+
+from tests.chance import examples
 
 from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Objects, Polygons, Regions, lines_from_points
 from annotator_agreement.metrics.geometry.boxes import Boxes, boxes_as_polygons
@@ -13,7 +15,7 @@ from annotator_agreement.metrics.geometry.objects import Geometry
 from annotator_agreement.metrics.matching import splits
 from annotator_agreement.metrics.matching.splits import find_splits
 
-SETTINGS = settings(max_examples=200, deadline=None, derandomize=True)
+SETTINGS = examples(200)
 WHOLE, LEFT, RIGHT, CENTRE = (2, 1, 22, 6), (2, 1, 11, 6), (12, 1, 22, 6), (8, 1, 16, 6)
 
 

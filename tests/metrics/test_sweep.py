@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.chance import examples
 from tests.metrics.matching_oracle import (
     Row,
     best_by_enumeration,
@@ -21,7 +22,7 @@ from annotator_agreement.metrics import THRESHOLDS, Objects, match_objects, swee
 from annotator_agreement.metrics.geometry.boxes import box_overlaps
 from annotator_agreement.metrics.matching import sweep as sweep_module
 
-SETTINGS = settings(max_examples=60, deadline=None, derandomize=True)
+SETTINGS = examples(60)
 each_classes = pytest.mark.parametrize("classes", ["prefer", "ignore", "require"])
 
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.chance import examples
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import Intervals, Objects
 from annotator_agreement.metrics.geometry import objects as objects_module
 from annotator_agreement.metrics.geometry.objects import iou_from_areas
 
-few = settings(max_examples=100, deadline=None, derandomize=True)
+few = examples(100)
 
 
 # (id, a, b, shared frames, iou); closed intervals (first, last), by hand

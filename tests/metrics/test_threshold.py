@@ -9,6 +9,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import gaussian_kde, ks_2samp
 
+from tests.chance import seeds
 from tests.metrics.matching_oracle import Row, columns, similarity_of, sorted_rows
 
 from annotator_agreement.metrics import (
@@ -50,7 +51,7 @@ def _drawn(rows: list[Row], sample: int, annotator: int) -> list[Row]:
 
 
 @pytest.mark.parametrize("kind", ["iou", "dice"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_observed_are_the_best_similarities_with_every_other_annotator_of_the_sample(seed: int, kind: str) -> None:
     rows, assigned = _rows(seed, n_samples=5)
     objects, boxes = columns(rows)
@@ -136,7 +137,7 @@ def _two_humps(seed: int) -> tuple[np.ndarray, np.ndarray]:
     return observed, expected
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_the_threshold_is_where_the_densities_of_scipy_cross(seed: int) -> None:
     observed, expected = _two_humps(seed)
     n = len(expected) // 3
@@ -150,7 +151,7 @@ def test_the_threshold_is_where_the_densities_of_scipy_cross(seed: int) -> None:
     assert found.threshold == pytest.approx(1.0 - x[crossed[0]], rel=0, abs=1.1e-3)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", seeds(4))
 def test_the_separation_is_the_one_sided_distance_of_scipy(seed: int) -> None:
     observed, expected = _two_humps(seed)
     found = threshold_from_data(observed, expected, len(expected))

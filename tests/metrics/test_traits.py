@@ -7,9 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
+
+from tests.chance import examples
 
 from annotator_agreement import metrics
 from annotator_agreement.metrics import Objects, box_iou, box_overlaps
@@ -189,7 +191,7 @@ def _labels(kind: str, seed: int) -> tuple[Labels, Labels]:
 
 each_metric = pytest.mark.parametrize("name", METRICS)
 each_seed = given(st.integers(0, 10_000))
-few = settings(max_examples=25, deadline=None, derandomize=True)
+few = examples(25)
 
 
 @each_metric

@@ -5,16 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import shapely
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
+
+from tests.chance import examples
 
 from annotator_agreement.metrics import Intervals, Keypoints, MaskCrops, Polygons, Regions, lines_from_points
 from annotator_agreement.metrics.geometry import boxes as geometry_module
 from annotator_agreement.metrics.geometry.boxes import Boxes, boxes_as_polygons
 from annotator_agreement.metrics.geometry.objects import Geometry
 
-SETTINGS = settings(max_examples=100, deadline=None, derandomize=True)
+SETTINGS = examples(100)
 HEIGHT, WIDTH = 9, 14
 
 corners = st.tuples(st.integers(0, 12), st.integers(0, 7), st.integers(0, 6), st.integers(0, 4))

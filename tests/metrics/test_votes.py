@@ -8,10 +8,11 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import entropy
 
+from tests.chance import examples
 from tests.metrics.rating_tables import NAN, tables
 
 from annotator_agreement.metrics import percent_agreement, unit_votes
@@ -45,7 +46,7 @@ def test_votes_are_those_counted_by_hand(case: tuple) -> None:
     assert not np.signbit(votes.entropy_bits).any()
 
 
-@settings(max_examples=200, deadline=None, derandomize=True)
+@examples(200)
 @given(tables([0.0, 1.0, 4.0]))
 def test_votes_of_a_table_are_those_of_each_row(table: np.ndarray) -> None:
     votes = unit_votes(table)
