@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import functools
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -52,6 +52,11 @@ def _source_files() -> list[Path]:
 
 
 @functools.cache
+def _tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@functools.cache
 def _imports(path: Path) -> list[Import]:
     """All imports of a file, also those within functions."""
     package = path.relative_to(ROOT).parent.parts
@@ -67,7 +72,7 @@ def _imports(path: Path) -> list[Import]:
         for child in ast.iter_child_nodes(node):
             visit(child, function, typing_only)
 
-    visit(ast.parse(path.read_text(encoding="utf-8"), str(path)), "", False)
+    visit(_tree(path), "", False)
     return found
 
 
@@ -98,39 +103,37 @@ def _is_report(path: Path) -> bool:
     return path in [ROOT / file for file in EXCEPTION[0]]
 
 
-each_file = pytest.mark.parametrize("path", _source_files(), ids=lambda path: str(path.relative_to(ROOT)))
-
-
-@each_file
-def test_a_layer_imports_only_what_stands_below_it(path: Path) -> None:
-    layer = _layer(path)
-    allowed, _ = LAYERS[layer]
-    wrong = [
-        f"line {entry.line}: {entry.name}"
+def _wrong(is_wrong: Callable[[Path, Import], bool]) -> list[str]:
+    """Where the imports are that should not be."""
+    return [
+        f"{path.relative_to(ROOT)}, line {entry.line}: {entry.name}"
+        for path in _source_files()
         for entry in _imports(path)
-        if entry.relative and entry.name not in {layer, *allowed} and not _is_exception(path, entry)
+        if is_wrong(path, entry)
     ]
-    assert not wrong
 
 
-@each_file
-def test_a_layer_imports_only_its_third_party_packages(path: Path) -> None:
-    _, allowed = LAYERS[_layer(path)]
-    wrong = [
-        f"line {entry.line}: {entry.name}"
-        for entry in _imports(path)
-        if not entry.relative
-        and entry.name not in {*allowed, *sys.stdlib_module_names}
-        and not (_is_report(path) and entry.typing_only and entry.name in RETURNED)
-    ]
-    assert not wrong
+def test_a_layer_imports_only_what_stands_below_it() -> None:
+    def is_wrong(path: Path, entry: Import) -> bool:
+        layer = _layer(path)
+        allowed = {layer, *LAYERS[layer][0]}
+        return entry.relative and entry.name not in allowed and not _is_exception(path, entry)
+
+    assert _wrong(is_wrong) == []
 
 
-@each_file
-def test_our_own_modules_are_imported_relatively(path: Path) -> None:
+def test_a_layer_imports_only_its_third_party_packages() -> None:
+    def is_wrong(path: Path, entry: Import) -> bool:
+        allowed = {*LAYERS[_layer(path)][1], *sys.stdlib_module_names}
+        named_only = _is_report(path) and entry.typing_only and entry.name in RETURNED
+        return not entry.relative and entry.name not in allowed and not named_only
+
+    assert _wrong(is_wrong) == []
+
+
+def test_our_own_modules_are_imported_relatively() -> None:
     own = {*LAYERS, "annotator_agreement"}
-    wrong = [f"line {entry.line}: {entry.name}" for entry in _imports(path) if not entry.relative and entry.name in own]
-    assert not wrong
+    assert _wrong(lambda path, entry: not entry.relative and entry.name in own) == []
 
 
 #: the only file that may use what FiftyOne keeps for itself
@@ -141,7 +144,7 @@ OF_TUPLES = {"_asdict", "_fields", "_replace"}
 
 def _private_uses(path: Path) -> Iterator[str]:
     """Uses of attributes and arguments that begin with one underscore, but for those of the file's own classes."""
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(_tree(path)))
     of_self = [node for node in nodes if isinstance(node, ast.Attribute) and _is_self(node.value)]
     own = {node.attr for node in of_self} | {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
     for node in nodes:
@@ -163,10 +166,10 @@ def _is_private(name: str) -> bool:
     return name.startswith("_") and not name.startswith("__")
 
 
-@each_file
-def test_the_private_api_of_fiftyone_is_used_in_one_file(path: Path) -> None:
-    uses = list(_private_uses(path))
-    assert bool(uses) == (path == PRIVATE), uses
+def test_the_private_api_of_fiftyone_is_used_in_one_file() -> None:
+    uses = {path: list(_private_uses(path)) for path in _source_files()}
+    assert uses.pop(PRIVATE)
+    assert {path: found for path, found in uses.items() if found} == {}
 
 
 def test_relative_imports_stay_within_the_checkout() -> None:

@@ -10,11 +10,8 @@ import pytest
 
 from tests.agreement.agreement_oracle import NAMES, Sample, config_of, random_samples, report_of
 from tests.agreement.found import each_case, found, same
-from tests.agreement.surfaces import compared, shown
 
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.charts.comparison import comparison_frame, comparison_text
-from annotator_agreement.charts.words import shown_number
 
 #: Shrout and Fleiss, 1979, table 2: six targets and four judges
 PUBLISHED = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
@@ -90,37 +87,3 @@ def test_neither_order_nor_batches_matter() -> None:
     assert batches.intervals["counts.icc"] == expected.intervals["counts.icc"]
     for pair, other_pair in zip(batches.pairs, expected.pairs, strict=True):
         assert {name: pair.intervals[name] for name in FIELDS} == {name: other_pair.intervals[name] for name in FIELDS}
-
-
-def test_they_are_shown_everywhere_with_their_intervals() -> None:
-    samples = random_samples(1, n_samples=80)
-    report = report_of(samples, config_of(3))
-    interval = report.intervals["counts.icc"]
-    ends = f"[{shown_number(interval.low)}, {shown_number(interval.high)}]"
-    surfaces = shown(report)
-    page = surfaces.pop("page")
-    for text in surfaces.values():
-        assert f"ICC of counts {shown_number(report.counts.icc)} {ends}" in text
-    assert "ICC of counts" in page
-    assert ends in page
-    row: Any = report.to_dataframe("summary").set_index("number").loc["counts.icc"]
-    assert tuple(row) == (report.counts.icc, interval.low, interval.high)
-    pairs, values = report.to_dataframe("pairs"), report.to_dict()
-    assert values["counts"] == {"icc": report.counts.icc}
-    for k, pair in enumerate(report.pairs):
-        for name in FIELDS:
-            found_interval, value = pair.intervals[name], getattr(pair, name)
-            assert values["pairs"][k][name] == value
-            assert tuple(pairs.loc[k, [name, f"{name}_low", f"{name}_high"]]) == (
-                value,
-                found_interval.low,
-                found_interval.high,
-            )
-            cell = f"{shown_number(value)} [{shown_number(found_interval.low)}, {shown_number(found_interval.high)}]"
-            assert cell in surfaces["text"]
-            assert cell in page
-    assert ObjectReport.from_dict(values) == report
-    comparison = compared(samples, samples[::-1], config_of(3))
-    assert "ICC of counts" in comparison_text(comparison)
-    assert "counts.icc" in comparison_frame(comparison, "numbers")["number"].tolist()
-    assert set(FIELDS) <= set(comparison_frame(comparison, "pairs")["number"])

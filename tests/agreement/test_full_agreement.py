@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import pytest
 
 from tests.agreement.agreement_oracle import config_of, random_samples, report_of, verdict_of
 from tests.agreement.found import each_case, found, same
-from tests.agreement.surfaces import compared, shown
 
 from annotator_agreement.agreement.numbers import sample_numbers
 from annotator_agreement.agreement.ratings.compute import compute_ratings, record_ratings
 from annotator_agreement.agreement.tags.compute import TagBatch, compute_tags
 from annotator_agreement.agreement.tags.records import record_tags
-from annotator_agreement.charts.comparison import comparison_frame, comparison_text
-from annotator_agreement.charts.words import shown_share
 
 KEY = "share_full_agreement"
 BOX, OTHER = (1, 0.1, 0.1, 0.4, 0.4), (1, 0.6, 0.6, 0.9, 0.9)
@@ -67,27 +62,3 @@ def test_neither_order_nor_batches_matter() -> None:
         assert report_of(other, config_of(3)).share_full_agreement == expected.share_full_agreement
     batches = report_of(samples, config_of(3), batch_size=7)
     assert batches.intervals[KEY] == expected.intervals[KEY]
-
-
-def test_it_is_shown_everywhere_with_its_interval() -> None:
-    samples = random_samples(1, n_samples=40)
-    report = report_of(samples, config_of(3))
-    value, interval = report.share_full_agreement, report.intervals[KEY]
-    assert value is not None
-    assert interval.low is not None
-    assert interval.high is not None
-    assert interval.low < value < interval.high
-    ends = f"[{shown_share(interval.low)}, {shown_share(interval.high)}]"
-    surfaces = shown(report)
-    page = surfaces.pop("page")
-    for text in surfaces.values():
-        assert f"Full agreement {shown_share(value)} {ends}" in text
-    assert f'<div class="name">Full agreement</div><div class="number">{shown_share(value)}</div>' in page
-    assert ends in page
-    row: Any = report.to_dataframe("summary").set_index("number").loc[KEY]
-    assert tuple(row) == (value, interval.low, interval.high)
-    values = report.to_dict()
-    assert (values[KEY], values["intervals"][KEY]["low"]) == (value, interval.low)
-    comparison = compared(samples, [AGREED] * 40, config_of(3))
-    assert "Full agreement" in comparison_text(comparison)
-    assert KEY in comparison_frame(comparison, "numbers")["number"].tolist()

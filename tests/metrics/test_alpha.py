@@ -59,7 +59,7 @@ def test_alpha_is_what_the_krippendorff_package_says(seed: int) -> None:
 
 @pytest.mark.parametrize("missing", [0.0, 0.3, 0.6])
 def test_alpha_of_sums_is_alpha_of_all_units_together(missing: float) -> None:
-    tables = [_random_table(seed, missing) for seed in seeds(6)]
+    tables = [_random_table(seed, missing) for seed in range(6)]
     observed, counts = np.zeros(6), np.zeros((6, 8))
     for k, table in enumerate(tables):
         for row in table:
