@@ -21,8 +21,8 @@ from annotator_agreement.agreement.report import ReportContext, RunFacts
 
 def _records_and_context(**options: Any) -> tuple[ObjectRecords, ReportContext]:
     """Samples on which labels have a value of every attribute, mostly."""
-    samples = random_samples(3, 60, len(NAMES))
-    config = make_config(NAMES, attributes=list(VALUES), **{"resamples": 40, **options})
+    samples = random_samples(3, 44, len(NAMES))
+    config = make_config(NAMES, attributes=list(VALUES), **{"resamples": 25, **options})
     codes = {name: AttributeCodes(name) for name in config.attributes}
     columns = tuple(codes[name].of(given_of(samples, 5, VALUES[name])) for name in config.attributes)
     numbers = tuple(codes[name].numbers() for name in config.attributes)

@@ -88,10 +88,9 @@ RULES = list(itertools.product(*(OPTIONS[name].choices for name in ("missing", "
 @pytest.mark.parametrize("case", SAMPLES)
 def test_there_is_a_report_whatever_the_rules(case: str) -> None:
     n_annotators, samples = SAMPLES[case]
-    for method, classes in MATCHINGS:
-        report_on(samples, n_annotators, method=method, classes=classes)
-    for missing, undefined, empty in RULES:
-        report = report_on(samples, n_annotators, missing=missing, undefined=undefined, empty=empty)
+    for (method, classes), (missing, undefined, empty) in zip(MATCHINGS, itertools.cycle(RULES)):
+        rules = {"missing": missing, "undefined": undefined, "empty": empty}
+        report = report_on(samples, n_annotators, method=method, classes=classes, **rules)
         assert report.n_samples == len(samples)
 
 

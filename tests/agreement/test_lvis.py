@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections import Counter, defaultdict
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
-from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.objects.report import ObjectReport, RuleAlpha
 from annotator_agreement.agreement.objects.sensitivity import rules_of
 from annotator_agreement.agreement.report import ReportContext, RunFacts
 from annotator_agreement.metrics import (
@@ -58,11 +60,27 @@ def lvis() -> tuple[list[str], list[str], Batch]:
     return annotators, codes.names(), Batch(Objects(*table[:, :3].astype(np.int64).T), Boxes(table[:, 3:]), assigned)
 
 
-def _report(lvis: tuple[list[str], list[str], Batch], **options: Any) -> ObjectReport:
+@pytest.fixture(scope="module")
+def report_on(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., ObjectReport]:
+    """The report under some options, without intervals; several tests look at the same one."""
     annotators, class_names, batch = lvis
-    config = make_config(annotators, **options)
-    records = record(compute_agreement_of(batch, config))
-    return build_object_report(records, ReportContext(config, annotators, class_names, ["Detections"], RunFacts()))
+
+    @functools.cache
+    def report(**options: str) -> ObjectReport:
+        config = make_config(annotators, resamples=0, **options)
+        records = record(compute_agreement_of(batch, config))
+        return build_object_report(records, ReportContext(config, annotators, class_names, ["Detections"], RunFacts()))
+
+    return report
+
+
+@pytest.fixture(scope="module")
+def rules_under(lvis: tuple[list[str], list[str], Batch]) -> Callable[..., list[RuleAlpha]]:
+    """Alpha under all combinations of rules, in a run with some options."""
+    annotators, _, batch = lvis
+    return functools.cache(
+        lambda **run: list(rules_of(compute_agreement_of(batch, make_config(annotators, **run))).alphas())
+    )
 
 
 CONVENTIONS = {"source": {"empty": "agree", "undefined": "one"}, "defaults": {}}
@@ -77,16 +95,18 @@ ALPHA = [
 
 
 @pytest.mark.parametrize(("conventions", "classes", "mean", "pooled"), ALPHA)
-def test_alpha_is_the_published_one(lvis: tuple, conventions: str, classes: str, mean: float, pooled: float) -> None:
-    report = _report(lvis, classes=classes, **CONVENTIONS[conventions])
+def test_alpha_is_the_published_one(
+    report_on: Callable, conventions: str, classes: str, mean: float, pooled: float
+) -> None:
+    report = report_on(classes=classes, **CONVENTIONS[conventions])
     assert report.alpha.mean == pytest.approx(mean, rel=0, abs=5e-7)
     assert report.alpha.pooled == pytest.approx(pooled, rel=0, abs=5e-7)
 
 
-def test_images_without_an_alpha_are_counted_by_reason(lvis: tuple) -> None:
+def test_images_without_an_alpha_are_counted_by_reason(report_on: Callable) -> None:
     for classes in ("ignore", "prefer"):
-        assert _report(lvis, classes=classes).alpha.n_defined == 149
-    report = _report(lvis)
+        assert report_on(classes=classes).alpha.n_defined == 149
+    report = report_on()
     assert Counter(report.alpha.undefined) == Counter({"single_category": 37, "no_objects": 14})
     assert (report.n_samples, report.n_rated, report.n_empty, report.n_objects) == (200, 200, 14, 3521)
 
@@ -94,8 +114,8 @@ def test_images_without_an_alpha_are_counted_by_reason(lvis: tuple) -> None:
 @pytest.mark.parametrize(
     ("classes", "n_units", "n_shared"), [("ignore", 2121, None), ("prefer", 2121, 1400), ("require", 2123, 1398)]
 )
-def test_units_are_as_many_as_published(lvis: tuple, classes: str, n_units: int, n_shared: int | None) -> None:
-    report = _report(lvis, classes=classes)
+def test_units_are_as_many_as_published(report_on: Callable, classes: str, n_units: int, n_shared: int | None) -> None:
+    report = report_on(classes=classes)
     votes = {(entry["assigned"], entry["votes"]): entry["units"] for entry in report.existence.votes}
     assert report.n_units == n_units
     assert report.n_inexact_components == 0
@@ -117,12 +137,9 @@ PUBLISHED = [
 
 @pytest.mark.parametrize("run", [{}, {"classes": "ignore", "missing": "ignore"}, {"classes": "require"}])
 @pytest.mark.parametrize("published", PUBLISHED)
-def test_published_alphas_are_among_those_under_other_rules(lvis: tuple, run: dict, published: tuple) -> None:
-    annotators, _, batch = lvis
-    config = make_config(annotators, **run)
+def test_published_alphas_are_among_those_under_other_rules(rules_under: Callable, run: dict, published: tuple) -> None:
     *wanted, mean, pooled = published
-    rules = rules_of(compute_agreement_of(batch, config)).alphas()
-    found = [r for r in rules if [r.method, r.classes, r.missing, r.empty, r.undefined] == wanted]
+    found = [r for r in rules_under(**run) if [r.method, r.classes, r.missing, r.empty, r.undefined] == wanted]
     assert len(found) == 1
     for number, value in ((mean, found[0].mean), (pooled, found[0].pooled)):
         if number is not None:

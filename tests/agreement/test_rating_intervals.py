@@ -58,8 +58,8 @@ def _rows(seed: int, numbers: bool, n: int = 70) -> np.ndarray:
 
 @each_option
 def test_intervals_are_those_of_reports_on_resampled_samples(numbers: bool, options: dict) -> None:
-    config = _config(**options)
-    records = _records(_rows(5, numbers), numbers, config.tolerance)
+    config = _config(**options, resamples=30)
+    records = _records(_rows(5, numbers, 45), numbers, config.tolerance)
     context = context_of(config, ["(missing)", *CLASSES], numbers=numbers)
     keys = check_intervals(records, context, build_rating_report, sample_contents)
     assert ("alpha.pooled",) in keys
@@ -109,6 +109,7 @@ def test_the_alpha_of_very_many_different_ratios_has_no_interval() -> None:
     assert "alpha.pooled" in _report(numbers, True, _config(level="interval", resamples=10)).intervals
 
 
+@pytest.mark.slow
 def test_the_intervals_of_many_ratings_take_little_memory() -> None:
     rng = np.random.default_rng(3)
     truth, noise = rng.integers(1, 5, (30_000, 1)), rng.integers(1, 5, (30_000, 10))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
@@ -29,8 +28,8 @@ from tests.agreement.agreement_oracle import (
     sample_alpha,
     score_of,
     table_of,
-    units_of,
 )
+from tests.agreement.found import Found, found, found_in
 from tests.agreement.strategies import OPTIONS, sample_lists
 from tests.agreement.verdict_oracle import object_verdicts
 from tests.chance import examples, seeds
@@ -59,10 +58,8 @@ def _std(values: list[float]) -> float:
     return float(np.std(defined)) if defined else NAN
 
 
-def _check_dataset(n_annotators: int, samples: list, options: dict) -> None:
-    config = config_of(n_annotators, **options)
-    report = report_of(samples, config)
-    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+def _check_dataset(case: Found) -> None:
+    samples, units, config, report = case.samples, case.units, case.config, case.report
     own = [[unit for unit in units if unit.sample == s] for s in range(len(samples))]
     rated = [s for s, sample in enumerate(samples) if len(sample) >= 2]
 
@@ -76,7 +73,7 @@ def _check_dataset(n_annotators: int, samples: list, options: dict) -> None:
     assert report.score.n == sum(not math.isnan(score) for score in scores)
 
     alphas = [sample_alpha(sample, own[s], config) for s, sample in enumerate(samples)]
-    table = table_of(samples, units, n_annotators, config)
+    table = table_of(samples, units, len(config.fields), config)
     _same(report.alpha.pooled, alpha_of(table, config.undefined))
     _same(report.alpha.percent_agreement, percent_agreement(table))
     _same(report.alpha.mean, mean([alpha for alpha, _ in alphas]))
@@ -101,14 +98,12 @@ def _check_dataset(n_annotators: int, samples: list, options: dict) -> None:
     _same(report.existence.f1, 2 * len(iou) / n_both if n_both else NAN)
 
 
-def _check_pairs(n_annotators: int, samples: list, options: dict) -> None:
-    config = config_of(n_annotators, **options)
-    report = report_of(samples, config)
-    units = units_of(samples, compute_agreement_of(batch_of(samples, n_annotators), config))
+def _check_pairs(case: Found) -> None:
+    samples, units, config, report = case.samples, case.units, case.config, case.report
     pairs = {(NAMES.index(pair.a), NAMES.index(pair.b)): pair for pair in report.pairs}
     shared_by = {
         (a, b): [s for s, sample in enumerate(samples) if a in sample and b in sample]
-        for a, b in combinations(range(n_annotators), 2)
+        for a, b in combinations(range(len(config.fields)), 2)
     }
     assert sorted(pairs) == sorted(pair for pair, shared in shared_by.items() if shared)
     for (a, b), pair in pairs.items():
@@ -154,14 +149,12 @@ def _check_pairs(n_annotators: int, samples: list, options: dict) -> None:
         assert (pair.alignment is None) == (config.method != "mutual_best")
 
 
-def _check_annotators(n_annotators: int, samples: list, options: dict) -> None:
-    config = config_of(n_annotators, **options)
-    report = report_of(samples, config)
-    agreement = compute_agreement_of(batch_of(samples, n_annotators), config)
-    units = units_of(samples, agreement)
+def _check_annotators(case: Found) -> None:
+    samples, units, config, report = case.samples, case.units, case.config, case.report
+    agreement = compute_agreement_of(batch_of(samples, len(config.fields)), config)
     verdict_of_label = object_verdicts(samples, agreement, config.iou)
     drawn_by = [r for sample in samples for r in sorted(sample) for _ in sample[r]]
-    assert [entry.name for entry in report.annotators] == list(NAMES[:n_annotators])
+    assert [entry.name for entry in report.annotators] == list(config.annotators)
     for r, entry in enumerate(report.annotators):
         own = [sample[r] for sample in samples if r in sample]
         assert (entry.n_assigned, entry.n_not_assigned) == (len(own), len(samples) - len(own))
@@ -175,24 +168,25 @@ def _check_annotators(n_annotators: int, samples: list, options: dict) -> None:
         )
 
 
-CHECKS = [_check_dataset, _check_pairs, _check_annotators]
+def _check(case: Found) -> None:
+    _check_dataset(case)
+    _check_pairs(case)
+    _check_annotators(case)
 
 
-@pytest.mark.parametrize("check", CHECKS)
 @SETTINGS
 @given(sample_lists(), OPTIONS)
-def test_numbers_are_those_of_loops_on_small_grids(check: Callable, samples_of: tuple, options: dict) -> None:
-    check(*samples_of, options)
+def test_numbers_are_those_of_loops_on_small_grids(samples_of: tuple, options: dict) -> None:
+    n_annotators, samples = samples_of
+    _check(found_in(samples, n_annotators, **options))
 
 
-@pytest.mark.parametrize("check", CHECKS)
 @pytest.mark.parametrize("missing", ["category", "ignore"])
 @pytest.mark.parametrize("empty", ["skip", "agree"])
 @pytest.mark.parametrize("classes", ["prefer", "require"])
-def test_numbers_are_those_of_loops_on_noisy_samples(check: Callable, missing: str, empty: str, classes: str) -> None:
-    options = {"missing": missing, "empty": empty, "classes": classes}
+def test_numbers_are_those_of_loops_on_noisy_samples(missing: str, empty: str, classes: str) -> None:
     for seed in seeds(3):
-        check(4, random_samples(seed, n_samples=40, n_annotators=4), options)
+        _check(found(seed, {"missing": missing, "empty": empty, "classes": classes}))
 
 
 def test_alignment_of_a_pair_counts_shared_area_of_mutual_best_labels() -> None:
