@@ -7,7 +7,9 @@ import gc
 import itertools
 import os
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -71,7 +73,11 @@ def pytest_collection_finish() -> None:
 @pytest.fixture(scope="session")
 def private_fiftyone() -> PrivateFiftyOne:
     """A running database of the tests' own, with the checkout as a plugin."""
-    return _PRIVATE.start()
+    _PRIVATE.start()
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGHUP):  # pytest takes SystemExit as the failure of one test and goes on
+            signal.signal(number, signal.default_int_handler)
+    return _PRIVATE
 
 
 @pytest.fixture

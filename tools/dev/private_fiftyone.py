@@ -41,6 +41,14 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _reserved_port() -> socket.socket:
+    """A socket that keeps a TCP port of this machine from all others, until a server listens there."""
+    reserved = socket.socket()
+    reserved.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    reserved.bind(("127.0.0.1", 0))
+    return reserved
+
+
 class PrivateFiftyOne:
     """A folder with a database, a plugin folder and configuration, and the process that serves the database.
 
@@ -50,7 +58,9 @@ class PrivateFiftyOne:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder.resolve()
-        self.port = free_port()
+        # the database may start much later: the port must not be another database's by then
+        self._reserved = _reserved_port()
+        self.port = int(self._reserved.getsockname()[1])
         self._process: subprocess.Popen[bytes] | None = None
         atexit.register(self.stop)
 
@@ -109,6 +119,7 @@ class PrivateFiftyOne:
         while time.monotonic() < deadline:
             with socket.socket() as probe:
                 if probe.connect_ex(("127.0.0.1", self.port)) == 0:
+                    self._reserved.close()
                     return self
             if self._process.poll() is not None:
                 raise RuntimeError(
