@@ -91,13 +91,22 @@ def test_fiftyone_downloads_a_working_plugin(private_fiftyone, checkout, tmp_pat
     threading.Thread(target=server.serve_forever, daemon=True).start()
     plugins = tmp_path / "plugins"
     plugins.mkdir()
-    fiftyone = str(Path(sys.executable).with_name("fiftyone"))
-    run = functools.partial(_run, cwd=tmp_path, FIFTYONE_PLUGINS_DIR=str(plugins), NO_PROXY="127.0.0.1")
+    commands = [
+        f"plugins download http://127.0.0.1:{server.server_address[1]}/main.zip",
+        "plugins requirements @annotator/agreement --install",
+        "operators list",
+    ]
     try:
-        run(fiftyone, "plugins", "download", f"http://127.0.0.1:{server.server_address[1]}/main.zip")
+        # FiftyOne's command line, imported once
+        script = (
+            "import sys, fiftyone.core.cli as cli\n"
+            "for line in sys.argv[1:]:\n"
+            "    sys.argv[1:] = line.split()\n"
+            "    cli.main()\n"
+        )
+        environment = {"FIFTYONE_PLUGINS_DIR": str(plugins), "NO_PROXY": "127.0.0.1"}
+        listed = _run(sys.executable, "-c", script, *commands, cwd=tmp_path, **environment)
     finally:
         server.shutdown()
-    run(fiftyone, "plugins", "requirements", "@annotator/agreement", "--install")
-    listed = run(fiftyone, "operators", "list")
     assert "@annotator/agreement/compute_agreement" in listed
     assert "@annotator/agreement/delete_agreement" in listed
