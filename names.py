@@ -167,14 +167,16 @@ _OF_DERIVED_LABELS = {
     "mean_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the annotators' labels of the object"),
     "annotators": FieldSpec("list", "The annotators who drew the object"),
     "classes": FieldSpec("list", "The class that each of them gave, in the same order"),
-    "tie": FieldSpec("bool", "Whether several classes have the most votes; the label has no class then"),
+    "tie": FieldSpec("bool", "Whether several classes have the most votes; the label names them all then"),
 }
 #: attributes of the derived labels of objects, in addition to class and geometry
 UNIT_ATTRIBUTES = {**_OF_DERIVED_LABELS, "verdict": FieldSpec("str", "Verdict of the object")}
 #: attributes of consensus labels, in addition to class and geometry
 CONSENSUS_ATTRIBUTES = {
     **_OF_DERIVED_LABELS,
-    "score": FieldSpec("float", "Share of the assigned annotators who drew it x their mean IoU; none for one vote"),
+    "confidence": FieldSpec(
+        "float", "Share of the assigned annotators who drew it x their mean IoU; none for one vote"
+    ),
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -247,12 +248,12 @@ def interval_medians(unit: IntArray, frames: IntArray, n_units: int) -> IntArray
     return medians
 
 
-def quorum_votes(assigned: IntArray, quorum: float) -> IntArray:
+def quorum_votes(assigned: IntArray, quorum: float | Literal["majority"]) -> IntArray:
     """Votes that a unit needs for consensus: the quorum times the assigned annotators, rounded up; at least 1.
 
     Args:
         assigned: number of assigned annotators, any shape
-        quorum: share of the assigned annotators, in (0, 1]
+        quorum: share of the assigned annotators, in (0, 1], or ``"majority"`` for more than half of them
 
     Undefined:
         never
@@ -263,7 +264,11 @@ def quorum_votes(assigned: IntArray, quorum: float) -> IntArray:
     Example:
         >>> quorum_votes(np.array([1, 2, 3, 4, 5]), 0.5)
         array([1, 1, 2, 2, 3])
+        >>> quorum_votes(np.array([1, 2, 3, 4, 5]), "majority")
+        array([1, 2, 2, 3, 3])
     """
+    if quorum == "majority":
+        return assigned // 2 + 1
     if not 0.0 < quorum <= 1.0:
         raise ValueError(f"`quorum` must be in (0, 1], got {quorum!r}")
     # floating point: 0.6 * 5 is slightly more than 3

@@ -20,6 +20,11 @@ _SHAPES = {
     "vote": "Pixel by pixel: what at least half of the annotators drew",
 }
 
+_VOTES = {
+    "majority": "More than half of the annotators assigned",
+    "share": "A share of the annotators assigned",
+}
+
 
 class _WritesObjects(AgreementOperator):
     """What both operators have in common."""
@@ -33,12 +38,12 @@ class _WritesObjects(AgreementOperator):
         labels = open_run_labels(ctx.dataset, run_key)
         if labels.family.has_objects and labels.kinds[0].comparable == "shapes":
             add_choice(inputs, "shapes", "Masks and polygons", _SHAPES)
-        self.add_more(inputs)
+        self.add_more(inputs, ctx)
         if derived_record(labels.run, self.suffix) is not None:
             add_switch(inputs, "overwrite", "Overwrite", "Replace what was written before")
         check_can_derive(labels, self.suffix, self.function, overwrite=bool(ctx.params.get("overwrite", False)))
 
-    def add_more(self, inputs: types.Object) -> None:
+    def add_more(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         """Add what only this operator asks for."""
 
 
@@ -76,21 +81,35 @@ class ResolveUnits(_WritesObjects):
     suffix = names.CONSENSUS_SUFFIX
     function = "resolve_units"
 
-    def add_more(self, inputs: types.Object) -> None:
-        add_slider(inputs, "quorum", "Quorum", "Least share of annotators")
+    def add_more(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        add_choice(inputs, "votes", "Votes that an object needs", _VOTES)
+        if _is_share(ctx):
+            add_slider(inputs, "quorum", "Quorum", "Least share of annotators")
+        add_switch(inputs, "keep_ties", "Keep ties", "Also objects on whose class the votes are equal")
         kept = "The annotators' own labels are not touched"
-        written = "a new field gets the objects that at least this share of the assigned annotators drew"
+        written = "a new field gets the objects that enough of the assigned annotators drew"
         inputs.view("kept", types.Notice(label=f"{kept}; {written}"))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        quorum = ctx.params.get("quorum", 0.5)
-        return _told(ctx, resolve_units(ctx.dataset, quorum=quorum, **_options(ctx), progress=progress_of(ctx)))
+        options = {
+            **_options(ctx),
+            "quorum": ctx.params.get("quorum", 0.5) if _is_share(ctx) else "majority",
+            "ties": "keep" if ctx.params.get("keep_ties", False) else "leave_out",
+        }
+        made = resolve_units(ctx.dataset, **options, progress=progress_of(ctx))
+        return _told(ctx, made)
 
     def __call__(
         self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any
     ) -> DerivedLabels:
         """Write the consensus, from Python; see :func:`~annotator_agreement.resolve_units` for the options."""
         return resolve_units(samples, run_key, **options)
+
+
+def _is_share(ctx: foo.ExecutionContext) -> bool:
+    """Whether objects need the votes of a share of the annotators; who only says which share means so."""
+    votes: str = ctx.params.get("votes") or ("share" if "quorum" in ctx.params else "majority")
+    return votes == "share"
 
 
 def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
@@ -107,6 +126,8 @@ def _told(ctx: foo.ExecutionContext, derived: DerivedLabels) -> dict[str, Any]:
     told = [f"Wrote {derived.n_labels} labels into {derived.field}"]
     if derived.n_below_quorum:
         told.append(f"{derived.n_below_quorum} objects have too few votes")
+    if derived.n_tied:
+        told.append(f"{derived.n_tied} objects were left out: several classes have the most votes")
     if derived.n_left_out:
         told.append(f"{derived.n_left_out} objects were left out: labels changed since the run, or have no pixels")
     if derived.n_changed:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import fiftyone as fo
 import fiftyone.core.labels as fol
@@ -28,6 +29,9 @@ from .unit_members import UnitFamily, UnitMembers
 
 logger = logging.getLogger(__name__)
 
+#: whether the object of a unit is written, or what it is counted as
+Outcome = Literal["n_labels", "n_below_quorum", "n_tied"]
+
 #: entry of a run's config with the records of derived fields, by suffix
 RECORD = "derived_fields"
 
@@ -42,6 +46,7 @@ class DerivedLabels:
     field: str  #: the field that was written
     n_labels: int  #: labels in it
     n_below_quorum: int  #: objects with too few votes
+    n_tied: int  #: objects left out because several classes have the most votes
     #: objects whose labels were deleted, added or made unusable since the run, or that have no pixels to vote on
     n_left_out: int
     n_changed: int  #: samples or frames left out because somebody kept on editing them
@@ -55,8 +60,8 @@ class DerivedField:
     stored: type[fol.Label]  #: type of the field
     description: str  #: its description for users
     attributes: dict[str, names.FieldSpec]  #: attributes of its labels, in addition to class and geometry
-    #: gives the stored label of every unit (None if its members are unusable now), and which units have enough votes
-    label_documents: Callable[[UnitMembers], tuple[list[dict[str, Any] | None], list[bool]]]
+    #: gives the stored label of every unit (None if its members are unusable now), and its outcome
+    label_documents: Callable[[UnitMembers], tuple[list[dict[str, Any] | None], list[Outcome]]]
     options: dict[str, Any]  #: options, stored in the record
 
 
@@ -168,16 +173,9 @@ def _reworded(error: BulkWriteError | DocumentTooLarge, path: str) -> Exception:
 
 
 @dataclass(frozen=True, slots=True)
-class _Counts:
-    labels: list[int]
-    below: list[int]
-    left_out: list[int]
-
-
-@dataclass(frozen=True, slots=True)
 class _Sent:
     ids: list[ObjectId]
-    counts: _Counts
+    counts: list[Counter[str]]  #: what became of the units of every sample, by the fields of DerivedLabels
     written: Future[Written]
 
 
@@ -192,13 +190,12 @@ class _Pass:
         self._reader = Reader(family)
         self._writer = Writer(family.source, labels.field_key)
         self._field = labels.path_of(derived.suffix).removeprefix(names.FRAMES_PREFIX)
-        self._totals = [0, 0, 0]
+        self._totals = Counter(n_labels=0, n_below_quorum=0, n_tied=0, n_left_out=0)
 
     def execute(self, progress: Progress) -> DerivedLabels:
         """Read and write everything."""
         n_changed = work_through(self._reader, self._send, self._count, progress)
-        n_labels, n_below, n_left_out = self._totals
-        return DerivedLabels(self._labels.path_of(self._derived.suffix), n_labels, n_below, n_left_out, n_changed)
+        return DerivedLabels(self._labels.path_of(self._derived.suffix), **self._totals, n_changed=n_changed)
 
     def _send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent | None:
         """Compute the labels of a batch and start writing them; samples that the run did not compare are skipped."""
@@ -211,20 +208,23 @@ class _Pass:
         ids = [sample.sample_id for sample in read.samples]
         return _Sent(ids, counts, writers.submit(self._writer.write, read, updates))
 
-    def _updates(self, members: UnitMembers, n_left_out: Sequence[int]) -> tuple[list[dict[str, Any]], _Counts]:
-        documents, kept = self._derived.label_documents(members)
+    def _updates(
+        self, members: UnitMembers, n_left_out: Sequence[int]
+    ) -> tuple[list[dict[str, Any]], list[Counter[str]]]:
+        documents, outcomes = self._derived.label_documents(members)
         of_samples: list[list[dict[str, Any]]] = [[] for _ in range(members.n_samples)]
-        left_out, below = list(n_left_out), [0] * members.n_samples
-        for sample, document, is_kept in zip(members.sample.tolist(), documents, kept, strict=True):
-            if not is_kept:
-                below[sample] += 1
+        counts: list[Counter[str]] = [Counter(n_left_out=n) for n in n_left_out]
+        for sample, document, outcome in zip(members.sample.tolist(), documents, outcomes, strict=True):
+            if outcome != "n_labels":
+                counts[sample][outcome] += 1
             elif document is None:
-                left_out[sample] += 1
+                counts[sample]["n_left_out"] += 1
             else:
+                counts[sample]["n_labels"] += 1
                 of_samples[sample].append(document)
         stored = self._derived.stored
         updates = [{self._field: {"_cls": stored.__name__, list_name(stored): docs}} for docs in of_samples]
-        return updates, _Counts(list(map(len, of_samples)), below, left_out)
+        return updates, counts
 
     def _count(self, sent: _Sent | None) -> list[ObjectId]:
         if sent is None:
@@ -234,7 +234,7 @@ class _Pass:
         except (BulkWriteError, DocumentTooLarge) as error:
             raise _reworded(error, self._labels.path_of(self._derived.suffix)) from None  # the cause quotes all masks
         without = set(refused)
-        rows = [k for k, sample_id in enumerate(sent.ids) if sample_id not in without]
-        for k, column in enumerate((sent.counts.labels, sent.counts.below, sent.counts.left_out)):
-            self._totals[k] += sum(column[row] for row in rows)
+        for sample_id, counts in zip(sent.ids, sent.counts, strict=True):
+            if sample_id not in without:
+                self._totals.update(counts)
         return refused

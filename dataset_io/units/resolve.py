@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numbers
-from typing import Any
+from typing import Any, Literal, get_args
 
+import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
@@ -14,27 +15,32 @@ from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from ..run.batches import Progress
 from .consensus_geometry import Shapes
-from .derived_fields import DerivedField, DerivedLabels, check_can_derive, derive_labels
+from .derived_fields import DerivedField, DerivedLabels, Outcome, check_can_derive, derive_labels
 from .unit_members import UnitMembers
 from .units_field import open_units, unit_documents
+
+#: what becomes of units on whose class the votes are equal
+Ties = Literal["leave_out", "keep"]
 
 
 def resolve_units(
     dataset: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
     *,
-    quorum: float = 0.5,
+    quorum: float | Literal["majority"] = "majority",
+    ties: Ties = "leave_out",
     shapes: Shapes = "medoid",
     overwrite: bool = False,
     progress: Progress = None,
 ) -> DerivedLabels:
     """Write the consensus of the annotators into ``<key>_consensus``, on frames into ``frames.<key>_consensus``.
 
-    An object gets a label if at least a quorum of the assigned annotators drew it. Geometry and class follow
-    :func:`add_units`: class by vote, boxes by median, shapes by medoid or by votes on every pixel. If several classes
-    tie, the label has no class, and ``tie`` is true. ``score`` is the share of the assigned annotators who drew the
-    object times their mean IoU; None with a single vote. A sample without an object with enough votes gets an empty
-    list.
+    An object gets a label if enough of the assigned annotators drew it. Geometry and class follow :func:`add_units`:
+    class by vote, boxes by median, shapes by medoid or by votes on every pixel. ``confidence`` is the share of the
+    assigned annotators who drew the object times their mean IoU (for keypoints once for every point); None with a
+    single vote. A sample without an object with enough votes gets an empty list.
+
+    The field can be exported as it is with FiftyOne's exporters (COCO, YOLO, VOC, CVAT …).
 
     The annotators' own labels do not change. Deleting the run deletes the consensus; to keep it, clone the field:
     ``dataset.clone_sample_field("agreement_consensus", "ground_truth")``.
@@ -42,7 +48,10 @@ def resolve_units(
     Args:
         dataset: the dataset, or a view of it; the consensus of all samples of the run is written
         run_key: key of the run
-        quorum: share of the assigned annotators, in (0, 1], rounded up: half of 3 is 2, half of 4 is 2
+        quorum: ``"majority"``: more than half of the assigned annotators (2 of 2, 2 of 3, 3 of 4); or their least
+            share, in (0, 1], rounded up: half of 2 is 1, half of 3 is 2
+        ties: objects for which several classes have the most votes: ``"leave_out"`` counts them and writes no label;
+            ``"keep"`` writes a label with all leading classes (``"car / van"``) and ``tie`` true
         shapes: ``"medoid"`` or ``"vote"``; see :func:`add_units`
         overwrite: replace an existing consensus
         progress: as in :func:`compute_agreement`
@@ -56,28 +65,44 @@ def resolve_units(
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
     check_can_derive(labels, names.CONSENSUS_SUFFIX, "resolve_units", overwrite=overwrite)
-    _check_quorum(quorum)
+    quorum = _checked_quorum(quorum)
+    if not isinstance(ties, str) or ties not in get_args(Ties):
+        raise AgreementInputError(f"`ties` must be one of {', '.join(get_args(Ties))}, got {ties!r}")
     family, maker = open_units(labels, shapes)
 
-    def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[bool]]:
+    def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
         made = unit_documents(members, maker, family, labels.annotators)
         votes, assigned = members.votes, members.assigned
-        for document, score in zip(made, consensus_score(votes, assigned, members.mean_iou).tolist(), strict=True):
+        outcomes: list[Outcome] = []
+        enough = (votes >= quorum_votes(assigned, quorum)).tolist()
+        scores = consensus_score(votes, assigned, members.mean_iou).tolist()
+        for document, has_enough, score in zip(made, enough, scores, strict=True):
+            is_tied = document is not None and document["tie"] and ties == "leave_out"
+            outcomes.append("n_below_quorum" if not has_enough else "n_tied" if is_tied else "n_labels")
             if document is not None:
-                document["score"] = score if score == score else None  # nan is not equal to itself
-        return made, (votes >= quorum_votes(assigned, quorum)).tolist()
+                confidence = score if score == score else None  # nan is not equal to itself
+                of_points = maker.label is fo.Keypoint and confidence is not None
+                document["confidence"] = [confidence] * len(document["points"]) if of_points else confidence
+        return made, outcomes
 
     made = DerivedField(
         names.CONSENSUS_SUFFIX,
         maker.stored,
-        f"Consensus of the annotators: objects with the votes of at least {quorum:g} of those assigned",
+        f"Consensus of the annotators: objects with the votes of {_shown(quorum)} of those assigned",
         names.CONSENSUS_ATTRIBUTES,
         documents,
-        {"quorum": float(quorum), "shapes": shapes},
+        {"quorum": quorum, "ties": ties, "shapes": shapes},
     )
     return derive_labels(labels, family, made, progress)
 
 
-def _check_quorum(quorum: Any) -> None:
+def _checked_quorum(quorum: Any) -> float | Literal["majority"]:
+    if isinstance(quorum, str) and quorum == "majority":
+        return "majority"
     if isinstance(quorum, bool) or not isinstance(quorum, numbers.Real) or not 0.0 < float(quorum) <= 1.0:
-        raise AgreementInputError(f"`quorum` must be a share of the annotators in (0, 1], got {quorum!r}")
+        raise AgreementInputError(f'`quorum` must be "majority" or a share of the annotators in (0, 1], got {quorum!r}')
+    return float(quorum)
+
+
+def _shown(quorum: float | Literal["majority"]) -> str:
+    return "more than half" if quorum == "majority" else f"at least {quorum:g}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +18,7 @@ from ..record.run import dataset_of
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.batches import Progress
 from .consensus_geometry import ConsensusMaker, PixelVote, Shapes, consensus_maker
-from .derived_fields import DerivedField, DerivedLabels, check_can_derive, derive_labels
+from .derived_fields import DerivedField, DerivedLabels, Outcome, check_can_derive, derive_labels
 from .unit_members import UnitFamily, UnitMembers
 
 
@@ -36,9 +37,10 @@ def add_units(
     least half of the members labelled. Temporal detections: the median of first and last frames, rounded down. Boxes
     with polylines: the median of their bounding boxes.
 
-    The class is the majority class; "no class" counts as a class. If several classes tie, the label has no class, and
-    ``tie`` is true. The other attributes are ``unit`` (the match id), ``verdict`` (``split`` if any member has it),
-    ``votes``, ``of``, ``mean_iou``, ``annotators``, and the class that each of them gave in ``classes``.
+    The class is the majority class; "no class" counts as a class. If several classes tie, the label names them all
+    (``"car / van"``), and ``tie`` is true. The other attributes are ``unit`` (the match id), ``verdict`` (``split`` if
+    any member has it), ``votes``, ``of``, ``mean_iou``, ``annotators``, and the class that each of them gave in
+    ``classes``.
 
     Verdict, votes and IoU are as written by the run; class and geometry come from the current labels. Objects whose
     labels were deleted, added or made unusable since the run are left out and counted.
@@ -61,13 +63,13 @@ def add_units(
     check_can_derive(labels, names.UNITS_SUFFIX, "add_units", overwrite=overwrite)
     family, maker = open_units(labels, shapes)
 
-    def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[bool]]:
+    def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
         made = unit_documents(members, maker, family, labels.annotators)
         verdicts = [VERDICTS[code] if code >= 0 else None for code in members.verdict.tolist()]
         for document, verdict in zip(made, verdicts, strict=True):
             if document is not None:
                 document["verdict"] = verdict
-        return made, [True] * members.n_units
+        return made, ["n_labels"] * members.n_units
 
     made = DerivedField(
         names.UNITS_SUFFIX,
@@ -124,7 +126,7 @@ def unit_documents(
             "_id": ObjectId(),
             "_cls": name,
             "tags": [],
-            "label": labels[category],
+            "label": _leading(said[first:last]) if tie else labels[category],
             **extent,
             "unit": unit_id,
             "votes": n_votes,
@@ -136,3 +138,9 @@ def unit_documents(
         }
         for extent, unit_id, category, tie, n_votes, n_assigned, iou, first, last in rows
     ]
+
+
+def _leading(said: Sequence[Any]) -> str:
+    """All classes with the most votes, as one label: ``car / van``."""
+    votes = Counter("no class" if name is None else str(name) for name in said)
+    return " / ".join(sorted(name for name, n in votes.items() if n == max(votes.values())))

@@ -42,13 +42,13 @@ def _consensus(document, list_name="detections"):
     return {label["unit"]: label for label in (document.get("agreement_consensus") or {}).get(list_name) or []}
 
 
-@pytest.mark.parametrize("quorum", [0.01, 1 / 3, 0.5, 0.6, 0.75, 1.0])
+@pytest.mark.parametrize("quorum", [0.01, 1 / 3, 0.5, 0.6, 0.75, 1.0, "majority"])
 def test_a_unit_is_kept_if_enough_of_those_assigned_drew_it(dataset, quorum):
-    made = resolve_units(dataset, quorum=quorum)
+    made = resolve_units(dataset, quorum=quorum, ties="keep")
     n_kept = n_below = 0
     for document in documents_of(dataset):
         n_assigned = sum(document.get(name) is not None for name in ANNOTATORS)
-        needed = next((n for n in range(1, 5) if n >= quorum * n_assigned - 1e-9), 1)
+        needed = next((n for n in range(1, 5) if n >= share(quorum, n_assigned) * n_assigned - 1e-9), 1)
         units = units_of(document, LISTS)
         kept = {unit_id: members for unit_id, members in units.items() if len(members) >= needed}
         found = _consensus(document)
@@ -62,12 +62,17 @@ def test_a_unit_is_kept_if_enough_of_those_assigned_drew_it(dataset, quorum):
                 assert label[name] == expected[name]
             assert label["bounding_box"] == pytest.approx(median_box(members), abs=1e-12)
             if len(members) == 1:
-                assert label["score"] is None
+                assert label["confidence"] is None
             else:
-                assert label["score"] == pytest.approx(len(members) / n_assigned * expected["mean_iou"], abs=1e-12)
-    assert made == derived_fields.DerivedLabels("agreement_consensus", n_kept, n_below, 0, 0)
+                assert label["confidence"] == pytest.approx(len(members) / n_assigned * expected["mean_iou"], abs=1e-12)
+    assert made == derived_fields.DerivedLabels("agreement_consensus", n_kept, n_below, 0, 0, 0)
     assert n_kept > 30
-    assert (n_below > 0) == (quorum > 0.25)  # of four, one vote is a quarter
+    assert (n_below > 0) == (share(quorum, 4) > 0.25)  # of four, one vote is a quarter
+
+
+def share(quorum, n_assigned):
+    """The share of the votes that a quorum asks for."""
+    return 0.5 + 1 / (2 * max(n_assigned, 1)) if quorum == "majority" else quorum
 
 
 def test_half_of_four_are_two_and_half_of_three_are_two(make_dataset):
@@ -77,18 +82,28 @@ def test_half_of_four_are_two_and_half_of_three_are_two(make_dataset):
     every["dave"] = [[], None]
     dataset = make_dataset(every)
     compute_agreement(dataset, ANNOTATORS, resamples=0)
-    made = resolve_units(dataset)
+    made = resolve_units(dataset, quorum=0.5)
     assert dataset.values("agreement_consensus.detections.votes") == [[3, 2], [3, 2]]
     assert (made.n_labels, made.n_below_quorum) == (4, 2)
+    made = resolve_units(dataset, overwrite=True)  # of four three
+    assert dataset.values("agreement_consensus.detections.votes") == [[3], [3, 2]]
+    assert (made.n_labels, made.n_below_quorum) == (3, 3)
 
 
-def test_ties_are_marked_and_not_hidden(dataset):
-    resolve_units(dataset, quorum=0.01)
+def test_ties_are_left_out_and_counted_or_kept_with_all_leading_classes(dataset):
+    kept = resolve_units(dataset, quorum=0.01, ties="keep")
     tied = dataset.filter_labels("agreement_consensus", fo.ViewField("tie"))
     labels = [label for labels in tied.values("agreement_consensus.detections") for label in labels]
     assert len(labels) > 3
-    assert {label.label for label in labels} == {None}
-    assert all(len(set(label.classes)) > 1 for label in labels)
+    assert all(len(set(label.classes)) > 1 and set(label.label.split(" / ")) <= set(label.classes) for label in labels)
+    made = resolve_units(dataset, quorum=0.01, overwrite=True)
+    assert (made.n_tied, made.n_labels, kept.n_tied) == (len(labels), kept.n_labels - len(labels), 0)
+    assert dataset.distinct("agreement_consensus.detections.tie") == [False]
+
+
+def test_what_becomes_of_ties_is_one_of_two(dataset):
+    with pytest.raises(AgreementInputError, match="`ties` must be one of leave_out, keep, got 'drop'"):
+        resolve_units(dataset, ties="drop")
 
 
 def test_samples_without_enough_votes_have_an_empty_consensus_and_others_none(make_dataset):
@@ -151,7 +166,9 @@ def test_a_quorum_is_a_share_of_the_annotators(make_dataset, quorum):
     dataset = make_dataset()
     compute_agreement(dataset, ANNOTATORS[:3], resamples=0)
     before = stored(dataset)
-    with pytest.raises(AgreementInputError, match=r"`quorum` must be a share of the annotators in \(0, 1\], got"):
+    with pytest.raises(
+        AgreementInputError, match=r'`quorum` must be "majority" or a share of the annotators in \(0, 1\], got'
+    ):
         resolve_units(dataset, quorum=quorum)
     assert stored(dataset) == before
 

@@ -31,7 +31,7 @@ def test_every_unit_of_boxes_has_one_label_with_the_median_box(make_dataset):
         for unit_id, unit in found.items():
             assert_facts(unit, facts_of(expected[unit_id], n_assigned))
             assert unit["bounding_box"] == pytest.approx(median_box(expected[unit_id]), abs=1e-12)
-    assert made == derived_fields.DerivedLabels("agreement_units", n_units, 0, 0, 0)
+    assert made == derived_fields.DerivedLabels("agreement_units", n_units, 0, 0, 0, 0)
     assert n_units >= report.n_units > 60
     verdicts = dataset.count_values("agreement_units.detections.verdict")
     assert {"agreed", "class_conflict", "missed", "lone", None} <= set(verdicts)

@@ -43,7 +43,7 @@ def facts_of(members: Mapping[str, dict[str, Any]], n_assigned: int, key: str = 
     assert own or len(verdicts) == 1
     known = [label[f"{key}_iou"] for label in members.values() if label[f"{key}_iou"] is not None]
     return {
-        "label": leading[0] if len(leading) == 1 else None,
+        "label": leading[0] if len(leading) == 1 else " / ".join(sorted(name or "no class" for name in leading)),
         "tie": len(leading) > 1,
         "verdict": own[-1] if own else verdicts.pop(),
         "votes": len(members),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import fiftyone as fo
 import fiftyone.operators as foo
@@ -68,7 +69,7 @@ def test_a_run_on_labels_that_are_no_objects_gets_a_sentence(operator, make_data
     operator("compute_agreement")(dataset, ["a", "b"])
     problem = form(operator(name), dataset)["problem"]
     assert problem["invalid"]
-    assert "on objects, got the run 'agreement' on Classification" in problem["view"]["label"]
+    assert re.search(r"on objects.*, got (the run )?'agreement' on Classification", problem["view"]["label"])
 
 
 # ---- units and consensus ----
@@ -97,12 +98,16 @@ def test_labels_are_made_and_made_anew_on_request(operator, dataset, run, form, 
 
 def test_the_quorum_of_the_form_is_used(operator, dataset, run, form):
     resolve = operator("resolve_units")
-    assert form(resolve, dataset)["quorum"]["default"] == 0.5
-    few, requests = run(resolve, dataset, run_key="agreement", quorum=1.0)
-    many, _ = run(resolve, dataset, run_key="agreement", quorum=0.1, overwrite=True)
+    assert "quorum" not in form(resolve, dataset)
+    assert form(resolve, dataset, votes="share")["quorum"]["default"] == 0.5
+    few, requests = run(resolve, dataset, run_key="agreement", quorum=1.0, keep_ties=True)
+    many, _ = run(resolve, dataset, run_key="agreement", quorum=0.1, keep_ties=True, overwrite=True)
     assert few["n_labels"] < many["n_labels"]
     assert few["n_below_quorum"] == many["n_labels"] - few["n_labels"]
     assert f"{few['n_below_quorum']} objects have too few votes" in requests["notify"]["message"]
+    most, requests = run(resolve, dataset, run_key="agreement", quorum=0.1, overwrite=True)
+    assert most["n_tied"] == many["n_labels"] - most["n_labels"] > 0
+    assert f"{most['n_tied']} objects were left out: several classes" in requests["notify"]["message"]
 
 
 def test_what_is_left_out_is_said(operator, dataset, run):
