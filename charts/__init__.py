@@ -1,4 +1,4 @@
-"""A report as text, tables and figures: what reports and comparisons ask for, imported when it is used."""
+"""Reports and comparisons as text, tables and figures; imported only when used."""
 
 from __future__ import annotations
 

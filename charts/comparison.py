@@ -18,9 +18,9 @@ from .words import counted, listed, shown_number, signed
 if TYPE_CHECKING:
     from ..agreement.comparison import AgreementComparison, Change, PartChanges
 
-#: rows of a table of classes, pairs or annotators
+#: maximum number of rows in tables of classes, pairs and annotators
 _AT_MOST = 10
-#: numbers of pairs, classes and annotators and their titles, the most important first; two are shown
+#: titles of numbers of pairs, classes and annotators, the most important first; the first two are shown
 _COLUMNS = {
     "alpha": "alpha",
     "score": "score",
@@ -30,7 +30,7 @@ _COLUMNS = {
     "mean_iou": "mean IoU",
     "iou": "IoU",
 }
-#: title of a table, and what a row of it is
+#: title of a table, and header of its first column
 _PARTS = {
     "pairs": ("Pairs of annotators", "pair"),
     "classes": ("Classes", "class"),
@@ -61,7 +61,7 @@ def _sections(comparison: AgreementComparison) -> Iterator[Section]:
 
 
 def _basis(comparison: AgreementComparison) -> str:
-    """Which samples were compared, and which were left out."""
+    """The compared samples, and the samples left out."""
     what = "frame" if comparison.on_frames else "sample"
     left_out = [
         (comparison.n_only_a, f"only in '{comparison.a}'"),
@@ -75,7 +75,7 @@ def _basis(comparison: AgreementComparison) -> str:
 
 
 def _verdict(comparison: AgreementComparison) -> list[Part]:
-    """How score and alpha changed, in a sentence."""
+    """The change of score and alpha in a sentence."""
     changes = {"the score": comparison.numbers.get("score.mean"), "alpha": comparison.numbers.get("alpha.pooled")}
     said = [
         f"{name} {_direction(change)}"
@@ -153,7 +153,7 @@ def _differences(comparison: AgreementComparison) -> Section:
 
 
 def _title(option: str) -> str:
-    """What an option is called: its title, and its name in Python."""
+    """Title of an option, with its name in Python."""
     return f"{OPTIONS[option].title} ({option})" if option in OPTIONS else option
 
 
@@ -211,7 +211,7 @@ def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFram
         frame_number = ["frame_number"] if comparison.on_frames else []
         return pd.DataFrame(changed, columns=["id", "filepath", *frame_number, "a", "b", "difference"])
     if table not in comparison.changes:
-        raise AgreementInputError(f"`table` must be one that the comparison has ({', '.join(names)}), got {table!r}")
+        raise AgreementInputError(f"`table` must be a table of the comparison ({', '.join(names)}), got {table!r}")
     rows = [
         {"name": _name(part), "number": name, **_row(change)}
         for part in comparison.changes[table]

@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Rows = Callable[[Any], list[Row]]
 
-#: ends of an interval, in columns behind its number
+#: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
-#: parts of a report that are no summaries of agreement
+#: parts of a report that are not summaries of agreement
 _NOT_NUMBERS = ("run", "data_threshold", "sessions")
 _PLAIN = {"str", "int", "float", "bool", "None"}
 
 
 def table_names(report: AgreementReport) -> list[str]:
-    """The tables that a report of this family has, empty ones included."""
+    """The tables of a report of this family, including empty ones."""
     return [name for name, (part, _) in _TABLES.items() if _has(type(report), *part.split("."))]
 
 
 def _has(owner: Any, name: str, *more: str) -> bool:
-    """Whether a class has a field of this name, and the class of that field the next name."""
+    """Whether a class has a field of this name, the class of that field has the next name, and so on."""
     if name not in {field.name for field in dataclasses.fields(owner)}:
         return False
     return not more or _has(owner.parts[name], *more)
@@ -46,14 +46,14 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
     if table == "samples":
         if report.samples is None:
             raise AgreementInputError(
-                "The samples of a report are stored with its run, got a report that was not loaded from a dataset; use "
+                "The table of samples needs a report that was loaded from a dataset, got another one; use "
                 "load_agreement(dataset, run_key).to_dataframe('samples')"
             )
         return report.samples.read()
     names = table_names(report)
     if table not in names:
         raise AgreementInputError(
-            f"`table` must be one that a report on {report.family} has (samples, {', '.join(names)}), got {table!r}"
+            f"`table` must be a table of reports on {report.family} (samples, {', '.join(names)}), got {table!r}"
         )
     rows = _TABLES[table][1](report)
     frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
@@ -73,7 +73,7 @@ def _plain_columns(report: AgreementReport, table: str) -> list[str]:
 def flat(entry: Any) -> Row:
     """A part of a report as one row: numbers with the ends of their intervals, dictionaries by ``name.key``.
 
-    Lists are tables of their own, and left out.
+    Lists are left out; they are separate tables.
     """
     row: Row = {}
     intervals: Mapping[str, Interval] = getattr(entry, "intervals", {})
@@ -158,13 +158,13 @@ def _annotators(report: Any) -> list[Row]:
     rows = []
     for entry in report.annotators:
         row = {**flat(entry), **_bias_intervals(entry)}
-        # there may be 1,000 classes: they have a table of their own
+        # there may be 1,000 classes: they have a separate table
         rows.append({name: value for name, value in row.items() if not name.startswith("classes.")})
     return rows
 
 
 def _annotator_classes(report: Any) -> list[Row]:
-    """How often each annotator gave each class; for masks the share of pixels."""
+    """Number of times each annotator gave each class; for masks the share of pixels."""
     value = "share" if family_of(report).shares_of_classes else "n"
     return [
         {"annotator": entry.name, "class": name, value: count}
@@ -174,7 +174,7 @@ def _annotator_classes(report: Any) -> list[Row]:
 
 
 def _pair_confusion(report: Any) -> list[Row]:
-    """The confusion matrices of all pairs; ``a`` is what the first annotator said."""
+    """The confusion matrices of all pairs; ``a`` is the class from the first annotator."""
     return [
         {"annotator_a": pair.a, "annotator_b": pair.b, **entry} for pair in report.pairs for entry in pair.confusion
     ]

@@ -1,4 +1,4 @@
-"""A report as a document: its sections in their order, as text and as Markdown."""
+"""A report as a document: its sections in order, as text and as Markdown."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 _COVERAGE = {
     "fields": "a field that is null or absent means: not assigned",
-    "videos": "whoever has a label list on any frame of a video, to all its frames on which anybody has one",
+    "videos": "an annotator with a label list on any frame of a video, to all its frames with a label list",
     "given": "from the field with the assigned annotators",
     "assumed": "not given, so everybody is assumed to be assigned to every sample that has a label list",
 }
@@ -29,17 +29,17 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
 
 
 def report_markdown(report: AgreementReport) -> str:
-    """What everybody should read of the report, as Markdown."""
+    """The most important sections of the report, as Markdown."""
     summary = [section for build in family_of(report).summary for section in build(report)]
     return as_markdown([headline(report), *report_sections(report, summary)])
 
 
 def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
-    """What stands above the charts of the panel, as Markdown.
+    """The text above the charts of the panel, as Markdown.
 
     Args:
-        report: of any family
-        notes: what else is to be said of these numbers
+        report: report of any family
+        notes: additional notes on the numbers
     """
     overview = [section for build in family_of(report).overview for section in build(report)]
     rules = "; ".join(f"{name}: {text}" for name, text in _rules(report))
@@ -47,7 +47,7 @@ def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
 
 
 def report_sections(report: AgreementReport, more: Sequence[Section] = ()) -> list[Section]:
-    """What everybody should read, below the headline; ``more`` stands before the samples with the lowest scores."""
+    """The most important sections below the headline; ``more`` comes before the samples with the lowest scores."""
     first, *others = [section for build in family_of(report).sections for section in build(report)]
     return [first, Section("Rules", [Facts(_rules(report))]), *others, *more, *_worst(report)]
 
@@ -62,7 +62,7 @@ def _rules(report: AgreementReport) -> list[tuple[str, str]]:
     """The rules by which the numbers were computed."""
     rules = [*family_of(report).rules(report), ("who was assigned", _COVERAGE[report.run.coverage])]
     notes = [
-        (report.run.n_added_assignments, "times somebody who is not listed drew something, and counts as assigned"),
+        (report.run.n_added_assignments, "times an annotator who is not listed drew something and counts as assigned"),
         (report.run.n_invalid, "labels were left out because they cannot be compared"),
         (report.run.n_unknown, "labels of annotators who appeared during the run were left out"),
         (report.run.n_repeated, "repetitions of samples in the view were left out"),

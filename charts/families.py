@@ -1,6 +1,6 @@
-"""What each family of label types shows: its sections, and what its figures and tables draw.
+"""The sections, figures and tables of each family of label types.
 
-The one place of this layer that knows the families. Everything else asks :func:`family_of` a report.
+This is the only place in ``charts`` that knows the families; everything else calls :func:`family_of` with a report.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .words import VERDICTS
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
 
-#: makes sections of a report; none if the report has no numbers for them
+#: builds sections of a report; none if the report has no numbers for them
 Sections = Callable[[Any], list[Section]]
 
 
@@ -30,38 +30,38 @@ Sections = Callable[[Any], list[Section]]
 class ClassValues:
     """Agreement on every class."""
 
-    entries: str  #: list of the report
+    entries: str  #: name of the list in the report
     name: str  #: attribute with the name of a class
-    number: str  #: attribute with the agreement on it
-    title: str  #: what the number is
-    kind: str = "class"  #: what a class is called
-    has_labels: bool = True  #: whether there are labels of a class to show; masks hold all classes
+    number: str  #: attribute with the agreement on the class
+    title: str  #: title of the number
+    kind: str = "class"  #: word for a class
+    has_labels: bool = True  #: whether labels have one class each, so that they can be shown; a mask holds all classes
 
 
 @dataclass(frozen=True, slots=True)
 class VerdictShares:
-    """Verdicts on everybody's labels, as shares of these."""
+    """Verdicts as shares of the labels of every annotator."""
 
-    titles: Mapping[str, str]  #: what the verdicts that are drawn are called
-    title: str  #: what the shares are
-    worst: str  #: the verdict that is told of whoever has most of it
-    finding: str  #: how it is told, with the share for ``{}``
+    titles: Mapping[str, str]  #: titles of the verdicts in the figure
+    title: str  #: title of the shares
+    worst: str  #: the verdict in the finding: it names the annotator with the largest share
+    finding: str  #: text of the finding, with the share for ``{}``
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FamilyCharts:
-    """What the charts layer shows of the reports of a family."""
+    """Sections, figures and tables of the reports of a family."""
 
     rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
-    sections: Sequence[Sections]  #: what everybody should read; the rules stand behind the first one
-    details: Sequence[Sections] = ()  #: everything else
-    summary: Sequence[Sections] = ()  #: sections that only the Markdown shows, which has no details
+    sections: Sequence[Sections]  #: the most important sections; the rules follow the first one
+    details: Sequence[Sections] = ()  #: all other sections
+    summary: Sequence[Sections] = ()  #: additional sections of the Markdown, which has no details
     overview: Sequence[Sections] = ()  #: sections of the panel, below the headline
-    #: numbers of a pair of annotators that its matrix can show, and what they are called
+    #: titles of the numbers that the matrix of pairs can show
     pair_values: Mapping[str, str] = field(default_factory=dict)
-    classes: ClassValues | None = None  #: agreement on every class, if there is
-    verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have these
-    disputed: str = ""  #: what is counted as disputed in a sample; nothing if there is only one thing
+    classes: ClassValues | None = None  #: agreement on every class, if any
+    verdicts: VerdictShares | None = None  #: shares of verdicts, if labels have verdicts
+    disputed: str = ""  #: word for the disputed things in a sample; empty if a sample has only one
     shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
 
 
@@ -85,7 +85,7 @@ _FAMILIES = {
             "f1": "F1",
             "mean_iou": "mean IoU",
         },
-        classes=ClassValues("classes", "name", "alpha", "alpha (this class against everything else)"),
+        classes=ClassValues("classes", "name", "alpha", "alpha (this class against all others)"),
         verdicts=VerdictShares(
             {name: VERDICTS[name] for name in _DRAWN_VERDICTS},
             "share of their labels<br>(missed: of what two others drew)",
@@ -133,5 +133,5 @@ _FAMILIES = {
 
 
 def family_of(report: AgreementReport) -> FamilyCharts:
-    """The sections of a report."""
+    """The sections, figures and tables for a report."""
     return _FAMILIES[report.family]

@@ -1,4 +1,4 @@
-"""What stands first in every report: its main numbers with their intervals, and how far they can be trusted."""
+"""The headline of every report: its main numbers with intervals, and how reliable they are."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 #: intervals from fewer samples are rough
 FEW_SAMPLES = 20
-#: how the values of main numbers are shown, by their form
+#: formatting of the main numbers, by form
 FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
 
 _UNDEFINED = {
@@ -31,9 +31,9 @@ def headline(report: AgreementReport, notes: Sequence[str] = (), *, groups: Sequ
     """The first section of a report.
 
     Args:
-        report: of any family
-        notes: what else is to be said of these numbers
-        groups: groups of main numbers that are shown
+        report: report of any family
+        notes: additional notes on the numbers
+        groups: groups of main numbers to show
     """
     parts: list[Part] = [" · ".join(_extent(report))]
     parts.append(NumberRow([entry for group in groups for entry in shown_numbers(report, group)]))
@@ -45,7 +45,7 @@ def headline(report: AgreementReport, notes: Sequence[str] = (), *, groups: Sequ
 
 
 def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
-    """The main numbers of a group, as they are shown."""
+    """The main numbers of a group, formatted."""
     measure = report.localisation.measure if hasattr(report, "localisation") else "IoU"
     return [
         _shown(report, number, measure)
@@ -70,13 +70,13 @@ def groups_of(report: AgreementReport) -> list[str]:
 
 
 def _extent(report: AgreementReport) -> Iterator[str]:
-    """What the report covers, in short phrases."""
+    """The samples that the report covers, in short phrases."""
     what = documents(report)
     yield ", ".join(report.label_types)
     if report.run.n_of is not None:
         yield f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"
     if report.run.n_videos is not None:
-        yield f"{counted(report.run.n_videos, 'video')} with {report.n_samples:,} frames, which are compared one by one"
+        yield f"{counted(report.run.n_videos, 'video')} with {report.n_samples:,} frames, compared frame by frame"
     yield f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more"
     yield counted(len(getattr(report, "annotators", [])), "annotator")
     yield counted(report.n_objects, "label")
@@ -88,7 +88,7 @@ def _extent(report: AgreementReport) -> Iterator[str]:
 
 
 def interval_notes(report: AgreementReport) -> list[Note]:
-    """What the intervals are, and a warning where they come from few samples."""
+    """An explanation of the intervals, and a warning if they come from few samples."""
     shown = [entry for entry in report.intervals.values() if entry.low is not None]
     if not shown:
         return []
@@ -106,12 +106,12 @@ def interval_notes(report: AgreementReport) -> list[Note]:
 
 
 def alpha_sentence(report: AgreementReport) -> str:
-    """What the pooled alpha means, by Krippendorff's own limits."""
+    """The meaning of the pooled alpha, by Krippendorff's limits."""
     alpha, interval = report.alpha.pooled, report.intervals.get("alpha.pooled")
     if alpha is None:
         if getattr(report, "too_many_sets", False):
             return "Alpha was left out: there are too many different sets to compare."
-        return "Alpha is undefined: it needs different ratings of things that two annotators rated."
+        return "Alpha is undefined: it needs two ratings of the same thing, and at least two different ratings."
     limits = [(0.8, "reliable"), (0.667, "good enough for tentative conclusions only")]
     place = next((name for limit, name in limits if alpha >= limit), "too low to rely on")
     sentence = f"Alpha is {shown_number(alpha)}: {place}, by Krippendorff's limits of 0.8 and 0.667"

@@ -1,4 +1,4 @@
-"""What the report says on semantic masks."""
+"""The sections of a report on semantic masks."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from .words import documents, percent, shown_number
 if TYPE_CHECKING:
     from ..agreement.pixels.report import PixelReport
 
-#: classes that are listed at most
+#: maximum number of listed classes
 MANY_CLASSES = 40
 _SHARES = 5
 
 
 def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
-    """What was compared, and what was left out."""
+    """The rules for background, ignored values, empty images and boundaries."""
     config = report.config
     rules = [("labels", ", ".join(report.label_types)), ("background", shown_background(report))]
     if config["ignore_values"]:
         values = ", ".join(map(str, config["ignore_values"]))
-        rules.append(("ignored values", f"{values}: pixels to which anybody gives one are left out, for everybody"))
+        rules.append(("ignored values", f"{values}: pixels with such a value from any annotator are left out"))
     empty = {"skip": "get no score", "agree": "count as agreement"}[config["empty"]]
     rules += [
         ("only background", f"{documents(report)} where everybody drew nothing else {empty}"),
@@ -74,12 +74,12 @@ def pixel_means(report: PixelReport) -> list[Section]:
             f"HD95 {shown_number(mean.hd95, 1)} pixels"
         )
         facts.append(("boundaries", text))
-    hint = "Read the IoU without background first: background is most of most images, and lifts all the others."
+    hint = "Read the IoU without background first: background fills most of most images and raises other numbers."
     return [Section("Masks", [Facts(facts), hint], note)]
 
 
 def pixel_classes(report: PixelReport) -> list[Section]:
-    """The classes with the lowest IoU first."""
+    """The classes, the lowest IoU first."""
     classes = sorted(report.classes, key=lambda entry: (entry.is_background, entry.mean_iou or 0.0, entry.value))
     total = sum(entry.n_pixels for entry in report.classes)
     columns = [

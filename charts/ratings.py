@@ -1,4 +1,4 @@
-"""What the report says on ratings."""
+"""The sections of a report on ratings."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from .words import documents, percent, shown_number
 if TYPE_CHECKING:
     from ..agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
 
-#: what a level of measurement means
+#: meaning of the levels of measurement
 LEVELS = {
-    "nominal": "names: two different ones disagree, whichever they are",
-    "ordinal": "an order: the more classes lie between two, the more they disagree",
-    "interval": "numbers on a scale of equal steps: their squared difference counts",
-    "ratio": "numbers with a true zero: their difference as a share of their sum counts",
+    "nominal": "names: any two different classes disagree equally",
+    "ordinal": "an order: the more ratings lie between two classes, the more they disagree",
+    "interval": "numbers with equal steps: the squared difference counts",
+    "ratio": "numbers with a true zero: the difference divided by the sum counts",
 }
 #: name and meaning of every coefficient
 COEFFICIENTS = {
-    "krippendorff_alpha": ("Krippendorff's alpha", "any number of annotators, gaps allowed: the one to report"),
-    "fleiss_kappa": ("Fleiss' kappa", "chance: how often all together gave each class; near alpha"),
-    "conger_kappa": ("Conger's kappa", "chance: how often each one gave each class; of two: Cohen's kappa"),
-    "brennan_prediger": ("Brennan-Prediger", "chance: all classes alike"),
-    "gwet_ac1": ("Gwet's AC1", "hardly moved by how common a class is: see it where kappa is low"),
-    "gwet_ac2": ("Gwet's AC2", "AC1, with near misses counted in part"),
+    "krippendorff_alpha": ("Krippendorff's alpha", "any number of annotators, missing ratings allowed: report this"),
+    "fleiss_kappa": ("Fleiss' kappa", "chance from the class frequencies of all together; close to alpha"),
+    "conger_kappa": ("Conger's kappa", "chance from the class frequencies of each; with two annotators Cohen's kappa"),
+    "brennan_prediger": ("Brennan-Prediger", "chance: all classes equally frequent"),
+    "gwet_ac1": ("Gwet's AC1", "depends little on class frequencies: useful where kappa is low"),
+    "gwet_ac2": ("Gwet's AC2", "AC1 with partial credit for near misses"),
 }
 _WEIGHTS = {"identity": "unweighted", "linear": "linear", "quadratic": "quadratic", "ordinal": "ordinal"}
 #: levels whose alpha is not one of the weighted ones (interval is the quadratic one)
@@ -36,7 +36,7 @@ _MANY = 20
 
 
 def rating_rules(report: RatingReport) -> list[tuple[str, str]]:
-    """What the ratings are, and when two agree."""
+    """The type and level of the ratings, and when two ratings agree."""
     config = report.config
     rules = [
         ("ratings", ", ".join(report.label_types)),
@@ -56,12 +56,12 @@ def _shortened(names: list[str], separator: str) -> str:
 
 
 def rating_agreement(report: RatingReport) -> list[Section]:
-    """On how many samples all agree."""
+    """The number of samples on which all agree."""
     n_agreed = report.n_rated - report.n_disputed
     sentences = [
         f"All agree on {n_agreed:,} ({percent(n_agreed, report.n_rated)}); {report.n_disputed:,} are disputed.",
-        "Read the score first (how often two annotators agree), then alpha, which takes out what chance would "
-        "give; what is confused most, below, shows which classes need a better guideline.",
+        "Read the score first (how often two annotators agree), then alpha, which corrects for chance; the most "
+        "frequent confusions below show which classes need a better guideline.",
     ]
     what = documents(report)
     return [
@@ -72,7 +72,7 @@ def rating_agreement(report: RatingReport) -> list[Section]:
 
 
 def rating_coefficients(report: RatingReport) -> list[Section]:
-    """Agreement beyond chance, by several definitions of chance."""
+    """Chance-corrected agreement, with several definitions of chance."""
     if not report.coefficients:
         reason = "none, because these are too many different numbers, or too far apart"
         return [Section("Coefficients of categories", [], reason)]
@@ -84,12 +84,12 @@ def rating_coefficients(report: RatingReport) -> list[Section]:
     ]
     plain = f"The plain share of agreeing pairs is {shown_number(report.alpha.percent_agreement)}."
     if len(weights) > 1:
-        plain += " Weights count near misses in part: unweighted not at all, quadratic most."
+        plain += " Weights give partial credit for near misses: unweighted none, quadratic most."
     parts: list[Part] = [table(columns, report.coefficients.items()), plain]
     if report.level in _OWN_DISTANCES and report.alpha.pooled is not None:
         parts.append(
-            f"The alpha of {shown_number(report.alpha.pooled)} above measures differences as Krippendorff does at the "
-            f"level {report.level}, which is none of these weights."
+            f"The alpha of {shown_number(report.alpha.pooled)} above uses Krippendorff's difference at the level "
+            f"{report.level}, which is not one of these weights."
         )
     return [Section(f"Coefficients over {len(report.categories)} categories", parts, "0: as by chance, 1: perfect")]
 
@@ -116,7 +116,7 @@ def rating_annotators(report: RatingReport) -> list[Section]:
 
 
 def rating_classes(report: RatingReport) -> list[Section]:
-    """How often each annotator gave each class."""
+    """Number of times each annotator gave each class."""
     total: Counter[str] = Counter()
     for entry in report.annotators:
         total.update(entry.classes)
@@ -173,7 +173,7 @@ def rating_confusions(report: RatingReport) -> list[Section]:
 
 
 def most_confused(report: RatingReport, at_most: int = 10) -> list[tuple[str, str, int]]:
-    """The pairs of classes that were most often given to one sample, over all pairs of annotators."""
+    """The most frequent pairs of different classes of one sample, over all pairs of annotators."""
     place = {name: position for position, name in enumerate(report.categories)}
     total: Counter[tuple[str, str]] = Counter()
     for pair in report.pairs:

@@ -1,4 +1,4 @@
-"""What reports say: sections of sentences, numbers and tables, and how they become text and Markdown."""
+"""Sections of reports (sentences, numbers, tables), and their rendering as text and Markdown."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class Note:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names, each with a text."""
+    """A list of names, each with a text."""
 
     rows: Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class ShownNumber:
-    """A main number: its name, value and interval as they are shown, and what it is."""
+    """A formatted main number: name, value, interval and meaning."""
 
     title: str
     value: str
@@ -57,7 +57,7 @@ class NumberRow:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A question, the numbers that answer it, and what these mean."""
+    """A question, the numbers that answer it, and their meaning."""
 
     question: str
     numbers: Sequence[ShownNumber]
@@ -78,9 +78,9 @@ class Section:
     """A part of a report."""
 
     title: str  #: heading
-    parts: Sequence[Part]  #: what it says, in this order
-    note: str = ""  #: what a line of text adds to the heading
-    figures: tuple[str, ...] = ()  #: names of the figures that show the same (``votes`` for ``plot_votes``)
+    parts: Sequence[Part]  #: its content, in order
+    note: str = ""  #: addition to the heading in text
+    figures: tuple[str, ...] = ()  #: names of its figures (``votes`` for ``plot_votes``)
     is_first: bool = False  #: whether it is the headline of the whole report
 
 
@@ -98,7 +98,7 @@ def _section_lines(section: Section) -> list[str]:
     if section.is_first:
         lines.append("=" * len(section.title))
     for place, part in enumerate(section.parts):
-        # an empty line, or the text would look like a row of the table
+        # an empty line, so that the text does not look like a row of the table
         if place and (isinstance(section.parts[place - 1], Table) or (isinstance(part, Table) and part.title)):
             lines.append("")
         lines += _part_lines(part, "" if section.is_first else INDENT)
@@ -186,6 +186,6 @@ def _block(part: Part) -> str:
 
 
 def plain_markdown(text: object) -> str:
-    """Text in one line that Markdown shows as it is, names with markup in them included."""
-    # a closing bracket before a round one would make a link
+    """Text in one line, escaped so that Markdown shows it unchanged, such as names with markup."""
+    # a square bracket before a round one would be a link
     return re.sub(r"[\\`*_<|~]|\](?=[(\[:])|&(?=#?\w+;)", r"\\\g<0>", one_line(text))

@@ -1,4 +1,4 @@
-"""Tables whose cells have a value and the text that shows it."""
+"""Tables whose cells have a value and its text."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from .words import UNDEFINED, end_of_path, percent, shown_interval
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A value of a table, and the text that shows it."""
+    """A value of a table, and its text."""
 
     value: Any
     text: str
 
     @property
     def is_number(self) -> bool:
-        """Whether the cell is right-aligned: numbers are, undefined ones included."""
+        """Whether the cell is right-aligned, as numbers are, including undefined ones."""
         return self.value is None or self.text == "" or isinstance(self.value, int | float)
 
 
 def plain(value: object) -> str:
-    """A value as it is: ``-`` for None."""
+    """A value as text; ``-`` for None."""
     return UNDEFINED if value is None else str(value)
 
 
@@ -38,10 +38,10 @@ class Column:
     """A column of a table."""
 
     title: str  #: the header
-    #: attribute (or key) of an entry, or a function of it; the function may give a cell
+    #: attribute (or key) of an entry, or a function of the entry that returns a value or a cell
     get: str | Callable[[Any], Any]
     show: Callable[[Any], str] = plain  #: the text of a value
-    interval: bool = False  #: whether the interval of the attribute stands behind its value
+    interval: bool = False  #: whether the interval follows the value
 
     def cell(self, entry: Any) -> Cell:
         """The cell of an entry."""
@@ -59,7 +59,7 @@ class Column:
 
 
 def verdict_column(verdict: str, title: str) -> Column:
-    """Labels of an annotator with a verdict, and their share of all that were judged."""
+    """Labels of an annotator with a verdict, and their share of the labels with any verdict."""
     return Column(title, lambda entry: part_of(entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())))
 
 
@@ -69,12 +69,12 @@ class Table:
 
     header: Sequence[str]  #: titles of the columns
     rows: Sequence[Sequence[Cell]]  #: the cells
-    title: str = ""  #: what the table shows, if the section has several
-    keys: Sequence[str] = ()  #: what each row is about, for those who click it
+    title: str = ""  #: title, if the section has several tables
+    keys: Sequence[str] = ()  #: key of each row, for clicks
 
     @property
     def numeric(self) -> list[bool]:
-        """Which columns have numbers only."""
+        """Whether a column has only numbers."""
         return [all(row[k].is_number for row in self.rows) for k in range(len(self.header))]
 
 
@@ -107,14 +107,14 @@ class ScoredPair(Protocol):
 
     @property
     def score(self) -> float | None:
-        """How far they agree, None where undefined."""
+        """Agreement of the pair, None where undefined."""
 
 
 Pair = TypeVar("Pair", bound=ScoredPair)
 
 
 def best_and_worst(pairs: Sequence[Pair], at_most: int = 30) -> tuple[list[Pair], str]:
-    """The pairs by descending score, and a title; of many pairs only the best and the worst."""
+    """The pairs by descending score, and a title; with many pairs only the best and the worst."""
     ordered = sorted(pairs, key=lambda pair: (pair.score is None, -(pair.score or 0.0), pair.a, pair.b))
     if len(ordered) <= at_most:
         return ordered, "Pairs of annotators, best first"

@@ -1,4 +1,4 @@
-"""What the report says on tags."""
+"""The sections of a report on tags."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ if TYPE_CHECKING:
 
 #: distances of two sets of tags
 SET_DISTANCES = {
-    "masi": "MASI: a set within the other is closer than one that only overlaps",
+    "masi": "MASI: a subset is closer than a set that only overlaps",
     "jaccard": "Jaccard: tags that only one set has / tags in either set",
 }
-#: tags that a table shows
+#: maximum number of tags in the table
 MOST_TAGS = 30
-#: what becomes of a tag that somebody gave
+#: titles of the verdicts of tags
 _VERDICTS = {"agreed": "given by all", "missed": "others missed it", "lone": "only theirs"}
 
 
 def tag_rules(report: TagReport) -> list[tuple[str, str]]:
-    """How sets of tags were compared."""
+    """The rules for comparing sets of tags."""
     rules = [
         ("labels", ", ".join(report.label_types)),
         ("distance in alpha", SET_DISTANCES[report.set_distance]),
@@ -36,7 +36,7 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
 
 
 def tag_agreement(report: TagReport) -> list[Section]:
-    """On how many samples all gave the same tags."""
+    """The number of samples on which all gave the same tags."""
     n_agreed = report.n_rated - report.n_disputed
     note = (
         f"{report.n_samples:,} {documents(report)}, {report.n_rated:,} with at least 2 annotators assigned, "
@@ -45,8 +45,8 @@ def tag_agreement(report: TagReport) -> list[Section]:
     sentences = [
         f"All gave the same tags on {n_agreed} ({percent(n_agreed, report.n_rated)}); the share of pairs of "
         f"annotators with the same tags is {shown_number(report.alpha.percent_agreement)}.",
-        "Read the score first (how much two annotators' tags have in common), then alpha, which takes out what "
-        "chance would give; the table of tags shows which of them need a better guideline.",
+        "Read the score first (how much two annotators' tags have in common), then alpha, which corrects for chance; "
+        "the table of tags shows which tags need a better guideline.",
     ]
     return [Section("Agreement", sentences, note)]
 
@@ -54,13 +54,13 @@ def tag_agreement(report: TagReport) -> list[Section]:
 def most_disputed_tags(report: TagReport) -> list[Section]:
     """The tags with the most disagreement first; ties by frequency."""
     order = sorted(report.tags, key=lambda entry: (entry.n_agreed - entry.n_samples, -entry.n_samples, entry.tag))
-    note = "alpha is that of given or not given; 0: as by chance"
+    note = "alpha of given or not given (0: as by chance)"
     if len(report.tags) > MOST_TAGS:
         note += f"; {MOST_TAGS} of {len(report.tags)}"
     columns = [
         Column("tag", "tag"),
         Column("given on", "n_samples"),
-        Column("by all on", lambda entry: part_of(entry.n_agreed, entry.n_samples)),
+        Column("given by all", lambda entry: part_of(entry.n_agreed, entry.n_samples)),
         Column("share of votes", "share", shown_number),
         Column("alpha", "alpha", shown_number),
     ]
@@ -68,7 +68,7 @@ def most_disputed_tags(report: TagReport) -> list[Section]:
 
 
 def tag_annotators(report: TagReport) -> list[Section]:
-    """How many tags each annotator gave, and their verdicts."""
+    """Number of tags of each annotator, and their verdicts."""
     columns = [
         *(Column("annotator", "name"), Column("assigned", "n_assigned"), Column("gave none", "n_gave_nothing")),
         *(Column("tags", "n_objects"), Column("agreement", "score", shown_number)),

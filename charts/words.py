@@ -1,4 +1,4 @@
-"""Numbers and names as people read them."""
+"""Formatting of numbers and names for people."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport, Interval
 
-#: what is shown where a number is undefined
+#: text for an undefined number
 UNDEFINED = "-"
-#: what the verdicts on labels are called
+#: titles of the verdicts of labels
 VERDICTS = {
     "agreed": "agreed",
     "class_conflict": "class conflict",
@@ -23,11 +23,11 @@ VERDICTS = {
 
 
 def shown_number(value: float | None, digits: int = 3) -> str:
-    """A number: ``-`` where it is undefined."""
+    """A number as text; ``-`` if undefined."""
     if value is None:
         return UNDEFINED
     shown = f"{value:.{digits}f}"
-    # no -0.000
+    # avoid -0.000
     return shown.removeprefix("-") if float(shown) == 0.0 else shown
 
 
@@ -38,17 +38,17 @@ def signed(value: float | None, digits: int = 3) -> str:
 
 
 def shown_share(share: float | None) -> str:
-    """A share in per cent: ``-`` where it is undefined."""
+    """A share in per cent; ``-`` if undefined."""
     return UNDEFINED if share is None else f"{100.0 * share:.1f} %"
 
 
 def percent(part: float, whole: float) -> str:
-    """A part of a whole in per cent: ``-`` of nothing."""
+    """A part of a whole in per cent; ``-`` if the whole is 0."""
     return shown_share(part / whole if whole else None)
 
 
 def ends_of(interval: Interval | None, show: Callable[[float | None], str] = shown_number) -> str:
-    """The ends of an interval: ``[0.603, 0.691]``; nothing where there is none."""
+    """The ends of an interval: ``[0.603, 0.691]``; empty without an interval."""
     if interval is None or interval.low is None or interval.high is None:
         return ""
     return f"[{show(interval.low)}, {show(interval.high)}]"
@@ -57,13 +57,13 @@ def ends_of(interval: Interval | None, show: Callable[[float | None], str] = sho
 def shown_interval(
     value: float | None, interval: Interval | None, show: Callable[[float | None], str] = shown_number
 ) -> str:
-    """A number and its interval: ``0.647 [0.603, 0.691]``, without brackets where there is none."""
+    """A number and its interval: ``0.647 [0.603, 0.691]``; only the number without an interval."""
     ends = ends_of(interval, show) if value is not None else ""
     return f"{show(value)} {ends}".rstrip()
 
 
 def counted(n: int, one: str, many: str | None = None) -> str:
-    """A number of things: ``1 sample``, ``2 samples``, ``1,234 samples``."""
+    """A count with its noun: ``1 sample``, ``2 samples``, ``1,234 samples``."""
     return f"{n:,} {one if n == 1 else many or one + 's'}"
 
 
@@ -73,7 +73,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def documents(report: AgreementReport) -> str:
-    """What the samples of a report are."""
+    """Word for the samples of a report, in the plural."""
     return "samples" if report.run.n_videos is None else "frames"
 
 

@@ -24,7 +24,7 @@ _SWITCHES = {
 
 
 class ConfigureAgreementApp(AgreementOperator):
-    """Sets up the App for a run, as far as the user asks for it."""
+    """Sets up the App for a run with the chosen settings."""
 
     operator_name = names.CONFIGURE_AGREEMENT_APP
     label = "Configure annotator agreement in the App"
@@ -48,7 +48,7 @@ class ConfigureAgreementApp(AgreementOperator):
         settings = configure_agreement_app(ctx.dataset, run_key, **_given(ctx.params))
         if not ctx.delegated:
             if settings.color_by != before.color_by:
-                ctx.ops.open_dataset(ctx.dataset.name)  # the App takes colours from a dataset only as it opens it
+                ctx.ops.open_dataset(ctx.dataset.name)  # the App reads colours only when it opens a dataset
             else:
                 ctx.ops.reload_dataset()
             ctx.ops.notify("The App is set up; reload the page to see the sidebar as it is now", variant="success")

@@ -1,4 +1,4 @@
-"""What all operators have in common: their entry in the App, the choice of a run, and what their forms say."""
+"""Base of all operators: their entry in the App, the choice of a run, and helpers for forms."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ from ..dataset_io.record.run import Run, list_agreements
 
 
 class AgreementOperator(foo.Operator):
-    """An operator of the plugin: a form, one call of a function of ours, a message."""
+    """An operator of the plugin: a form, one function call, a message."""
 
     operator_name: ClassVar[str]  #: its name in FiftyOne
-    label: ClassVar[str]  #: what it is called in the App
-    description: ClassVar[str]  #: what it does, in the operator browser
+    label: ClassVar[str]  #: its name in the App
+    description: ClassVar[str]  #: its description in the operator browser
     icon: ClassVar[str]  #: a Material icon
-    submit: ClassVar[str]  #: what its button says
-    #: what stands below the choice of a run; None where the form does not begin with one
+    submit: ClassVar[str]  #: text of its button
+    #: text below the choice of a run; None if the form does not begin with a choice of a run
     run_text: ClassVar[str | None] = None
     can_be_delegated: ClassVar[bool] = False  #: whether it can be run by a worker
 
     @property
     def config(self) -> foo.OperatorConfig:
-        """What FiftyOne registers."""
+        """The configuration that FiftyOne registers."""
         return foo.OperatorConfig(
             name=self.operator_name,
             label=self.label,
@@ -39,7 +39,7 @@ class AgreementOperator(foo.Operator):
         )
 
     def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:
-        """The form; what is wrong with the input is shown in it, and blocks execution."""
+        """The form; it shows errors of the input, which block execution."""
         inputs = types.Object()
         if self.run_text is None or _add_run_choice(inputs, ctx, self.run_text):
             try:
@@ -52,17 +52,17 @@ class AgreementOperator(foo.Operator):
         """Add the form's inputs other than the run.
 
         Raises:
-            AgreementInputError: if something in the input must be changed
+            AgreementInputError: if the input is not usable
         """
 
 
 def chosen_run(ctx: foo.ExecutionContext) -> str:
-    """The run that is chosen; as the form opens, the first."""
+    """The chosen run; the first run when the form opens."""
     return str(ctx.params.get("run_key") or list_agreements(ctx.dataset)[0])
 
 
 def _add_run_choice(inputs: types.Object, ctx: foo.ExecutionContext, description: str) -> bool:
-    """Ask for a run; False, and a warning in the form, where there is none."""
+    """Ask for a run; without runs, warn in the form and return False."""
     keys = list_agreements(ctx.dataset) if ctx.dataset is not None else []
     if not keys:
         add_warning(inputs, "no_runs", "This dataset has no agreement runs", "Compute agreement first")
@@ -87,12 +87,12 @@ def add_choice(
 
     Args:
         inputs: the form
-        name: of the parameter
-        label: what stands above it
-        titles: the values and what they are called, or values that speak for themselves
-        default: the value that is chosen as the form opens; the first if None
-        as_radio_buttons: whether they are shown below each other; else in a dropdown
-        options: of the input, such as a description
+        name: name of the parameter
+        label: title of the input
+        titles: the values with their titles, or only values
+        default: the value when the form opens; None: the first one
+        as_radio_buttons: whether to show radio buttons; else a dropdown
+        options: options of the input, such as a description
     """
     titles = titles if isinstance(titles, Mapping) else {value: value for value in titles}
     view = types.RadioGroup() if as_radio_buttons else types.DropdownView()
@@ -104,7 +104,7 @@ def add_choice(
 def add_several(
     inputs: types.Object, name: str, label: str, description: str, values: Iterable[str] | None, **options: Any
 ) -> None:
-    """Ask for a list of texts: some of the values, or, where there are none to choose from, what is typed."""
+    """Ask for a list of texts: some of the given values, or free text if no values are given."""
     view = types.AutocompleteView(allow_user_input=values is None, allow_duplicates=False)
     for value in values or ():
         view.add_choice(value, label=value)
@@ -117,19 +117,19 @@ def add_switch(inputs: types.Object, name: str, label: str, description: str = "
 
 
 def add_slider(inputs: types.Object, name: str, label: str, description: str) -> None:
-    """Ask for a number in (0, 1]; the description must be short, as the slider's value stands above its middle."""
+    """Ask for a number in (0, 1]; keep the description short, because the slider's value covers its middle."""
     view = types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}})
     inputs.float(name, label=label, description=description, default=0.5, min=0.01, max=1.0, view=view)
 
 
 def add_problem(inputs: types.Object, error: Exception) -> None:
-    """Say what must be changed before the operator can be executed."""
+    """Show an error that blocks execution."""
     problem = inputs.view("problem", types.Error(label=str(error)))
     problem.invalid, problem.error_message = True, str(error)
 
 
 def add_warning(inputs: types.Object, name: str, label: str, description: str = "") -> None:
-    """Say why there is nothing to execute."""
+    """Show a warning that says why there is nothing to execute."""
     inputs.view(name, types.Warning(label=label, description=description or None)).invalid = True
 
 
@@ -141,12 +141,12 @@ def summary_output(label: str, outputs: types.Object | None = None) -> types.Pro
 
 
 def progress_of(ctx: foo.ExecutionContext) -> Any:
-    """Shows in the App how many samples are done."""
+    """A callback that shows progress in the App."""
     return fo.report_progress(lambda bar: ctx.set_progress(progress=bar.progress, label="Samples"), dt=1.0)
 
 
 def tell(ctx: foo.ExecutionContext, message: str, variant: str = "success", *, reload: bool = True) -> None:
-    """Tell the user who waits for the result, and show the dataset as it is now."""
+    """Notify the user, if the App waits for the result, and reload the dataset."""
     if not ctx.delegated:
         if reload:
             ctx.ops.reload_dataset()

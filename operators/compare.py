@@ -17,11 +17,11 @@ from .base import AgreementOperator, add_choice, add_warning, summary_output
 
 
 class CompareAgreement(AgreementOperator):
-    """Shows what changed from one run to another, over the samples that both have."""
+    """Shows the changes from one run to another, over their common samples."""
 
     operator_name = names.COMPARE_AGREEMENT
     label = "Compare annotator agreement"
-    description = "What changed from one agreement run to another, with intervals, and on which samples"
+    description = "Show what changed from one agreement run to another, with intervals, and on which samples"
     icon = "compare_arrows"
     submit = "Compare"
 
@@ -38,7 +38,7 @@ class CompareAgreement(AgreementOperator):
         second = [key for key in first if key != key_a and families[key] == families[key_a]]
         description = "The first run: before the change"
         add_choice(inputs, "run_key", "From", first, description=description, required=True)
-        description = "The run after it: what became of the numbers"
+        description = "The second run: after the change"
         add_choice(inputs, "other_run_key", "To", second, description=description, required=True)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The operator that computes agreement, and its form: fields first, everything else has a default."""
+"""The operator that computes agreement, and its form: only the fields are required."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from .base import AgreementOperator, add_problem, add_switch, add_warning, progr
 from .option_inputs import add_option_inputs, given_options
 from .runs import report_output
 
-#: attributes that FiftyOne's labels have of their own
+#: attributes of FiftyOne's own labels
 _LABEL_ATTRIBUTES = {
     *("id", "tags", "attributes", "label", "confidence", "index", "logits"),
     *("bounding_box", "mask", "mask_path", "points", "closed", "filled", "support", "instance"),
@@ -102,8 +102,8 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
     Args:
         params: what they gave
         dataset: the dataset
-        from_form: whether the form of the App gave them: it keeps what was entered before other fields were chosen,
-            and options that have no effect on these are left out; a caller hears of them
+        from_form: whether they come from the form: it keeps input from earlier choices of fields, so options without
+            effect are dropped silently; for callers they are an error
     """
     fields = params.get("fields") or []
     fields = [fields] if isinstance(fields, str) else list(fields)
@@ -119,7 +119,7 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
 
 
 def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
-    """The samples that the user chose; asking for them adds their choice to the form.
+    """The samples that the user chose; reading them adds the choice to the form.
 
     Raises:
         AgreementInputError: if FiftyOne cannot flatten the view
@@ -128,7 +128,7 @@ def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
         return ctx.target_view(require_flat=True)
     except (AttributeError, ValueError) as error:
         raise AgreementInputError(
-            "Agreement cannot be computed on this view of groups; choose the view that it was made from"
+            "Agreement cannot be computed on this view of groups; choose the view from which it was made"
         ) from error
 
 
@@ -142,7 +142,7 @@ def free_run_key(dataset: fo.Dataset) -> str:
 
 
 def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: dict[str, LabelKind]) -> list[str]:
-    """Ask for the fields; once one is chosen, only those that can be compared with it are offered."""
+    """Ask for the fields; after the first choice, offer only fields that can be compared with it."""
     default = preset_fields(candidates)
     chosen = ctx.params.get("fields", default)
     chosen = [chosen] if isinstance(chosen, str) else list(chosen or [])
@@ -155,7 +155,7 @@ def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: d
         "fields",
         types.String(),
         label="Annotators' label fields",
-        description="Two or more fields of one kind, one an annotator; or one field whose labels name their annotator. "
+        description="Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
         "Remove all to see the other kinds of labels",
         default=default,
         required=True,
@@ -165,14 +165,14 @@ def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: d
 
 
 def _comparable(name: str, kind: LabelKind) -> tuple[str, bool]:
-    """What is the same of fields that can be compared: fields of frames are not with those of samples."""
+    """Key that is equal for comparable fields; fields of frames and of samples are not comparable."""
     return kind.comparable, is_of_frames(name)
 
 
 def preset_fields(candidates: dict[str, LabelKind]) -> list[str]:
-    """The fields that are chosen as the form opens: comparable ones whose names end alike after the first underscore
-    (``alice_boxes``, ``bob_boxes``), or have none; else all of the first kind that has several; none if they are many.
-    Plain fields, which may hold anything, are chosen only where there are no labels."""
+    """The fields that are chosen when the form opens: comparable fields with the same text after the first underscore
+    (``alice_boxes``, ``bob_boxes``), or without underscore; else all fields of the first kind with several; none if
+    these are too many. Plain fields, which may hold anything, are chosen only without label fields."""
     labels = {name: kind for name, kind in candidates.items() if kind.is_label}
     groups: dict[tuple[str, str, bool], list[str]] = {}
     kinds: dict[tuple[str, bool], list[str]] = {}
@@ -189,10 +189,10 @@ def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, label_pat
     choices = types.AutocompleteView()
     for name in attributes:
         choices.add_choice(name, label=name)
-    inputs.str(  # not an enumeration: FiftyOne declares attributes only when asked to
+    inputs.str(  # not an enumeration: FiftyOne declares attributes only on request
         "annotator_attribute",
         label=OPTIONS["annotator_attribute"].title,
-        description="Attribute of the labels that names their annotator; one that is not declared can be typed",
+        description="Attribute of the labels that names their annotator; type it if it is not declared",
         view=choices,
     )
     if sample_fields:
@@ -200,13 +200,13 @@ def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, label_pat
             "assigned_field",
             sample_fields,
             label=OPTIONS["assigned_field"].title,
-            description="Optional; without it everybody is taken to be assigned to every sample that has a label list",
+            description="Optional; without it, everybody counts as assigned to every sample with a label list",
             view=types.AutocompleteView(),
         )
 
 
 def _attribute_choices(dataset: fo.Dataset, label_path: str) -> tuple[list[str], list[str]]:
-    """Attributes and sample fields that users have; what our own runs wrote names no annotators."""
+    """Attributes and sample fields of the user that may name annotators; fields of our runs do not."""
     fields = all_fields(dataset).items()
     schema = {path: declared for path, declared in fields if names.RUN_METHOD not in (declared.info or {})}
     prefix = f"{label_path}."
@@ -223,7 +223,7 @@ def _attribute_choices(dataset: fo.Dataset, label_path: str) -> tuple[list[str],
 
 
 def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> str:
-    """Ask for the run key; returns its default, a key that is free."""
+    """Ask for the run key; returns its default, a free key."""
     existing = list_agreements(dataset)
     key = free_run_key(dataset)
     inputs.str(
@@ -233,7 +233,7 @@ def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> str:
         default=key,
     )
     if existing:
-        description = f"Replace a run of the same key (there are: {', '.join(existing)})"
+        description = f"Replace a run with the same key (existing runs: {', '.join(existing)})"
         add_switch(inputs, "overwrite", OPTIONS["overwrite"].title, description)
     return key
 
@@ -242,7 +242,7 @@ def _check(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> No
     """Check the input, as far as the schema tells.
 
     Raises:
-        AgreementInputError: naming the first thing that must be changed
+        AgreementInputError: naming the first problem
     """
     given = {**ctx.params, "fields": fields}
     options = {"run_key": default_key, **options_of(given, ctx.dataset, from_form=_is_form(ctx))}

@@ -30,7 +30,7 @@ from .selection import (
 
 
 class AgreementPatches(AgreementOperator):
-    """Shows every disputed object as a patch, with every annotator's version of it."""
+    """Shows every disputed object as a patch, with the label of every annotator."""
 
     operator_name = names.AGREEMENT_PATCHES
     label = "Show disputed objects"
@@ -40,7 +40,7 @@ class AgreementPatches(AgreementOperator):
     run_text = "The run whose disputed objects are shown"
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        description = "Objects with one of these; none for all that are disputed"
+        description = "Objects with one of these verdicts; none for all disputed objects"
         add_several(inputs, "verdict", "Verdicts", description, (*DISPUTED, "agreed"))
         inputs.int("max_units", label="At most so many", description="The worst ones", min=1)
         if _shows_samples(ctx):
@@ -50,10 +50,10 @@ class AgreementPatches(AgreementOperator):
 
     @staticmethod
     def _offer_objects(inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        """Offer to write the labels of objects first, where a run on objects has none.
+        """Offer to write the labels of objects first, if the run has none.
 
         Raises:
-            AgreementInputError: if there are none, and the user does not want them
+            AgreementInputError: if there are none and the user declines
         """
         labels = open_run_labels(ctx.dataset, chosen_run(ctx))
         try:
@@ -87,7 +87,7 @@ class AgreementPatches(AgreementOperator):
 
 
 class TagAgreementLabels(AgreementOperator):
-    """Tags labels of annotators, or samples, where they are in the dataset."""
+    """Tags the annotators' own labels, or samples, in the dataset."""
 
     operator_name = names.TAG_AGREEMENT_LABELS
     label = "Tag annotators' labels"
@@ -143,7 +143,7 @@ class AnnotateDisputed(AgreementOperator):
         inputs.str(
             "anno_key",
             label="Annotation key",
-            description="FiftyOne's name of the annotation run, by which you load what comes back",
+            description="FiftyOne's name of the annotation run; you need it to load the result",
             default=_free_key(ctx),
             required=True,
         )
@@ -153,7 +153,7 @@ class AnnotateDisputed(AgreementOperator):
         _add_annotators(inputs, labels)
         sent = f"This sends the disputed labels among {describe_choice(ctx, labels)}"
         inputs.view("target", types.Notice(label=sent))
-        if is_chosen(ctx):  # looking through all labels takes too long for a form
+        if is_chosen(ctx):  # searching all labels takes too long for a form
             annotators = ctx.params.get("annotators") or None
             disputed_view(chosen_samples(ctx), labels.run_key, annotators, chosen_labels(ctx, labels))
 
@@ -169,7 +169,7 @@ class AnnotateDisputed(AgreementOperator):
             selected=chosen_labels(ctx, labels),
         )
         if not ctx.delegated:
-            ctx.ops.notify(f"Sent; load what comes back with dataset.load_annotations({anno_key!r})", variant="success")
+            ctx.ops.notify(f"Sent; load the result with dataset.load_annotations({anno_key!r})", variant="success")
         return {"anno_key": anno_key}
 
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> Any:
@@ -178,7 +178,7 @@ class AnnotateDisputed(AgreementOperator):
 
 
 def _shows_samples(ctx: foo.ExecutionContext) -> bool:
-    """Whether the App shows some of the samples; not patches, frames or clips of them."""
+    """Whether the App shows a part of the samples; not patches, frames or clips."""
     return shows_part(ctx) and not is_generated(ctx.view)
 
 
@@ -198,7 +198,7 @@ def _has_objects(labels: RunLabels) -> bool:
 
 
 def _free_key(ctx: foo.ExecutionContext) -> str:
-    """A name for the annotation run that none has: ``disputed``, ``disputed_2`` …"""
+    """An unused name for the annotation run: ``disputed``, ``disputed_2`` …"""
     taken = set(ctx.dataset.list_annotation_runs())
     key, number = "disputed", 2
     while key in taken:

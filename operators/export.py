@@ -15,7 +15,7 @@ from ..dataset_io import export_agreement
 from ..dataset_io.results.export import checked_path
 from .base import AgreementOperator, add_choice, chosen_run, summary_output
 
-#: the formats: what the form calls them, and how the path of such a file ends
+#: the formats: title in the form, and ending of the path
 _FORMATS = {
     "html": ("Page with figures (HTML)", ".html"),
     "csv": ("Tables (CSV, in a zip file)", ".zip"),
@@ -24,7 +24,7 @@ _FORMATS = {
 
 
 class ExportAgreement(AgreementOperator):
-    """Writes the report of a run to a file that can be sent to somebody."""
+    """Writes the report of a run to a file."""
 
     operator_name = names.EXPORT_AGREEMENT
     label = "Export annotator agreement"
@@ -40,7 +40,7 @@ class ExportAgreement(AgreementOperator):
         inputs.str(
             "path",
             label="File",
-            description="Where the App's server writes it, and replaces nothing unless you say so; folders are made",
+            description="A file on the machine of the App's server; missing folders are created",
             default=_default_path(ctx),
             required=True,
         )
@@ -75,14 +75,14 @@ class ExportAgreement(AgreementOperator):
 
 
 def _default_path(ctx: foo.ExecutionContext) -> str:
-    """A file in the home of whoever runs the App."""
+    """A file in the home directory of the user who runs the App's server."""
     _, suffix = _FORMATS[ctx.params.get("format") or "html"]
     run_key = ctx.params.get("run_key") or names.DEFAULT_RUN_KEY
     return str(Path.home() / f"{ctx.dataset.name.replace('/', '-')}-{run_key}{suffix}")
 
 
 def _path(ctx: foo.ExecutionContext) -> str:
-    """The path of the form, with the ending of the format: a change of the format alone changes the path too."""
+    """The path from the form, with the ending of the format, so that changing the format changes the path."""
     path = ctx.params.get("path") or _default_path(ctx)
     _, suffix = _FORMATS[ctx.params.get("format") or "html"]
     known = {ending for _, ending in _FORMATS.values()}
@@ -90,5 +90,5 @@ def _path(ctx: foo.ExecutionContext) -> str:
 
 
 def _summary(path: Path) -> str:
-    """Where it was written, with a link through the App's server, which serves files of its machine."""
+    """The path, with a link through the App's server, which serves files of its machine."""
     return f"Written to `{path}` · [open it](/media?filepath={quote(str(path))})"

@@ -1,4 +1,4 @@
-"""The operators that write one label for every object: of all that were drawn, or of those with enough votes."""
+"""The operators that write one label for every object: for all objects, or for objects with enough votes."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ from ..dataset_io.units.derived_fields import DerivedLabels, check_can_derive, d
 from .base import AgreementOperator, add_choice, add_slider, add_switch, chosen_run, progress_of, tell
 
 _SHAPES = {
-    "medoid": "The shape of the annotator who is nearest to the rest",
-    "vote": "Pixel by pixel: what at least half of the annotators drew",
+    "medoid": "The shape that is most similar to the others (medoid)",
+    "vote": "The pixels that at least half of the annotators drew",
 }
 
 _VOTES = {
-    "majority": "More than half of the annotators assigned",
-    "share": "A share of the annotators assigned",
+    "majority": "More than half of the assigned annotators",
+    "share": "A share of the assigned annotators",
 }
 
 
 class _WritesObjects(AgreementOperator):
-    """What both operators have in common."""
+    """The common base of both operators."""
 
     can_be_delegated = True
-    suffix: ClassVar[str]  #: what the name of the field that they write ends in
-    function: ClassVar[str]  #: name of the function that they call, for messages
+    suffix: ClassVar[str]  #: ending of the name of the written field
+    function: ClassVar[str]  #: name of the called function, for messages
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         run_key = chosen_run(ctx)
@@ -44,7 +44,7 @@ class _WritesObjects(AgreementOperator):
         check_can_derive(labels, self.suffix, self.function, overwrite=bool(ctx.params.get("overwrite", False)))
 
     def add_more(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        """Add what only this operator asks for."""
+        """Add the inputs of this operator only."""
 
 
 class AddAgreementUnits(_WritesObjects):
@@ -107,13 +107,13 @@ class ResolveUnits(_WritesObjects):
 
 
 def _is_share(ctx: foo.ExecutionContext) -> bool:
-    """Whether objects need the votes of a share of the annotators; who only says which share means so."""
+    """Whether objects need the votes of a share of the annotators (chosen, or implied by a given quorum)."""
     votes: str = ctx.params.get("votes") or ("share" if "quorum" in ctx.params else "majority")
     return votes == "share"
 
 
 def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
-    """The arguments that the form gave."""
+    """The arguments from the form."""
     return {
         "run_key": chosen_run(ctx),
         "shapes": ctx.params.get("shapes") or "medoid",
@@ -122,7 +122,7 @@ def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
 
 
 def _told(ctx: foo.ExecutionContext, derived: DerivedLabels) -> dict[str, Any]:
-    """Tell the user what was written and what was left out; returns the same as a result."""
+    """Tell the user what was written and left out; returns the same as a result."""
     told = [f"Wrote {derived.n_labels} labels into {derived.field}"]
     if derived.n_below_quorum:
         told.append(f"{derived.n_below_quorum} objects have too few votes")

@@ -1,4 +1,4 @@
-"""The options of a run as inputs of a form, and the options from what the form gives."""
+"""Show the options of a run in a form, and read them from it."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..agreement.options import OPTIONS, Option
 from ..dataset_io.labels.kinds import LabelKind
 from .base import add_choice, add_several, add_slider, add_switch
 
-#: switch of the form that stands for the option ``iou="auto"``
+#: switch of the form for the option ``iou="auto"``
 _IOU_FROM_DATA = "iou_from_data"
-#: what stands for None in a form
+#: value for None in a form
 _NONE = "none"
 
 
@@ -23,7 +23,7 @@ def add_option_inputs(inputs: types.Object, params: Mapping[str, Any], kinds: Se
 
     Args:
         inputs: the form
-        params: what the form gives so far
+        params: current values of the form
         kinds: the label types
     """
     groups = frozenset[str]().union(*(kind.groups for kind in kinds))
@@ -35,11 +35,11 @@ def add_option_inputs(inputs: types.Object, params: Mapping[str, Any], kinds: Se
 
 
 def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None = None) -> dict[str, Any]:
-    """The options that a form or a caller gave.
+    """The options from a form or a caller.
 
     Args:
-        params: what the form or the caller gives
-        kinds: leave out what has no effect on labels of these types; None: leave out nothing
+        params: values from the form or the caller
+        kinds: leave out options without effect on labels of these types; None: leave out nothing
     """
     groups = None if kinds is None else frozenset[str]().union(*(kind.groups for kind in kinds))
     given = {option.name: _value(option, params[option.name]) for option in _shown(params, groups)
@@ -51,22 +51,22 @@ def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None =
 
 def _shown(params: Mapping[str, Any], groups: frozenset[str] | None) -> list[Option]:
     """The options that have an input in the form."""
-    # a folder that a caller gives asks for the maps too
+    # a folder from a caller implies the maps
     params = {**params, "disagreement_map": params.get("disagreement_map", params.get("map_folder"))}
     asked = [option for option in OPTIONS.values() if option.input or option.choices or _is_switch(option)]
     if groups is None:
         return asked
-    without = "iou" if params.get("method") == "mutual_best" else None  # which has no threshold
+    without = "iou" if params.get("method") == "mutual_best" else None  # this method has no threshold
     return [option for option in asked if option.name != without and groups and option.has_effect(groups, params)]
 
 
 def _is_switch(option: Option) -> bool:
-    return isinstance(option.default, bool) and option.name != "overwrite"  # which stands beside the run key
+    return isinstance(option.default, bool) and option.name != "overwrite"  # that input is next to the run key
 
 
 def _add_threshold(inputs: types.Object, option: Option, params: Mapping[str, Any], measure: str) -> None:
-    """Ask for the threshold, or whether the data suggest it."""
-    description = "The one at which a match is as likely chance as agreement, found in up to 2,000 samples"
+    """Ask for the threshold, or whether to take it from the data."""
+    description = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
     add_switch(inputs, _IOU_FROM_DATA, "Threshold from the data", description)
     if not params.get(_IOU_FROM_DATA):
         add_slider(inputs, option.name, option.title, f"Least {measure} of a match")
@@ -90,12 +90,12 @@ def _add_input(inputs: types.Object, option: Option, groups: frozenset[str]) -> 
 
 
 def _is_for(option: Option, value: str | None, groups: frozenset[str]) -> bool:
-    """Whether a choice is for labels of some groups."""
+    """Whether a choice applies to labels of these groups."""
     return value is None or option.choices_of.get(value) in (None, *groups)
 
 
 def _value(option: Option, given: Any) -> Any:
-    """The option from what the form, or a caller, gave."""
+    """The value of an option from the value in a form, or from a caller."""
     can_be_none = option.input == "text" or None in option.choices
     if can_be_none and isinstance(given, str) and given.strip().lower() == _NONE:
         return None

@@ -16,7 +16,7 @@ from ..dataset_io.rename import check_rename
 from .base import AgreementOperator, add_choice, chosen_run, summary_output, tell
 from .selection import shows_part
 
-#: which samples the report is on
+#: the samples of the report
 RUN, VIEW = "run", "view"
 
 
@@ -50,7 +50,7 @@ class ShowAgreement(AgreementOperator):
 
 
 class OpenAgreementPanel(AgreementOperator):
-    """Opens the panel on a run; the button below results does this."""
+    """Opens the panel with a run; called by the button below results."""
 
     operator_name = names.OPEN_AGREEMENT_PANEL
     label = "Open the annotator agreement panel"
@@ -68,7 +68,7 @@ class OpenAgreementPanel(AgreementOperator):
         inputs.str("run_key", label="Run")
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        # the App only brings an open panel to the front, with the run that it shows
+        # if the panel is open, the App only brings it to the front, with its current run
         ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
         state = {"state": {"run_key": ctx.params.get("run_key")}}
         ctx.ops.open_panel(names.AGREEMENT_PANEL, layout="horizontal", state=state)
@@ -76,17 +76,17 @@ class OpenAgreementPanel(AgreementOperator):
 
 
 class RenameAgreement(AgreementOperator):
-    """Gives a run another key, and its fields the names that go with it."""
+    """Renames a run and its fields."""
 
     operator_name = names.RENAME_AGREEMENT
     label = "Rename annotator agreement"
-    description = "Give an agreement run another key, and its fields the names that go with it"
+    description = "Rename an agreement run and its fields"
     icon = "drive_file_rename_outline"
     submit = "Rename"
-    run_text = "The run that gets another key"
+    run_text = "The run to rename"
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        inputs.str("new_run_key", label="New run key", description="New beginning of its fields' names", required=True)
+        inputs.str("new_run_key", label="New run key", description="Its fields' names begin with it", required=True)
         if ctx.params.get("new_run_key") and ctx.params.get("run_key"):
             check_rename(ctx.dataset, ctx.params["run_key"], ctx.params["new_run_key"])
 

@@ -1,4 +1,4 @@
-"""The operators that show, and save, views of what a run found."""
+"""The operators that show and save views of a run."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..dataset_io.views.view_request import check_request, options_without
 from .base import AgreementOperator, add_choice, add_several, chosen_run, tell
 from .selection import add_within_view, samples_within, shows_part
 
-#: the choice of a dropdown that asks for nothing
+#: the choice of a dropdown for no condition
 _ANY = "any"
 
 
@@ -28,7 +28,7 @@ class ViewAgreement(AgreementOperator):
     description = "Show who disagrees about what: labels by verdict, annotators, class, votes or score"
     icon = "filter_alt"
     submit = "Show"
-    run_text = "The run whose findings are shown"
+    run_text = "The run to view"
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         labels = open_run_labels(ctx.dataset, chosen_run(ctx))
@@ -39,17 +39,17 @@ class ViewAgreement(AgreementOperator):
         description = "One: the labels of this annotator; two: where these two disagree"
         add_several(inputs, "annotators", "Annotators", description, labels.annotators)
         if "missed_by" not in without:
-            description = "What others have, and this annotator has not"
+            description = "Objects of other annotators that this annotator missed"
             add_choice(inputs, "missed_by", "Missed by", (_ANY, *labels.annotators), description=description)
         if "classes" not in without:
             description = "The class of a label, or of another label of the same object"
             add_several(inputs, "classes", "Classes", description, None)
         if "confusion" not in without:
-            description = "Two classes of one object; where annotators are chosen, the first of them said the first"
+            description = "Two classes of one object; if annotators are chosen, the first one gave the first class"
             add_several(inputs, "confusion", "Confused classes", description, None)
         if "votes" not in without:
-            inputs.int("least_votes", label="At least so many votes", min=1)
-            inputs.int("most_votes", label="At most so many votes", min=1)
+            inputs.int("least_votes", label="Minimum number of votes", min=1)
+            inputs.int("most_votes", label="Maximum number of votes", min=1)
         inputs.float("min_score", label="Lowest score of samples", min=0.0, max=1.0)
         inputs.float("max_score", label="Highest score of samples", min=0.0, max=1.0)
         if shows_part(ctx):
@@ -62,7 +62,7 @@ class ViewAgreement(AgreementOperator):
         if n_samples:
             ctx.ops.set_view(view)
         else:
-            ctx.ops.notify("There is nothing to show: no label, or sample, is all of this", variant="warning")
+            ctx.ops.notify("There is nothing to show: no label or sample meets all conditions", variant="warning")
         return {"n_samples": n_samples}
 
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> DatasetView:
@@ -91,7 +91,7 @@ class SaveAgreementViews(AgreementOperator):
 
 
 def view_options(params: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of :func:`view_agreement` that a form gave; what was left empty is not asked for."""
+    """The arguments of :func:`view_agreement` from a form; empty inputs are no conditions."""
     names = ("verdict", "annotators", "missed_by", "classes", "confusion", "min_score", "max_score")
     options = {name: params[name] for name in names if params.get(name) not in (None, "", [], _ANY)}
     votes = params.get("least_votes"), params.get("most_votes")

@@ -1,4 +1,4 @@
-"""The panels: what a run found, shown in the App."""
+"""The panel that shows a run in the App."""
 
 from __future__ import annotations
 

@@ -26,11 +26,11 @@ _ADVICE = "Refresh the panel; if that does not help, compute the run again with 
 
 
 class AgreementPanel(foo.Panel):
-    """Shows how far the annotators agree, and leads to the samples and labels behind every number.
+    """Shows how far the annotators agree, and opens the samples and labels behind every number.
 
-    The state that the App keeps: ``run_key`` and ``of_view`` as chosen, ``before`` (stages of the view that the user
-    had before the first drill-down), ``drill_down`` and ``drill_down_view`` (title of a drill-down, and the hash of its
-    view), ``refreshed`` (how often the user asked for what is new) and ``shown`` (hash of what the App shows).
+    The state that the App keeps: ``run_key`` and ``of_view`` as chosen, ``before`` (stages of the user's view before
+    the first drill-down), ``drill_down`` and ``drill_down_view`` (title of a drill-down, and the hash of its view),
+    ``refreshed`` (how often the user refreshed) and ``shown`` (hash of the schema that the App shows).
     """
 
     @property
@@ -46,7 +46,7 @@ class AgreementPanel(foo.Panel):
     # ---- events ----
 
     def execute(self, ctx: foo.ExecutionContext) -> Any:
-        """Handle an event, then show what changed; errors become notifications, never tracebacks."""
+        """Handle an event, then update the panel; errors become notifications, never tracebacks."""
         method = ctx.params.get("__method__")
         if method in (None, "on_startup"):
             return self.on_startup(ctx)
@@ -61,7 +61,7 @@ class AgreementPanel(foo.Panel):
         return self._show(ctx, always=method == "on_load")
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
-        """Show what there is."""
+        """Show the panel."""
         ctx.panel.set_data(DRILL_DOWN_TITLE, drill_down_title(_state(ctx, "drill_down")))
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
@@ -70,7 +70,7 @@ class AgreementPanel(foo.Panel):
         _set_drill_down(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
-        """Nothing to do: if the numbers are those of the view, they are shown anew after each event."""
+        """Nothing to do: numbers of the view are updated after each event."""
 
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
@@ -79,13 +79,13 @@ class AgreementPanel(foo.Panel):
             ctx.panel.set_state("run_key", value)
 
     def choose_samples(self, ctx: foo.ExecutionContext) -> None:
-        """Show the numbers of the whole run, or of the samples in the view."""
+        """Show the numbers of the whole run, or only of the samples in the view."""
         value = bool(ctx.params.get("value"))
         if value != bool(_state(ctx, "of_view")):
             ctx.panel.set_state("of_view", value)
 
     def refresh(self, ctx: foo.ExecutionContext) -> None:
-        """Read everything again."""
+        """Reload everything."""
         ctx.panel.set_state("refreshed", (_state(ctx, "refreshed") or 0) + 1)
 
     def compute(self, ctx: foo.ExecutionContext) -> None:
@@ -95,7 +95,7 @@ class AgreementPanel(foo.Panel):
     # ---- drill-downs ----
 
     def drill_down(self, ctx: foo.ExecutionContext) -> None:
-        """Show the samples and labels behind what was clicked."""
+        """Show the samples and labels behind a click."""
         state = self._require_run(ctx)
         samples = _samples(ctx) or ctx.dataset
         if is_generated(samples):
@@ -105,7 +105,7 @@ class AgreementPanel(foo.Panel):
         )
         # counting all samples may take seconds, and the App does it anyway
         if not shows_any(view):
-            ctx.ops.notify(f"{title}: there are none any more", variant="warning")
+            ctx.ops.notify(f"{title}: none are left", variant="warning")
             return
         before = _before(ctx) if _in_drill_down(ctx) else serialized_stages(ctx.view)
         _set_drill_down(ctx, title, before, hash_of_view(view))
@@ -164,7 +164,7 @@ class AgreementPanel(foo.Panel):
         return panel_state_of(dataset, _state(ctx, "run_key"))
 
     def _require_run(self, ctx: foo.ExecutionContext) -> PanelState:
-        """The panel state, if it has a completed run that is still the one the user sees."""
+        """The panel state, if it has a completed run that is still the run on the screen."""
         state = self._panel_state(ctx)
         if state.problem is not None:
             raise AgreementInputError(state.problem)

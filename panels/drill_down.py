@@ -1,7 +1,7 @@
 """From a click on a chart or table to the samples and labels behind it.
 
-A click says where it was: the place in a chart, the row of a table. What is there is read from the data of the view
-model (``customdata`` of a trace, ``keys`` of a table), never from what is written on it.
+A click has a position: a point of a chart, a row of a table. Its meaning comes from the data of the view model
+(``customdata`` of a trace, ``keys`` of a table), never from displayed text.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from ..charts.words import VERDICTS
 from ..dataset_io import view_agreement
 from .view_model import Item, ViewModel
 
-#: scores on the edge of two bins may be off by this much, due to rounding
+#: rounding error of scores on the edge of two bins
 _ROUNDING = 5e-10
 #: the report leaves out samples with fewer annotators
 _RATED = {"$gte": 2}
@@ -37,17 +37,17 @@ def item_name(path: str) -> str:
 def samples_behind(
     samples: SampleCollection, run_key: str, field_key: str, model: ViewModel, click: Click
 ) -> tuple[str, DatasetView]:
-    """The view behind a click, and what it shows.
+    """The title and the view for a click.
 
     Args:
-        samples: what the numbers are of
-        run_key: the run
-        field_key: what its fields begin with
-        model: what the panel shows
+        samples: the samples that the numbers describe
+        run_key: key of the run
+        field_key: prefix of its fields
+        model: the view model of the panel
         click: the parameters of the event
 
     Raises:
-        AgreementInputError: if nothing is behind it, or what the run wrote is gone
+        AgreementInputError: if there is no view for it, or the fields of the run are gone
     """
     title, options = drill_down_of(model, click)
     assigned = options.pop("n_annotators", None)
@@ -58,10 +58,10 @@ def samples_behind(
 
 
 def drill_down_of(model: ViewModel, click: Click) -> DrillDown:
-    """What a click shows: its title, and the options of ``view_agreement``.
+    """The title, and the options of ``view_agreement``, for a click.
 
     Raises:
-        AgreementInputError: if nothing is behind it
+        AgreementInputError: if there is no view for it
     """
     name = item_name(str(click.get("path", "")))
     if name not in _DRILL_DOWNS:
@@ -75,13 +75,13 @@ def sample_behind(model: ViewModel, click: Click) -> str:
 
 
 def _key(model: ViewModel, name: str, click: Click) -> Any:
-    """The data behind what was clicked."""
+    """The data at the clicked position."""
     item = next((item for item in model["items"] if item["name"] == name), None)
     key = None
     if item is not None:
         key = _key_of_row(item, click) if item["kind"] == "table" else _key_of_point(item, click)
     if key is None:
-        raise AgreementInputError("This is not there any more; refresh the panel")
+        raise AgreementInputError("This no longer exists; refresh the panel")
     return key
 
 
@@ -101,7 +101,7 @@ def _key_of_point(item: Item, click: Click) -> Any:
             if row is not None and row == column:
                 raise AgreementInputError("Click a cell of two different names")
             return None if row is None or column is None else trace["customdata"][row][column]
-        # horizontal bars and points have their names on the y axis
+        # horizontal bars and points have names on the y axis
         axis = "x" if trace["type"] == "bar" and trace.get("orientation") != "h" else "y"
         place = _place(trace[axis], click.get(axis))
         return None if place is None else trace["customdata"][place]
@@ -109,7 +109,7 @@ def _key_of_point(item: Item, click: Click) -> Any:
 
 
 def _place(values: list[Any], value: Any) -> int | None:
-    """The position of a coordinate among those that are drawn."""
+    """The position of a coordinate among the drawn ones."""
     if isinstance(value, float):
         return next((k for k, drawn in enumerate(values) if math.isclose(drawn, value, abs_tol=1e-6)), None)
     return values.index(value) if value in values else None

@@ -1,4 +1,4 @@
-"""How the panel looks: every state of it as a schema that the App draws."""
+"""The layout of the panel: every state as a schema that the App draws."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .view_model import Item, ViewModel
 #: the handlers of the panel by name
 Handlers = Callable[[str], str]
 
-#: least width of a column of charts, in pixels
+#: minimum width of a column of charts, in pixels
 _COLUMN = 460
-# CSS columns leave no gaps next to tall charts, a grid would
+# CSS columns, unlike a grid, leave no gaps next to tall charts
 _GRID = {"grid": {"sx": {"display": "block", "columnWidth": f"{_COLUMN}px", "columnGap": "16px", "width": "100%"}}}
-#: figures do not know the theme: here their text gets the colours of the App
+#: figures do not know the theme of the App: set the colour of their text here
 _TEXTS = {
     "& .gtitle": {"fill": "var(--fo-palette-text-primary) !important"},
     ", ".join(
@@ -28,14 +28,14 @@ _TEXTS = {
                      *("legendtext", "annotation-text", "bartext-outside"))
     ): {"fill": "var(--fo-palette-text-secondary) !important"},
 }  # fmt: skip
-# FiftyOne fits charts to their column when they are drawn and when the window changes, not when the panel does: until
-# then a chart must not lie over its neighbour
+# FiftyOne fits charts to their column only when drawn and when the window changes, not when the panel changes; until
+# then a chart must not cover its neighbour
 _SX = {"width": "100%", "overflow": "hidden", "breakInside": "avoid", "paddingBottom": "16px", **_TEXTS}
 _ITEM = {"item": {"sx": _SX}}
 #: matrices with more names take the full width
 _MOST_NAMES = 6
 _WIDE_ITEM = {"item": {"sx": {**_SX, "columnSpan": "all"}}}
-#: the title of a drill-down comes with the panel's data, not with its schema: every new schema draws all charts anew
+#: the title of a drill-down is part of the panel's data, not of its schema: a new schema would redraw all charts
 DRILL_DOWN_TITLE = "drill_down.title"
 _WITHOUT_DRILL_DOWN = "&:not(:has(strong))"
 _DRILL_DOWN = {"container": {"sx": {_WITHOUT_DRILL_DOWN: {"display": "none"}}}}
@@ -43,13 +43,13 @@ _ROOT = {"container": {"sx": {"padding": "8px 16px 32px", "width": "100%", "boxS
 
 
 def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers, *, of_view: bool) -> types.Property:
-    """The panel as it is to be drawn.
+    """The schema of the panel.
 
     Args:
         state: the runs of the dataset
-        model: what there is to show of the run; None where nothing is
+        model: the view model of the run; None if there is nothing to show
         handlers: gives the URI of a handler
-        of_view: whether the numbers are those of the current view
+        of_view: whether the numbers are of the current view only
     """
     root = types.Object()
     version = model["version"] if model is not None else hash_of(state.problem, state.advice)
@@ -73,7 +73,7 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
 
 
 def message_schema(text: str, advice: str, handlers: Handlers) -> types.Property:
-    """The panel where something went wrong."""
+    """The panel after an error."""
     root = types.Object()
     root.view(f"message_{hash_of(text)}", types.Error(label=text, description=advice))
     _refresh(root, handlers)
@@ -85,7 +85,7 @@ def _controls(root: types.Object, state: PanelState, handlers: Handlers, *, of_v
     choices = types.DropdownView()
     for key in state.keys:
         choices.add_choice(key, label=key)
-    # the App keeps the value of a path, so that every choice of runs needs another path
+    # the App keeps the value of a path, so every list of runs needs its own path
     row.enum(
         f"run_{hash_of(state.keys, state.run_key)}",
         state.keys,
@@ -114,7 +114,7 @@ def drill_down_title(title: str | None) -> str:
 
 
 def _drill_down(root: types.Object, handlers: Handlers) -> None:
-    """The title of what the grid shows after a click, and the Back button."""
+    """The title of the drill-down in the grid, and the Back button."""
     group, name = DRILL_DOWN_TITLE.split(".")
     row = root.h_stack(group, gap=2, align_y="center", componentsProps=_DRILL_DOWN)
     row.btn("back", label="Back", icon="arrow_back", variant="contained", on_click=handlers("back"))
@@ -128,7 +128,7 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers, version:
     row = root.h_stack("actions", gap=2)
     if state.has_dataset:
         row.btn("compute", label=label, icon="diversity_3", variant="contained", on_click=handlers("compute"))
-    if not state.keys:  # somebody else may have computed it
+    if not state.keys:  # somebody else may compute it meanwhile
         _refresh(row, handlers)
 
 
@@ -159,5 +159,5 @@ def _table(root: types.Object, item: Item, version: str, handlers: Handlers) -> 
         handler = handlers("open_sample" if item["name"] == "worst" else "drill_down")
         table.add_row_action("open", on_click=handler, label=item["action"], icon="open_in_new")
     root.md(f"**{item['title']}**", name=f"title_{item['name']}_{version}")
-    # the path has the version, because the App keeps old rows of a path
+    # the path contains the version, because the App keeps old rows of a path
     root.list(f"{item['name']}_{version}", types.Object(), default=item["rows"], view=table)

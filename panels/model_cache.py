@@ -1,4 +1,4 @@
-"""Cached view models and records, one per run and view."""
+"""Cached view models and records, by run and view."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
 from .view_model import ViewModel, view_model
 
-#: larger views get no intervals, which would take more than a second
+#: views with more samples get no intervals, which would take more than a second
 MOST_RESAMPLED = 2_000
-#: records of a run are kept for the next view if its results take no more than this
+#: records of a run up to this size are cached for the next view
 _MOST_KEPT = 150_000_000
 
 
@@ -30,7 +30,7 @@ def hash_of(*parts: Any) -> str:
 
 
 def hash_of_view(view: SampleCollection | None) -> str:
-    """A hash of the stages of a view, which tells it from other views of its dataset."""
+    """A hash of the stages of a view; different views of a dataset have different hashes."""
     stages = [] if view is None else serialized_stages(view, with_ids=False)
     return hash_of(stages)
 
@@ -38,14 +38,14 @@ def hash_of_view(view: SampleCollection | None) -> str:
 def cached_view_model(
     ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
 ) -> ViewModel:
-    """The model of a run that the panel shows.
+    """The view model of a run, cached.
 
     Args:
         ctx: the execution context
         run_key: key of a completed run
-        results_id: what tells it from others of this key
-        view: the samples that the numbers are of; None for all
-        refreshed: how often the user asked for what is new
+        results_id: id of its results, different for every run with this key
+        view: the samples that the numbers describe; None for all
+        refreshed: how often the user refreshed
     """
     shown = "" if view is None else hash_of_view(view)
     model: ViewModel = _view_model(
@@ -55,7 +55,7 @@ def cached_view_model(
 
 
 class _View:
-    """A view that is not part of a cache key: its hash is."""
+    """Wrapper that keeps a view out of the cache key; the key has its hash."""
 
     def __init__(self, view: SampleCollection | None) -> None:
         self.samples = view
@@ -90,5 +90,5 @@ def _view_model(
 
 @execution_cache(residency="ephemeral", max_size=2)
 def _records(ctx: foo.ExecutionContext, dataset_id: str, run_key: str, results_id: str, refreshed: int) -> OpenRecords:
-    """The records of a run, for the numbers of one view after the other."""
+    """The records of a run, cached for the numbers of several views."""
     return Run(ctx.dataset, run_key).records()

@@ -1,4 +1,4 @@
-"""The state of the panel: which run it shows, or why there is none and what to do."""
+"""The state of the panel: the run that it shows, or why there is none and what to do."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import fiftyone as fo
 from .. import names
 from ..dataset_io.record.run import COMPLETED, FAILED, Run, list_agreements
 
-#: what a run that is not completed is doing
+#: meaning of the status of a run that is not completed
 _UNDER_WAY = {
     "running": "is being computed, or its process died",
     "renaming": "is being renamed",
@@ -20,14 +20,14 @@ _UNDER_WAY = {
 
 @dataclass(frozen=True, slots=True)
 class PanelState:
-    """What a panel can show."""
+    """The runs of a dataset, and the run to show."""
 
     keys: list[str] = field(default_factory=list)  #: the runs of the dataset
-    run_key: str | None = None  #: the run that is shown; None without one
+    run_key: str | None = None  #: the run to show; None without one
     config: dict[str, Any] = field(default_factory=dict)  #: its record
-    problem: str | None = None  #: why there are no numbers; None where there are
+    problem: str | None = None  #: why there are no numbers; None if there are
     advice: str = ""  #: what to do about the problem
-    notes: list[str] = field(default_factory=list)  #: what is not as it was when the run was computed
+    notes: list[str] = field(default_factory=list)  #: changes since the run was computed
     has_dataset: bool = True  #: whether there is a dataset to compute on
 
     @property
@@ -50,8 +50,8 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     """Look at the runs of a dataset.
 
     Args:
-        dataset: the dataset, as an execution context has just read it; None where the App shows none
-        wanted: the run that the user chose, which may be gone; None for the default one
+        dataset: the dataset, just loaded by an execution context; None if the App shows none
+        wanted: the run that the user chose, which may be gone; None for the default run
     """
     if dataset is None:
         advice = "Open a dataset with labels of several annotators."
@@ -87,13 +87,12 @@ def _default(dataset: fo.Dataset, keys: list[str]) -> str:
 def _problem(run_key: str, config: dict[str, Any]) -> tuple[str | None, str]:
     status, version = config.get("status"), config.get("schema_version")
     if status == FAILED:
-        error = config.get("error") or "it does not say why"
+        error = config.get("error") or "no reason was recorded"
         return f"The run {run_key!r} failed: {error}", "Compute it again with “overwrite”, or delete it."
     if status != COMPLETED:
         return (
             f"The run {run_key!r} {_UNDER_WAY.get(str(status), f'has the status {status!r}')}",
-            "Refresh when it is done. If nothing is at work on it any more, compute it again with “overwrite”, or "
-            "delete it.",
+            "Refresh when it is done. If its process has died, compute it again with “overwrite”, or delete it.",
         )
     if version != names.SCHEMA_VERSION:
         return (
@@ -110,6 +109,6 @@ def _lost_fields(dataset: fo.Dataset, config: dict[str, Any]) -> list[str]:
         return []
     shown = ", ".join(f"`{path}`" for path in lost[:3]) + (f" and {len(lost) - 3} more" if len(lost) > 3 else "")
     return [
-        f"Fields of this run were deleted: {shown}. The numbers are still those of the run, but samples and labels "
-        "behind them cannot be shown; compute it again with “overwrite”."
+        f"Fields of this run were deleted: {shown}. The numbers are still correct, but the samples and labels behind "
+        "them cannot be shown; compute it again with “overwrite”."
     ]

@@ -16,13 +16,13 @@ from ..charts.figures import FIGURES, plot_scores
 from ..charts.tables import Cell, Column
 from ..charts.words import end_of_path, shown_number, shown_share
 
-#: a chart or a table; all that is shown. Both are JSON values
+#: a chart or a table, and all items of the panel; both are JSON values
 Item = dict[str, Any]
 ViewModel = dict[str, Any]
 
-#: what a click on a chart does; other charts only show
+#: hints for charts that react to clicks
 _HINTS = {
-    "pairs": "Click a cell: what these two disagree on.",
+    "pairs": "Click a cell: the disagreements of these two.",
     "scores": "Click a bar: these samples, the worst first.",
     "annotators": "Click a bar: these labels.",
     "confusion": "Click a cell: the labels with this conflict.",
@@ -35,20 +35,20 @@ _MOST_CLASSES = 20
 
 
 def view_model(report: AgreementReport, scores: Any, version: str, notes: Sequence[str] = ()) -> ViewModel:
-    """What the panel shows.
+    """The view model of a report.
 
     Args:
-        report: of any family
-        scores: array of the scores of all samples, nan where they have none
-        version: tells this content from any other
-        notes: remarks on these numbers
+        report: report of any family
+        scores: array of the scores of all samples, nan where undefined
+        version: identifies this content
+        notes: additional notes on the numbers
     """
     return {"version": version, "headline": panel_markdown(report, notes), "items": list(_items(report, scores))}
 
 
 def _items(report: AgreementReport, scores: Any) -> Iterator[Item]:
     classes = family_of(report).classes
-    # a semantic mask holds all classes: no label is of one class
+    # a semantic mask holds all classes: no label has a single class
     leads_to_classes = classes is not None and classes.has_labels
     # the chart is about frames, but only samples can be opened
     without = {"classes": not leads_to_classes, "scores": report.run.n_videos is not None}
@@ -89,12 +89,12 @@ def _table(
     """A table.
 
     Args:
-        name: of the item
-        title: what it shows
-        columns: by the name of their values in a row
-        entries: what the rows are of
-        keys: what a click on the row leads to
-        action: what the button of a row says; nothing without one
+        name: name of the item
+        title: title of the table
+        columns: columns by the name of their values in a row
+        entries: entries of the rows
+        keys: key of every row, for clicks
+        action: text of the button of a row; empty without a button
     """
     rows = [
         {"id": str(row), **{key: column.cell(entry).text for key, column in columns.items()}}

@@ -1,4 +1,4 @@
-"""How far annotators agree on every class."""
+"""Agreement on every class as a figure."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     """Agreement on each class with 95 % intervals, the worst first; at most the ``top`` most frequent classes."""
     drawn_of = family_of(report).classes
     if drawn_of is None:
-        raise AgreementInputError(f"A report on {report.family} has no agreement on every class to draw")
+        raise AgreementInputError(f"A report on {report.family} has no agreement of classes to draw")
     if top < 1:
         raise AgreementInputError(f"`top` must be at least 1 class, got {top}")
     name_of, number = drawn_of.name, drawn_of.number

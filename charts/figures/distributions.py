@@ -1,4 +1,4 @@
-"""How many annotators saw an object, how closely they drew it, and how samples score."""
+"""Histograms: annotators who drew an object, similarity of matched labels, scores of samples."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 
 #: number of bins of the histogram of scores
 _SCORE_BINS = 20
-#: with more bars there is no room for shares
+#: maximum number of bars with shares as text
 _ROOMY = 10
 
 
 def plot_votes(report: AgreementReport) -> go.Figure:
-    """How many objects were drawn by how many of the assigned annotators."""
+    """Number of objects by the number of annotators who drew them."""
     objects = require_objects(report, "Votes on objects")
     votes = sorted(
         (entry for entry in objects.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1),
@@ -52,7 +52,7 @@ def plot_votes(report: AgreementReport) -> go.Figure:
 
 
 def plot_iou(report: AgreementReport) -> go.Figure:
-    """How far two labels of one object overlap."""
+    """Histogram of the similarity of two labels of one object."""
     objects = require_objects(report, "The overlap of labels")
     local = objects.localisation
     n = sum(local.iou_histogram)

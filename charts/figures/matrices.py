@@ -1,4 +1,4 @@
-"""Matrices: pairs of annotators, and classes that are confused."""
+"""Matrices: pairs of annotators, and confusions of classes."""
 
 from __future__ import annotations
 
@@ -66,12 +66,12 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
 
 
 def _both(names: Sequence[str]) -> list[list[list[str] | None]]:
-    """What every cell is about: two names; nothing on the diagonal."""
+    """The two names of every cell; None on the diagonal."""
     return [[[a, b] if a != b else None for b in names] for a in names]
 
 
 def _number(pair: Any, value: str) -> float | None:
-    """A number of a pair; of several kappas the unweighted one."""
+    """A number of a pair; the unweighted one if there are several kappas."""
     number = getattr(pair, value)
     if isinstance(number, Mapping):
         return number.get("identity")
@@ -96,12 +96,12 @@ def _pairs_finding(numbers: Mapping[tuple[str, str], float | None], title: str) 
     if low[1:] == high[1:]:
         return f"{low[1]} and {low[2]}: {title} {low[0]:.2f}"
     if f"{low[0]:.2f}" == f"{high[0]:.2f}":
-        return f"All pairs agree alike ({title} {low[0]:.2f})"
+        return f"All pairs agree equally ({title} {low[0]:.2f})"
     return f"{low[1]} and {low[2]} agree least ({title} {low[0]:.2f}), {high[1]} and {high[2]} most ({high[0]:.2f})"
 
 
 def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None, top: int = 20) -> go.Figure:
-    """Which classes are taken for each other, the largest confusions first."""
+    """Confusion matrix of classes, the largest confusions first."""
     if top < 2:
         raise AgreementInputError(f"`top` must be at least 2 classes, got {top}")
     counts = _confusions(report, pair)
@@ -137,7 +137,7 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
 
 
 def _confusions(report: AgreementReport, pair: tuple[str, str] | None) -> Counter[tuple[str, str]]:
-    """Counts of ordered pairs of different classes that two annotators gave to the same thing."""
+    """Counts of ordered pairs of different classes that two annotators gave to the same object or sample."""
     given = getattr(report, "class_given_match", None)
     pairs: Sequence[Any] = getattr(report, "pairs", [])
     if not hasattr(report.parts["pairs"], "confusion"):
@@ -191,14 +191,14 @@ def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figur
 
 
 def annotator_order(report: AgreementReport) -> list[str]:
-    """The annotators in the order of the clustering: those who agree are neighbours; else by name."""
+    """The annotators in the order of the clustering, so that similar ones are neighbours; else by name."""
     names = sorted({name for pair in getattr(report, "pairs", []) for name in (pair.a, pair.b)})
     groups = [[name] for name in names]
     for join in getattr(report, "clusters", []):
         members = set(join.members)
         joined = [group for group in groups if members.issuperset(group)]
         if len(joined) > 1:
-            # the larger group first, so that whoever joins last stands at the end
+            # the larger group first, so that the last to join is at the end
             joined.sort(key=lambda group: (-len(group), group))
             groups = [group for group in groups if group not in joined]
             groups.insert(0, [name for group in joined for name in group])

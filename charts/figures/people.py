@@ -1,4 +1,4 @@
-"""What annotators do: what they miss and add, and how they draw."""
+"""Figures of annotators: missed objects, verdicts of labels, bias of boxes."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from ...agreement.objects.report import Bias
     from ...agreement.report import AgreementReport
 
-#: of verdicts, in every family
+#: colours of verdicts, in every family
 _COLOURS = {
     "lone": ORANGE,
     "missed": PURPLE,
@@ -68,7 +68,7 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
     require(bars, "nobody missed or contradicted anything")
     height = 70 + max(_ROW, 12 * len(bars) + 10) * len(names)
     finding = _annotators_finding(shown, annotators, missed)
-    # the legend has three names a row
+    # the legend has three names per row
     drawn = figure(bars, finding, height=height, above=26 * ((len(bars) + 2) // 3), barmode="group")
     drawn.update_layout(legend={"traceorder": "normal"})
     drawn.update_xaxes(title_text=shown.title)
@@ -106,7 +106,7 @@ def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: lis
 
 
 def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:
-    """Who has the largest share, and that share; None for ties and where all shares are 0."""
+    """The annotator with the largest share, and that share; None in a tie and if all shares are 0."""
     largest = max(shares.values())
     shown = shown_share(largest)
     leaders = [name for name, share in shares.items() if shown_share(share) == shown]
@@ -114,7 +114,7 @@ def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:
-    """How each annotator's boxes differ from the median box of the object, with 95 % intervals."""
+    """Bias of each annotator's boxes against the median box of the object, with 95 % intervals."""
     objects = require_objects(report, "The bias of boxes")
     biased: list[tuple[str, Bias]] = [
         (entry.name, entry.bias) for entry in objects.annotators if entry.bias is not None and entry.bias.n
@@ -156,7 +156,7 @@ def plot_bias(report: AgreementReport) -> go.Figure:
 
 
 def _distances(bias: Bias, side: str) -> tuple[float, float]:
-    """How far the ends of an interval are from its mean, below and above."""
+    """Distances of the ends of an interval from the mean, below and above."""
     mean, interval = bias.mean.get(side), bias.intervals.get(side)
     if mean is None or interval is None or interval.low is None or interval.high is None:
         return 0.0, 0.0
@@ -166,7 +166,7 @@ def _distances(bias: Bias, side: str) -> tuple[float, float]:
 def _bias_finding(biased: list[tuple[str, Bias]]) -> str:
     told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in bias_in_words(bias, 1))]
     if not told:
-        return "Everybody draws about alike: nobody's boxes are off on average"
+        return "Everybody draws about the same: no annotator's boxes differ on average"
     name, bias = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))
     return f"{name} draws boxes {bias_in_words(bias, 1)}"
 
@@ -177,7 +177,7 @@ def _largest(bias: Bias, *sides: str) -> float:
 
 
 def plot_verdicts(report: AgreementReport) -> go.Figure:
-    """How many labels got which verdict."""
+    """Number of labels with every verdict."""
     counts: Counter[str] = Counter()
     for entry in getattr(report, "annotators", []):
         counts.update(getattr(entry, "verdicts", {}))

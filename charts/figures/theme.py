@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 TEXT = "#7d7d7d"
 GRID = "rgba(128, 128, 128, 0.25)"
 LINE = "rgba(128, 128, 128, 0.7)"
-#: colours that everybody tells apart (Okabe and Ito), those first that show on both backgrounds
+#: colour-blind safe colours (Okabe and Ito), first the ones that are visible on both backgrounds
 BLUE, ORANGE, GREEN, RED, PURPLE, SKY = "#2b83ba", "#e69f00", "#1a9e77", "#d55e00", "#b86fa0", "#56b4e9"
-#: from little to much; no end vanishes on either background, and few cells have a colour on which no text is read
+#: colour scale from low to high; both ends are visible on both backgrounds, and text is readable on most colours
 SCALE = [[0.0, "#e8f0f7"], [0.65, "#93bfdd"], [0.7, "#2f79ad"], [1.0, "#0b3d66"]]
 FONT = "Palanquin, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
@@ -63,9 +63,9 @@ def figure(
     """A figure in the common style.
 
     Args:
-        traces: what is drawn
-        finding: what the figure shows, its title; ``layout.meta`` has it too, for who shows it elsewhere
-        height: of all below the title, in pixels
+        traces: the traces
+        finding: the finding of the figure, as its title and in ``layout.meta``
+        height: height below the title, in pixels
         above: pixels between the title and the axes, for a legend or marks
         layout: more of Plotly's layout
     """
@@ -119,7 +119,7 @@ def shortened(name: str, length: int = _NAME_LENGTH) -> str:
 
 
 def require(found: object, what: str) -> None:
-    """Refuse to draw what a report does not have.
+    """Refuse to draw numbers that a report does not have.
 
     Raises:
         AgreementInputError: if nothing was found
@@ -129,11 +129,11 @@ def require(found: object, what: str) -> None:
 
 
 def require_objects(report: AgreementReport, what: str) -> ObjectReport:
-    """The report, if it is on objects: only these have that.
+    """The report, if it is on objects.
 
     Raises:
         AgreementInputError: if the report is on something else
     """
     if not hasattr(report, "localisation"):
-        raise AgreementInputError(f"{what} can be drawn of a report on objects, got one on {report.family}")
+        raise AgreementInputError(f"{what} can be drawn only for a report on objects, got one on {report.family}")
     return cast("ObjectReport", report)

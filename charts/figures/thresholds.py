@@ -1,4 +1,4 @@
-"""What the matching threshold does to the numbers."""
+"""The main numbers over the matching threshold, as a figure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def plot_thresholds(report: AgreementReport) -> go.Figure:
     objects = require_objects(report, "Matching thresholds")
     points = objects.thresholds
     is_part = report.run.n_of is not None
-    require(points, "thresholds are compared of a whole run only" if is_part else "the run did not compare thresholds")
+    require(points, "thresholds are compared only for whole runs" if is_part else "the run did not compare thresholds")
     thresholds = [entry.threshold for entry in points]
     lines = [
         go.Scatter(
@@ -89,6 +89,6 @@ def _finding(report: ObjectReport) -> str:
         return "Alpha is undefined at most thresholds"
     first, last = defined[0], defined[-1]
     return (
-        f"Alpha is {shown_number(first.alpha, 2)} where labels match from {first.threshold:g}, "
-        f"{shown_number(last.alpha, 2)} where they match from {last.threshold:g}"
+        f"Alpha is {shown_number(first.alpha, 2)} at the threshold {first.threshold:g}, "
+        f"{shown_number(last.alpha, 2)} at {last.threshold:g}"
     )

@@ -1,1 +1,1 @@
-"""What a report on objects says."""
+"""The sections of a report on objects."""

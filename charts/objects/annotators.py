@@ -1,4 +1,4 @@
-"""What the report says on every annotator."""
+"""The sections on annotators."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from .bias import bias_in_words
 if TYPE_CHECKING:
     from ...agreement.objects.report import AnnotatorSummary, Bias, ObjectReport, Sessions
 
-#: verdicts that are shown only where there are any
+#: verdicts that are shown only if they occur
 _RARE = ("attribute_conflict", "split", "duplicate")
-#: larger shares of missed small objects, and of objects drawn twice, get a sentence
+#: larger shares of missed small objects, and of objects drawn twice, are mentioned in a sentence
 _NOTABLE, _NOTABLE_TWICE = 0.05, 0.01
 _SIDES = ("size", "left", "top", "right", "bottom")
 _NAME = Column("annotator", "name")
@@ -51,14 +51,14 @@ def annotators_section(report: ObjectReport) -> list[Section]:
         + " Draws: against the median box of the object." * has_bias
     ]
     if has_bias and len(report.annotators) == 2:
-        notes.append("The median of two boxes lies between them: each annotator shows half of their difference.")
+        notes.append("The median of two boxes lies between them: each annotator shows half of the difference.")
     parts: list[Part] = [table(columns, report.annotators), " ".join(notes)]
     parts += [*_habits_in_words(report), *_sides(report)]
     return [Section("Annotators", parts, figures=("annotators", "bias"))]
 
 
 def _missed(entry: AnnotatorSummary) -> Cell:
-    """How much an annotator missed of what two others drew."""
+    """Number and share of the objects of two others that an annotator missed."""
     n, whole = entry.n_missed, entry.n_could_miss
     return Cell(n, f"{n} of {whole} ({percent(n, whole)})" if whole else str(n))
 
@@ -82,13 +82,13 @@ def _habits_in_words(report: ObjectReport) -> list[str]:
 
 
 def _sides(report: ObjectReport) -> list[str]:
-    """Who sides with whom, of three annotators or more."""
+    """Which annotators agree most with each other, for three annotators or more."""
     joins = [entry for entry in report.clusters if entry.similarity is not None]
     if len(report.annotators) < 3 or not joins:
         return []
     first, last = joins[0], joins[-1]
     closest, furthest = shown_number(first.similarity), shown_number(last.similarity)
-    # a tie: other pairs agree as much
+    # a tie: other pairs agree equally
     if any(shown_number(pair.score) == closest and not {pair.a, pair.b} <= set(first.members) for pair in report.pairs):
         return []
     text = f"{listed(first.members)} agree most with each other (score {closest})"
@@ -109,13 +109,13 @@ def annotator_details(report: ObjectReport) -> list[Section]:
             Column("mean score at which they join", "similarity", shown_number),
             Column("who", "members", listed),
         ]
-        sections.append(Section("Who sides with whom, the closest first", [table(columns, report.clusters)]))
+        sections.append(Section("Groups of annotators, the closest first", [table(columns, report.clusters)]))
     return [*sections, *_sessions(report)]
 
 
 def verdicts_section(report: ObjectReport) -> list[Section]:
     """The verdicts on each annotator's labels."""
-    return [Section("What became of their labels", [_verdicts(report)])]
+    return [Section("Verdicts by annotator", [_verdicts(report)])]
 
 
 def _coverage(report: ObjectReport) -> Table:

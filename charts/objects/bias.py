@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 #: smaller differences, in per cent, are not mentioned
 _SLIGHT = 1.0
-#: what an edge is called, what positive and negative offsets mean, and the offset for each per cent of size
+#: name of an edge, words for positive and negative offsets, and the offset for each per cent of size
 _EDGES = {
     "left": ("left edge", "further right", "further left", -0.5),
     "top": ("upper edge", "lower", "higher", -0.5),
@@ -19,10 +19,10 @@ _EDGES = {
 
 
 def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
-    """``12 % larger, lower edge 9 % lower``: the size first, then the edges that it does not explain.
+    """``12 % larger, lower edge 9 % lower``: the size first, then the edges that the size does not explain.
 
-    A box that is 12 % larger on all sides has its edges 6 % further out: these are not named. Only what is told from
-    zero is named, if there are intervals.
+    A box that is 12 % larger on all sides has its edges 6 % further out, which is not mentioned. If there are
+    intervals, only offsets whose interval excludes 0 are mentioned.
     """
     if bias is None or not bias.n:
         return "-"
@@ -33,7 +33,7 @@ def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
     for name, value in _odd_edges(bias)[:at_most]:
         title, positive, negative, _ = _EDGES[name]
         words.append(f"{title} {abs(value):.0f} % {positive if value > 0 else negative}")
-    return ", ".join(words) if words else "as the others"
+    return ", ".join(words) if words else "like the others"
 
 
 def _odd_edges(bias: Bias) -> list[tuple[str, float]]:

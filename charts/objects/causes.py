@@ -10,16 +10,16 @@ from ..words import listed, shown_number
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
-#: a smaller loss is rounding
+#: smaller losses are rounding
 _NOTHING = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """How much each cause lowers the panoptic quality of all pairs together, from 1.
+    """Loss of panoptic quality of all pairs together (1: full agreement), by cause.
 
-    F1 counts objects that both drew, RQ those of one class, PQ adds up their IoU: what is lost from 1 to F1, to RQ and
-    to PQ adds up to all that is lost.
+    F1 counts matched objects, RQ only those with the same class, PQ also their IoU. The losses from 1 to F1 (missed
+    objects), from F1 to RQ (classes) and from RQ to PQ (outlines) add up to the total loss, 1 - PQ.
     """
 
     missed: float
@@ -28,12 +28,12 @@ class Losses:
 
     @property
     def total(self) -> float:
-        """All of it."""
+        """The total loss."""
         return self.missed + self.classes + self.places
 
 
 def losses(report: ObjectReport) -> Losses | None:
-    """The loss by cause; None where no pair has a label."""
+    """The loss by cause; None if no pair has a label."""
     n = sum(pair.n_a + pair.n_b for pair in report.pairs)
     if not n:
         return None
@@ -45,12 +45,12 @@ def losses(report: ObjectReport) -> Losses | None:
 
 
 def cause_sentence(report: ObjectReport) -> str:
-    """Which cause explains most of the disagreement."""
+    """The share of every cause in the disagreement, as a sentence."""
     lost = losses(report)
     if lost is None:
-        return "There is no label of two annotators to compare, so there is no disagreement either."
+        return "No two annotators have labels to compare, so there is no disagreement."
     if lost.total < _NOTHING:
-        return "The annotators agree: they drew the same objects, at the same places, and named them alike."
+        return "The annotators agree: they drew the same objects, in the same places, with the same classes."
     named = {
         "missed objects": lost.missed,
         "different classes": lost.classes,

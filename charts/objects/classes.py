@@ -1,4 +1,4 @@
-"""What the report says on classes."""
+"""The sections on classes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MANY = 10
 
 
 def confusions_section(report: ObjectReport) -> list[Section]:
-    """The classes that are confused most, and what merging them would do; names that may be one."""
+    """The most confused classes, the effect of merging them, and similar class names."""
     confusion = report.class_given_match.confusion[:_FEW]
     parts: list[Part] = []
     if confusion:
@@ -55,8 +55,8 @@ def class_details(report: ObjectReport) -> list[Section]:
             Column("as one class", "alpha_after", shown_number),
             Column("change", _change),
         ]
-        text = "Merging classes that are alike is a choice about the task; alpha alone does not make it right."
-        sections.append(Section("What merging two classes would do", [table(columns, report.merges), text]))
+        text = "Whether to merge similar classes depends on the task; a higher alpha alone is not a reason."
+        sections.append(Section("Effect of merging two classes", [table(columns, report.merges), text]))
     return sections
 
 
@@ -79,7 +79,7 @@ def _classes(report: ObjectReport) -> Section:
     parts: list[Part] = [table(columns, report.classes)]
     if report.n_classes_unlisted:
         parts.append(f"{report.n_classes_unlisted} rarer classes are not listed.")
-    note = "alpha is that of the class against everything else"
+    note = "alpha of the class against all others"
     return Section("Classes, the most frequent first", parts, note, ("classes",))
 
 

@@ -1,4 +1,4 @@
-"""What the report says on pairs of annotators."""
+"""The sections on pairs of annotators."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def pair_details(report: ObjectReport) -> list[Section]:
     aligned = [pair for pair in shown_pairs if pair.alignment is not None]
     if aligned:
         of_alignment = [_alignment_column(key, title) for key, title in _ALIGNMENT.items()]
-        parts.append(table([*_NAMES, *of_alignment], aligned, "Alignment (b as if a were right)"))
+        parts.append(table([*_NAMES, *of_alignment], aligned, "Alignment (a as the reference)"))
     text = "PQ is the panoptic quality of all objects together, SQ times RQ; kappa and AC1 are over shared objects."
     parts.append(text)
     return [Section("Pairs in detail", parts)]

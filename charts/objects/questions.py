@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ...agreement.objects.report import AttributeSummary, ObjectReport, SizeSummary
     from ...agreement.report import Coefficients
 
-#: what the numbers that answer a question mean for the team
+#: sentences that explain the numbers of each question
 _SENTENCES: dict[str, Callable[[ObjectReport], str]] = {
     "existence": existence_sentence,
     "class_given_match": class_sentence,
@@ -33,7 +33,7 @@ _COEFFICIENTS = {
 
 
 def questions_section(report: ObjectReport) -> list[Section]:
-    """Why labels do not agree, in short: every question, its numbers with intervals, and what these mean."""
+    """Why labels do not agree: every question, its numbers with intervals, and their meaning."""
     parts: list[Part] = [cause_sentence(report)]
     for group, question in QUESTIONS.items():
         numbers = shown_numbers(report, group)
@@ -82,7 +82,7 @@ def _classes(report: ObjectReport) -> list[Section]:
     columns = [Column("class", "a"), Column("class", "b"), Column("pairs of labels", "n")]
     parts: list[Part] = [table(columns, given.confusion, "Confusions, the most frequent first")]
     if given.n_unlisted:
-        parts.append(f"{given.n_unlisted} more are of confusions that are not listed.")
+        parts.append(f"{given.n_unlisted} more pairs of labels have confusions that are not listed.")
     note = f"{given.n_units} objects that two or more drew"
     return [Section(f"{QUESTIONS['class_given_match']} In detail", parts, note)]
 
@@ -146,7 +146,7 @@ def _coefficients(report: ObjectReport) -> list[Section]:
         *(_coefficient_column(name, title) for name, title in _COEFFICIENTS.items()),
     ]
     known = [item for item in found.items() if item[1] is not None]
-    text = "AC1 and Brennan-Prediger do not fall when one category prevails, as alpha and kappa do."
+    text = "Alpha and kappa fall if one category prevails; AC1 and Brennan-Prediger do not."
     return [Section("Coefficients beside alpha", [table(columns, known), text])] if known else []
 
 

@@ -1,4 +1,4 @@
-"""How objects were matched and counted, and what alpha would be under other rules."""
+"""The rules for matching and counting objects, and alpha under other rules."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..words import shown_number
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
-_MISSING = {"category": "a category of its own", "ignore": "left out"}
+_MISSING = {"category": "an extra category", "ignore": "left out"}
 _EMPTY = {"skip": "left out", "agree": "count as agreement"}
 
 
 def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
-    """How objects were matched and counted."""
+    """The rules for matching and counting objects."""
     config = report.config
     similarity = _similarity(report)
     threshold = f"{config['iou']:g}{_source_of_threshold(report)}"
@@ -43,11 +43,11 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
         text = "polygons have rings that cross themselves, or enclose nothing, and were repaired"
         rules.append(("note", f"{report.n_repaired:,} {text}"))
     if report.n_points:
-        text = "keypoints have one labelled point, or several in one place; without a size they match only where equal"
+        text = "keypoints have one labelled point, or several in one place; without a size they match only if equal"
         rules.append(("note", f"{report.n_points:,} {text}"))
     n_crowd = sum(entry.n_crowd for entry in report.annotators)
     if n_crowd:
-        rules.append(("note", f"{n_crowd} labels are crowd regions, or lie in one of somebody else, and do not count"))
+        rules.append(("note", f"{n_crowd} labels are crowd regions, or lie in another annotator's, and do not count"))
     return rules
 
 
@@ -57,7 +57,7 @@ def _source_of_threshold(report: ObjectReport) -> str:
         return ""
     found = report.data_threshold
     if found is None:
-        return " (asked of the data)"
+        return " (requested from the data)"
     return " (from the data)" if found.threshold is not None else " (the data suggest none)"
 
 

@@ -1,4 +1,4 @@
-"""The three questions, each with one sentence that says what its numbers mean for the team."""
+"""One sentence for each of the three questions, which explains its numbers and gives advice."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from ..words import counted, shown_number, shown_share
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport, SizeSummary
 
-#: larger shares of missed objects, class conflicts or loose outlines call for a rule in the guideline
+#: larger shares of missed objects, class conflicts or loose outlines need a rule in the guideline
 _MANY_MISSED = 0.1
 _MANY_CONFLICTS = 0.05
 _MANY_LOOSE = 0.2
-#: labels of one object that overlap less are loose
+#: a pair of labels with a lower similarity is loose
 _LOOSE = 0.7
-#: what a guideline should say, by what the similarity is called
+#: advice for the guideline, by name of the similarity
 _WHERE = {"OKS": "where exactly its points lie", "temporal IoU": "when it begins and ends"}
 #: small objects are mentioned if they are worse than large ones by this factor, or by this much IoU
 _WORSE_FACTOR = 2.0
@@ -43,11 +43,11 @@ def existence_sentence(report: ObjectReport) -> str:
 
 
 def _missed_where(report: ObjectReport) -> str:
-    """Who or what the missed objects have in common, if anything."""
+    """The annotator, or the size, with most of the missed objects, if any stands out."""
     n_missed = sum(entry.n_missed for entry in report.annotators)
     worst = max(report.annotators, key=lambda entry: entry.n_missed, default=None)
     if worst is not None and len(report.annotators) > 2 and 2 * worst.n_missed > n_missed:
-        return f"; of {counted(n_missed, 'miss', 'misses')} of what two others drew, {worst.name} has {worst.n_missed}"
+        return f"; of {counted(n_missed, 'miss', 'misses')} of objects of two others, {worst.name} has {worst.n_missed}"
     sizes = _sizes(report)
     small, large = (getattr(sizes.get(name), "miss_rate", None) for name in ("small", "large"))
     if small is not None and large is not None and small > _WORSE_FACTOR * large:
@@ -104,7 +104,7 @@ def localisation_sentence(report: ObjectReport) -> str:
 
 
 def share_below(histogram: list[int], limit: float) -> float | None:
-    """The share of values below a limit, which must be an edge of a bin; None without any value."""
+    """The share of values below a limit, which must be an edge of a bin; None without values."""
     n = sum(histogram)
     return sum(histogram[: round(limit * len(histogram))]) / n if n else None
 

@@ -1,4 +1,4 @@
-"""What the report says on the matching threshold."""
+"""The sections on the matching threshold."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ _STILL = 0.02
 _FALL = 0.1
 #: closer thresholds count as equal
 _CLOSE = 0.05
-#: a smaller separation hardly tells same from different objects
+#: with a smaller separation, the threshold hardly tells same from different objects
 _TOLD_APART = 0.2
 #: why the data suggest no threshold
 _REASONS = {
     "too_few_values": "there are too few objects to compare",
     "no_variation": "all objects are equally similar, either on one image or across images",
-    "no_crossing": "no similarity is clearly the least of labels of one object",
+    "no_crossing": "no threshold separates labels of the same object from labels of different objects",
 }
 
 
 def threshold_sentences(report: ObjectReport) -> list[str]:
-    """How much alpha depends on the chosen threshold, and which threshold the data suggest."""
+    """The dependence of alpha on the threshold, and the threshold that the data suggest."""
     return [*_sensitivity(report), *_suggestion(report)]
 
 
@@ -119,8 +119,8 @@ def threshold_details(report: ObjectReport) -> list[Section]:
         ]
         bins = zip(range(n), found.observed, found.expected, strict=True)
         text = (
-            f"The best similarity of an object with those of another annotator on {counted(found.n_samples, 'image')}, "
-            "and with those on another image; the threshold is where the two are equally likely."
+            f"Best similarity of an object with another annotator's objects on {counted(found.n_samples, 'image')}, "
+            "and on a different image; at the threshold both are equally likely."
         )
         sections.append(Section("The threshold from the data", [text, table(columns, bins)]))
     return sections

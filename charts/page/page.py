@@ -41,14 +41,14 @@ def report_page(
     """The report as the text of an HTML file.
 
     Args:
-        report: of any family
-        dataset_name: what it is about, for the reader
+        report: report of any family
+        dataset_name: name of the dataset, for the reader
         computed_at: time of the run
-        scores: of all samples, nan where they have none
+        scores: scores of all samples, nan where undefined
     """
     short, details = report_sections(report), report_details(report)
     plots: dict[str, Callable[[Any], go.Figure]] = dict(FIGURES)
-    # by score, like the table of pairs: by alpha another pair may be the best
+    # by score, like the table of pairs: by alpha, another pair may be the best
     plots["pairs"] = functools.partial(FIGURES["pairs"], value="score")
     if scores is not None:
         plots["scores"] = functools.partial(plot_scores, scores=scores)
@@ -89,7 +89,7 @@ def _drawn(report: AgreementReport, plots: dict[str, Callable[[Any], go.Figure]]
     """The figures for which the report has numbers."""
     drawn = {}
     for name, plot in plots.items():
-        # where there is nothing to draw the table, or its absence, says so
+        # without anything to draw, the table (or its absence) says so
         with contextlib.suppress(AgreementInputError):
             drawn[name] = plot(report)
     return drawn

@@ -142,7 +142,7 @@ def check_files(source: Source) -> None:
     if missing:
         samples, absent = zip(*missing, strict=True)
         raise AgreementInputError(
-            f"Files of masks must exist, got {len(absent)} missing ({shown(absent)}), on samples "
+            f"Files of masks must exist, got {len(absent)} that do not ({shown(absent)}), on samples "
             f'{shown(sorted(set(samples)))}; restore them, or leave these labels out with invalid="skip"'
         )
 

@@ -15,7 +15,7 @@ CHARTS = {
     "annotators": "of what two others drew",
     "verdicts": "verdict",
     "votes": "annotators who drew the object",
-    "classes": "this class against everything else",
+    "classes": "this class against all others",
     "iou": "of two labels of one object",
     "bias": "of the median box",
     "thresholds": "of a match",

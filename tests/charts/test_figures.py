@@ -91,7 +91,7 @@ def test_the_title_of_the_matrix_names_who_agrees_least_and_most() -> None:
 
 def test_pairs_that_agree_alike_are_not_the_best_and_the_worst() -> None:
     pairs = [{**pair, "alpha": 1.0} for pair in filled_values()["pairs"]]
-    assert filled_report(pairs=pairs).plot_pairs().layout.title.text == "All pairs agree alike (alpha 1.00)"
+    assert filled_report(pairs=pairs).plot_pairs().layout.title.text == "All pairs agree equally (alpha 1.00)"
 
 
 def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
@@ -255,7 +255,7 @@ def test_what_a_report_does_not_have_is_refused_in_one_sentence(name: str, expec
 
 def test_thresholds_of_a_part_of_a_run_are_not_said_to_have_been_left_out_by_the_run() -> None:
     part = filled_report(thresholds=[], run={**filled_values()["run"], "n_of": 300})
-    with pytest.raises(AgreementInputError, match="thresholds are compared of a whole run only"):
+    with pytest.raises(AgreementInputError, match="thresholds are compared only for whole runs"):
         part.plot_thresholds()
 
 
@@ -286,7 +286,7 @@ def test_scores_are_counted_in_bins_of_a_twentieth() -> None:
 @pytest.mark.parametrize("family", list(OTHERS))
 @pytest.mark.parametrize("name", ["plot_votes", "plot_iou", "plot_thresholds", "plot_bias"])
 def test_figures_of_objects_are_refused_for_other_labels(family: str, name: str) -> None:
-    with pytest.raises(AgreementInputError, match=f"can be drawn of a report on objects, got one on {family}"):
+    with pytest.raises(AgreementInputError, match=f"can be drawn only for a report on objects, got one on {family}"):
         getattr(OTHERS[family](), name)()
 
 
@@ -295,7 +295,7 @@ def test_figures_of_objects_are_refused_for_other_labels(family: str, name: str)
     [
         ("tags", "plot_confusion", "on tags has no confusion of classes"),
         ("pixels", "plot_confusion", "on pixels has no confusion of classes"),
-        ("ratings", "plot_classes", "on ratings has no agreement on every class"),
+        ("ratings", "plot_classes", "on ratings has no agreement of classes"),
         ("pixels", "plot_annotators", "on pixels has no verdicts"),
     ],
 )

@@ -56,7 +56,7 @@ def test_advice_on_missed_objects_is_for_more_than_a_tenth() -> None:
 
 
 def test_who_has_most_of_the_misses_is_named_and_else_what_size_they_have() -> None:
-    assert "of 240 misses of what two others drew, dan|d has 150" in existence_sentence(filled_report())
+    assert "of 240 misses of objects of two others, dan|d has 150" in existence_sentence(filled_report())
     annotators = [{**entry, "n_missed": 10} for entry in filled_values()["annotators"]]
     sentence = existence_sentence(filled_report(annotators=annotators))
     assert "small ones are missed more often (31.0 %) than large ones (5.0 %)" in sentence
@@ -126,8 +126,8 @@ def test_losses_add_up_to_what_the_pooled_panoptic_quality_lacks() -> None:
 
 
 CAUSES = [
-    ([], "There is no label of two annotators to compare, so there is no disagreement either."),
-    ([_pair(0, 0, 0, None, None)], "There is no label of two annotators to compare"),
+    ([], "No two annotators have labels to compare, so there is no disagreement."),
+    ([_pair(0, 0, 0, None, None)], "No two annotators have labels to compare"),
     ([_pair(4, 4, 4, 1.0, 1.0)], "The annotators agree: they drew the same objects"),
     ([_pair(4, 0, 0, None, None)], "Most disagreement is about missed objects: of all disagreement, 100 % is missed "
      "objects, 0 % is different classes and 0 % is differences in how an object is drawn. The panoptic quality of all "
@@ -190,12 +190,12 @@ BIASES = [
     ),
     ({"left": 2.0, "right": -2.5}, {}, "right edge 2 % further left, left edge 2 % further right"),
     ({"top": 5.0, "left": -4.0, "right": 3.0}, {}, "upper edge 5 % lower, left edge 4 % further left"),
-    ({"size": 0.9, "top": -0.9}, {}, "as the others"),
-    ({"size": None}, {}, "as the others"),
-    ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "as the others"),
+    ({"size": 0.9, "top": -0.9}, {}, "like the others"),
+    ({"size": None}, {}, "like the others"),
+    ({"size": 3.0, "left": -0.6}, {"size": interval(-0.1, 6.1)}, "like the others"),
     ({"size": 1.6}, {"size": interval(0.1, 2.9)}, "2 % larger"),
     ({"size": -1.6}, {"size": around(-1.6, 0.5)}, "2 % smaller"),
-    ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "as the others"),
+    ({"top": 1.5}, {"top": interval(-0.1, 3.1)}, "like the others"),
 ]
 
 

@@ -23,14 +23,14 @@ from annotator_agreement.charts.words import shown_interval, shown_number, signe
 
 FULL_ONLY = [
     "Annotators in detail",
-    "Who sides with whom",
+    "Groups of annotators",
     "Sessions",
     "Pairs in detail",
     "Thresholds side by side",
     "The threshold from the data",
     "Alpha under other rules",
     "95 % intervals, by resampling",
-    "What merging two classes would do",
+    "Effect of merging two classes",
     "Attributes of shared objects",
     "Coefficients beside alpha",
     "By size",
@@ -107,15 +107,15 @@ def test_a_threshold_from_the_data_is_marked_as_such() -> None:
     without = {**filled_values()["data_threshold"], "threshold": None, "reason": "no_crossing"}
     assert "iou >= 0.37 (from the data), classes" in rule()
     assert "iou >= 0.37 (the data suggest none), classes" in rule(data_threshold=without)
-    assert "iou >= 0.37 (asked of the data), classes" in rule(data_threshold=None)  # known of whole runs only
+    assert "iou >= 0.37 (requested from the data), classes" in rule(data_threshold=None)  # known of whole runs only
 
 
 def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
     weighted = {"krippendorff_alpha": {"identity": 0.3, "linear": 0.5, "quadratic": 0.7, "ordinal": 0.6}}
     values = {**OTHERS["ratings"]().to_dict(), "coefficients": weighted}
     text = report_text(report_from_dict({**values, "level": "ordinal"})).replace("\n  ", " ")
-    assert "The alpha of 0.700 above measures differences as Krippendorff does at the level ordinal, which is" in text
-    assert "above measures" not in report_text(report_from_dict({**values, "level": "interval"}))
+    assert "The alpha of 0.700 above uses Krippendorff's difference at the level ordinal, which is not" in text
+    assert "above uses" not in report_text(report_from_dict({**values, "level": "interval"}))
 
 
 def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
@@ -123,7 +123,7 @@ def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
     text = report_text(filled_report(annotators=annotators, clusters=[]))
     (header,) = [line for line in text.splitlines() if line.startswith("  annotator  ")]
     assert header.split() == ["annotator", "labels", "only", "theirs", "class", "conflict", "vitality", "draws"]
-    assert "each annotator shows half of their difference" in text.replace("\n  ", " ")
+    assert "each annotator shows half of the difference" in text.replace("\n  ", " ")
 
 
 def test_the_rules_of_the_run_are_marked_among_the_others() -> None:

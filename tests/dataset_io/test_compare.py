@@ -337,7 +337,7 @@ def test_a_comparison_survives_json_and_is_shown_in_tables(make_dataset):
     assert [row["a"], row["difference"], row["low"]] == [change.a, change.difference, change.interval.low]
     pairs = comparison.to_dataframe("pairs")
     assert set(pairs["name"]) == {"alice – bob", "alice – carol", "bob – carol"}
-    with pytest.raises(AgreementInputError, match=r"`table` must be one that the comparison has \(numbers, pairs"):
+    with pytest.raises(AgreementInputError, match=r"`table` must be a table of the comparison \(numbers, pairs"):
         comparison.to_dataframe("nothing")
     markdown = comparison_markdown(comparison)
     assert "| Score " in markdown
@@ -356,7 +356,7 @@ def test_runs_that_cannot_be_compared_are_refused(make_dataset, make_videos):
         compare_agreement(dataset, "classes", "numbers")
     compute_agreement(dataset.limit(5), NAMES, run_key="first")
     compute_agreement(dataset.skip(5), NAMES, run_key="last")
-    with pytest.raises(AgreementInputError, match="must have samples in common, got 5 and 5 samples of which none"):
+    with pytest.raises(AgreementInputError, match="must have samples in common, got 5 and 5 samples, none in both"):
         compare_agreement(dataset, "first", "last")
     with pytest.raises(AgreementInputError, match="`run_key` must be an agreement run"):
         compare_agreement(dataset, "first", "missing")

@@ -175,7 +175,7 @@ def test_the_worst_videos_are_listed_with_their_worst_frame(make_videos, capsys)
     assert [entry["filepath"] for entry in report.worst_samples] == ["/videos/1.mp4", "/videos/2.mp4"]
     report.print_report()
     text = capsys.readouterr().out
-    assert "3 videos with 8 frames, which are compared one by one" in text
+    assert "3 videos with 8 frames, compared frame by frame" in text
     assert "worst frame" in text
     assert load_agreement(dataset) == report
 

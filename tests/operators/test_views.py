@@ -73,7 +73,7 @@ def test_what_is_not_usable_is_shown_in_the_form(view_agreement, dataset, form):
         ({"confusion": ["cat"]}, "`confusion` must be two different classes"),
         ({"least_votes": 3, "most_votes": 2}, "`votes` must be"),
         ({"min_score": 0.9, "max_score": 0.1}, "`min_score` must be at most"),
-        ({"missed_by": "bob", "annotators": ["bob"]}, "`missed_by` must be somebody else"),
+        ({"missed_by": "bob", "annotators": ["bob"]}, "`missed_by` must not be one of"),
     ):
         problem = form(view_agreement, dataset, **params)["problem"]
         assert problem["invalid"]
