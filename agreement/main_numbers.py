@@ -22,6 +22,26 @@ QUESTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
+class Measure:
+    """How the extents of two objects are compared."""
+
+    name: str = "IoU"
+    where: str = "where an object ends"  #: what a guideline should say if annotators draw objects differently
+    of_points: bool = False  #: whether objects are made of points, which may be visible, and have no area
+
+
+#: the measures of all label types, by name
+MEASURES = {
+    measure.name: measure
+    for measure in (
+        Measure(),
+        Measure("OKS", "where exactly its points lie", of_points=True),
+        Measure("temporal IoU", "when it begins and ends"),
+    )
+}
+
+
+@dataclass(frozen=True, slots=True)
 class MainNumber:
     """A number with the same name on every surface."""
 
@@ -32,12 +52,16 @@ class MainNumber:
     form: str = "number"  #: format: ``number`` or ``share``
     group: str = HEADLINE  #: place: the headline, one of the questions, or only comparisons
     is_optional: bool = False  #: whether it is left out if undefined
-    without: str = ""  #: name of a similarity of objects for which there is no such number
+    of_areas: bool = False  #: whether it is left out if objects are made of points
 
     def value(self, report: Any) -> float | None:
         """The value in a report; None where undefined."""
         found: float | None = operator.attrgetter(self.key)(report)
         return found
+
+    def concerns(self, measure: str) -> bool:
+        """Whether objects that are compared by this measure have the number."""
+        return not (self.of_areas and MEASURES[measure].of_points)
 
     def name(self, measure: str = "IoU") -> str:
         """The title, with the name of the similarity."""
@@ -82,7 +106,7 @@ OBJECT_NUMBERS = (
     ),
     MainNumber("class_given_match.alpha", "alpha", "of the classes of shared objects", group="class_given_match"),
     MainNumber("localisation.mean_iou", "mean {measure}", "of two labels of one object", group="localisation"),
-    MainNumber("localisation.mean_dice", "Dice", "of two labels of one object", group="localisation", without="OKS"),
+    MainNumber("localisation.mean_dice", "Dice", "of two labels of one object", group="localisation", of_areas=True),
     MainNumber(
         "localisation.visibility",
         "visibility",
@@ -109,7 +133,7 @@ OBJECT_PAIR_NUMBERS = (
     MainNumber("pq", "PQ", group=""),
     MainNumber("sq", "SQ", group=""),
     MainNumber("rq", "RQ", group=""),
-    MainNumber("mean_dice", "mean Dice", group="", without="OKS"),
+    MainNumber("mean_dice", "mean Dice", group="", of_areas=True),
     MainNumber("count_difference", "mean difference", group=COUNTS),
     MainNumber("count_limit_low", "95 % of images: from", group=COUNTS),
     MainNumber("count_limit_high", "to", group=COUNTS),

@@ -51,7 +51,7 @@ def shown_numbers(report: AgreementReport, group: str) -> list[ShownNumber]:
         _shown(report, number, measure)
         for number in report.main_numbers
         if number.group == group
-        and number.without != measure
+        and number.concerns(measure)
         and not (number.is_optional and number.value(report) is None)
     ]
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.geometry.keypoints import Keypoints, visibility_agreement
 from ...metrics.geometry.objects import Objects, Overlaps, dice_from_iou
 from ...metrics.matching import Matching, match_objects, without_units_of
 from ...metrics.matching.partition import TIE
@@ -214,10 +213,6 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config))
     alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
     verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
-    visibility = None
-    if isinstance(batch.geometry, Keypoints):
-        points = batch.geometry.points_xy
-        visibility = visibility_agreement(points[pairs.i], points[pairs.j])
     return MatchedBatch(
         config=config,
         objects=objects,
@@ -231,7 +226,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         boxes_xyxy=batch.geometry.boxes_xyxy(),
         size_px=np.full((n_samples, 2), np.nan) if batch.size_px is None else batch.size_px,
         attributes=batch.attributes,
-        visibility=visibility,
+        visibility=batch.geometry.visibility(pairs.i, pairs.j),
         best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned),
         aligned=None if matching.aligned is None else _aligned(objects, overlaps, sample_pairs, matching.aligned),
         n_crowd=np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape),

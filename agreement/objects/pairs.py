@@ -20,6 +20,7 @@ from ...metrics.pairs import Alignment, average_linkage, f1_score, panoptic_qual
 from ..annotators import chosen_pairs, n_shared, pair_names
 from ..codes import MISSING
 from ..config import AgreementConfig, Undefined
+from ..main_numbers import MEASURES
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
 from ..report import ReportContext, number
 from .classes import listed_by_row
@@ -384,7 +385,7 @@ def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: R
                     "symmetric": _sample_mean(sums.symmetric, pair),
                 },
                 alignment=_alignment(sums, pair) if config.method == "mutual_best" else None,
-                visibility=float(sums.visibility[pair]) / n if context.measure == "OKS" and n else None,
+                visibility=float(sums.visibility[pair]) / n if MEASURES[context.measure].of_points and n else None,
                 track_consistency=number(consistency[a, b]),
                 kappa=number(float(kappa[pair])),
                 ac1=number(float(ac1[pair])),

@@ -7,11 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges
-from ...metrics.geometry.boxes import Boxes
-from ...metrics.geometry.masks import MaskCrops
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps, Similarity
-from ...metrics.geometry.regions import LINE, MASK, POLYGON, Regions
-from ...metrics.geometry.temporal import Intervals
 from ...metrics.matching.threshold import (
     MAX_PAIRS,
     ThresholdFromData,
@@ -45,7 +41,7 @@ class _Kept:
     @property
     def limit(self) -> int:
         """Maximum number of samples."""
-        return MAX_SAMPLES if _is_quick(self.geometry) else MAX_SAMPLES_OF_SHAPES
+        return MAX_SAMPLES if self.geometry.is_quick else MAX_SAMPLES_OF_SHAPES
 
     def take(self, samples: IntArray) -> _Kept:
         rows = _rows_of(samples, self.n_objects)
@@ -55,7 +51,7 @@ class _Kept:
             self.n_objects[samples],
             self.n_observed[samples],
             self.annotator[rows],
-            _detached(self.geometry.take(rows)),
+            self.geometry.take(rows).detached(),
             self.observed[_rows_of(samples, self.n_observed)],
         )
 
@@ -139,7 +135,7 @@ class ThresholdSample:
             kept.assigned,
             similarity=similarity,
             rng=np.random.default_rng(seed),
-            max_pairs=MAX_PAIRS if _is_quick(kept.geometry) else MAX_PAIRS_OF_SHAPES,
+            max_pairs=MAX_PAIRS if kept.geometry.is_quick else MAX_PAIRS_OF_SHAPES,
         )
         return threshold_from_data(kept.observed, expected, len(sample))
 
@@ -161,32 +157,6 @@ def data_threshold(sample: ThresholdSample, config: AgreementConfig) -> DataThre
     )
 
 
-def _is_quick(geometry: Geometry) -> bool:
-    return isinstance(geometry, Boxes | Intervals)
-
-
 def _rows_of(samples: IntArray, counts: IntArray) -> IntArray:
     """Rows of the chosen samples, given the number of consecutive rows of every sample."""
     return ranges((np.cumsum(counts) - counts)[samples], counts[samples])
-
-
-def _detached(geometry: Geometry) -> Geometry:
-    """The same objects; drops unused shapes, which :meth:`~.Regions.take` keeps, to free memory."""
-    if not isinstance(geometry, Regions):
-        return geometry
-    row = np.empty(len(geometry), np.int64)
-    for kind in np.unique(geometry.kind).tolist():
-        of_kind = geometry.kind == kind
-        row[of_kind] = np.arange(int(of_kind.sum()))
-    polygons, masks, lines = (geometry.row[geometry.kind == kind] for kind in (POLYGON, MASK, LINE))
-    corners = np.stack([geometry.masks.left, geometry.masks.top], axis=1)[masks]
-    crops = [(geometry.masks.crop(k), x, y) for k, (x, y) in zip(masks.tolist(), corners.tolist(), strict=True)]
-    return Regions(
-        geometry.kind,
-        row,
-        geometry.bounds,
-        geometry.area,
-        geometry.polygons.take(polygons),
-        MaskCrops.from_crops(crops),
-        None if geometry.lines is None else geometry.lines.take(lines),
-    )

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...metrics.alpha.nominal import NominalTally
-from ...metrics.geometry.keypoints import Keypoints, object_scale
-from ...metrics.geometry.objects import Geometry, Objects
-from ...metrics.geometry.regions import Regions
+from ...metrics.geometry.objects import Objects
 from ..config import AgreementConfig
 from .batch import TrackCounts, count_tracks
 from .compute import Counting, MatchedBatch, matching_of, ratings_of
@@ -83,8 +81,8 @@ def totals_of(agreement: MatchedBatch) -> RunTotals:
     totals = RunTotals(
         n_hard=agreement.matching.n_hard,
         n_inexact=agreement.matching.n_inexact,
-        n_repaired=geometry.n_repaired if isinstance(geometry, Regions) else 0,
-        n_points=_without_extent(geometry),
+        n_repaired=geometry.n_repaired,
+        n_points=geometry.n_without_extent,
         tracks=_track_counts(agreement),
         rematched=rematched(agreement) if config.rematch else Rematched(),
     )
@@ -94,12 +92,6 @@ def totals_of(agreement: MatchedBatch) -> RunTotals:
     if config.sensitivity:
         totals = dataclasses.replace(totals, sweep=sweep_batch(agreement), rules=rules_of(agreement))
     return totals
-
-
-def _without_extent(geometry: Geometry) -> int:
-    if not isinstance(geometry, Keypoints):
-        return 0
-    return int((object_scale(geometry.points_xy) == 0.0).sum())
 
 
 def _track_counts(agreement: MatchedBatch) -> TrackCounts:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ...agreement.main_numbers import OBJECT_PAIR_NUMBERS
+from ...agreement.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
 from ..headline import FORMS
 from ..sections import Part, Section
 from ..tables import Cell, Column, best_and_worst, table
@@ -20,6 +20,7 @@ _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precisio
 def pairs_section(report: ObjectReport) -> list[Section]:
     """The main numbers of pairs."""
     shown_pairs, title = best_and_worst(report.pairs)
+    measure = MEASURES[report.localisation.measure]
     columns = [
         *_NAMES,
         Column(documents(report), "n_samples"),
@@ -27,8 +28,8 @@ def pairs_section(report: ObjectReport) -> list[Section]:
         Column("alpha", "alpha", shown_number, interval=True),
         Column("F1", "f1", shown_number),
         Column("same class", "class_agreement", shown_number),
-        Column(f"mean {report.localisation.measure}", "mean_iou", shown_number),
-        *([Column("visibility", "visibility", shown_number)] if report.localisation.measure == "OKS" else []),
+        Column(f"mean {measure.name}", "mean_iou", shown_number),
+        *([Column("visibility", "visibility", shown_number)] if measure.of_points else []),
         *([Column("tracks kept", "track_consistency", shown_number)] if report.track_consistency is not None else []),
         Column("matched objects", lambda pair: Cell(pair.n_matched, f"{pair.n_matched} of {pair.n_a} / {pair.n_b}")),
     ]
@@ -41,7 +42,7 @@ def pair_details(report: ObjectReport) -> list[Section]:
     measure = report.localisation.measure
     tables = {group: list(_NAMES) for group in dict.fromkeys(number.group for number in OBJECT_PAIR_NUMBERS)}
     for number in OBJECT_PAIR_NUMBERS:
-        if number.without != measure:
+        if number.concerns(measure):
             tables[number.group].append(Column(number.name(measure), number.key, FORMS[number.form], interval=True))
     tables[""] += [Column(f"mean best {measure}", _mean_best), Column("most frequent conflict", _conflict)]
     if any(pair.intra for pair in report.pairs):

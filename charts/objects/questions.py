@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from ...agreement.main_numbers import QUESTIONS
+from ...agreement.main_numbers import MEASURES, QUESTIONS
 from ..headline import shown_numbers
 from ..sections import Answer, Facts, Part, Section
 from ..tables import Cell, Column, sample_table, table
@@ -92,7 +92,7 @@ def _localisation(report: ObjectReport) -> list[Section]:
     parts: list[Part] = []
     if local.median_iou is not None:
         facts = [(f"median {local.measure}", shown_number(local.median_iou))]
-        if local.measure != "OKS":
+        if not MEASURES[local.measure].of_points:
             facts.append(("median Dice", shown_number(local.median_dice)))
         parts.append(Facts(facts))
     if report.sizes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ...agreement.main_numbers import MEASURES
 from ..words import counted, shown_number, shown_share
 
 if TYPE_CHECKING:
@@ -16,8 +17,6 @@ _MANY_CONFLICTS = 0.05
 _MANY_LOOSE = 0.2
 #: a pair of labels with a lower similarity is loose
 _LOOSE = 0.7
-#: advice for the guideline, by name of the similarity
-_WHERE = {"OKS": "where exactly its points lie", "temporal IoU": "when it begins and ends"}
 #: small objects are mentioned if they are worse than large ones by this factor, or by this much IoU
 _WORSE_FACTOR = 2.0
 _WORSE_IOU = 0.05
@@ -99,8 +98,7 @@ def localisation_sentence(report: ObjectReport) -> str:
     small, large = (getattr(sizes.get(name), "mean_iou", None) for name in ("small", "large"))
     if small is not None and large is not None and large - small > _WORSE_IOU:
         head += f"; small objects do worse ({shown_number(small)}) than large ones ({shown_number(large)})"
-    what = _WHERE.get(local.measure, "where an object ends")
-    return f"{head}{_advice(loose is not None and loose > _MANY_LOOSE, what)}."
+    return f"{head}{_advice(loose is not None and loose > _MANY_LOOSE, MEASURES[local.measure].where)}."
 
 
 def share_below(histogram: list[int], limit: float) -> float | None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from .objects import Objects, Overlaps, find_overlaps
+from .objects import Extents, Objects, Overlaps, find_overlaps
 from .polygons import union_area
 from .vertices import GeometryArray
 
@@ -121,8 +122,10 @@ def boxes_as_polygons(boxes_xyxy: FloatArray) -> GeometryArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes:
+class Boxes(Extents):
     """Axis-aligned boxes."""
+
+    is_quick: ClassVar[bool] = True
 
     xyxy: FloatArray  #: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``, one unit per sample
 

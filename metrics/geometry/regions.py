@@ -12,14 +12,14 @@ from ..arrays import BoolArray, FloatArray, IntArray
 from .boxes import Boxes, box_area, box_intersection, box_overlaps, boxes_as_polygons, check_boxes
 from .lines import Lines, line_overlap
 from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
-from .objects import Objects, Overlaps, find_overlaps
+from .objects import Extents, Objects, Overlaps, find_overlaps
 from .polygons import Polygons, polygon_intersection, polygon_unions
 
 BOX, POLYGON, MASK, LINE = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Regions:
+class Regions(Extents):
     """Objects of any of four kinds, in one unit per sample: image pixels if there are masks or lines.
 
     Boxes, polygons and masks are compared by shared area; a mask covers the unit squares of its pixels, and a pixel
@@ -81,6 +81,25 @@ class Regions:
         """Some of the objects."""
         return Regions(
             self.kind[rows], self.row[rows], self.bounds[rows], self.area[rows], self.polygons, self.masks, self.lines
+        )
+
+    def detached(self) -> Regions:
+        """The same objects, without the shapes of others that :meth:`take` keeps."""
+        row = np.empty(len(self), np.int64)
+        for kind in np.unique(self.kind).tolist():
+            of_kind = self.kind == kind
+            row[of_kind] = np.arange(int(of_kind.sum()))
+        polygons, masks, lines = (self.row[self.kind == kind] for kind in (POLYGON, MASK, LINE))
+        corners = np.stack([self.masks.left, self.masks.top], axis=1)[masks]
+        crops = [(self.masks.crop(k), x, y) for k, (x, y) in zip(masks.tolist(), corners.tolist(), strict=True)]
+        return Regions(
+            self.kind,
+            row,
+            self.bounds,
+            self.area,
+            self.polygons.take(polygons),
+            MaskCrops.from_crops(crops),
+            None if self.lines is None else self.lines.take(lines),
         )
 
     def joined(self, others: Sequence[Regions]) -> Regions:

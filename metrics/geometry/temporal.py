@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, sums_by
-from .objects import Objects, Overlaps, find_overlaps
+from .objects import Extents, Objects, Overlaps, find_overlaps
 
 
 def _length(start: IntArray, end: IntArray) -> FloatArray:
@@ -22,7 +23,7 @@ def _shared(start_a: IntArray, end_a: IntArray, start_b: IntArray, end_b: IntArr
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals:
+class Intervals(Extents):
     """Closed intervals of frames, as a geometry that can be matched; the area is the number of frames.
 
     Both ends belong to an interval, as in FiftyOne's ``TemporalDetection.support``: ``[3, 3]`` is one frame long, and
@@ -40,6 +41,8 @@ class Intervals:
         >>> spans.area, spans.intersection_of(np.array([0]), np.array([1]))
         (array([3., 3.]), array([1.]))
     """
+
+    is_quick: ClassVar[bool] = True
 
     first: IntArray
     last: IntArray
