@@ -22,7 +22,7 @@ QUESTIONS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class ObjectMeasure:
     """How the extents of two objects are compared."""
 
     name: str = "IoU"
@@ -34,9 +34,9 @@ class Measure:
 MEASURES = {
     measure.name: measure
     for measure in (
-        Measure(),
-        Measure("OKS", "where exactly its points lie", of_points=True),
-        Measure("temporal IoU", "when it begins and ends"),
+        ObjectMeasure(),
+        ObjectMeasure("OKS", "where exactly its points lie", of_points=True),
+        ObjectMeasure("temporal IoU", "when it begins and ends"),
     )
 }
 

@@ -12,18 +12,18 @@ from ...metrics.arrays import FloatArray, sums_by
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
 from ..numbers import Fields, Numbers, rated_only, report_estimates, report_of, sample_numbers
 from ..report import ReportContext, mean_defined
-from .annotators import AnnotatorSums, VitalityNumbers, annotator_numbers, annotator_summaries
+from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
 from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, merges, similar_names
 from .headline import HeadlineNumbers, HeadlineSums, headline_parts
 from .pairs import PairNumbers, PairSums, clusters, intra_pairs, pair_numbers, pair_summaries, sessions
-from .records import ObjectRecords
+from .records import ObjectRecords, RunTotals
 from .report import ObjectReport
 from .sensitivity import threshold_points
 from .sizes import SizeRule, SizeSums, size_summaries, size_sums
 from .sums import Additive, Chunk
 from .threshold_sample import data_threshold
-from .totals import RunTotals
+from .vitality import VitalityNumbers
 
 #: up to this many samples, and pairs collected at once, all columns are collected in one pass (about 3 kB per sample);
 #: else kind by kind

@@ -25,9 +25,9 @@ from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
 from ..report import ReportContext, number
 from .classes import listed_by_row
 from .compute import Agreement, Counting
+from .records import RunTotals
 from .report import Cluster, PairSummary, SampleMean, Sessions
 from .sums import Additive, Chunk, Moments, SparseCounts
-from .totals import RunTotals
 
 #: number of (pair, shared sample) whose columns are collected at once
 MAX_SHARED_AT_ONCE = 500_000

@@ -6,7 +6,7 @@ About 800 bytes for a sample with 21 objects of three annotators.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar
 
 import numpy as np
@@ -15,10 +15,13 @@ from ...metrics.arrays import BoolArray, IntArray, pairs_within
 from ...metrics.geometry.objects import Objects
 from ..config import AgreementConfig
 from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
-from .batch import SamplePairs
+from .batch import SamplePairs, TrackCounts, count_tracks
 from .compute import Agreement, MatchedBatch, MatchedPairs, Units
-from .totals import RunTotals, totals_of
+from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
+from .sums import Additive
+from .threshold_sample import ThresholdSample
 from .verdicts import AGREED
+from .vitality import Rematched, rematched
 
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
@@ -50,6 +53,51 @@ _ROWS = {
     "aligned": _SAMPLE_PAIR,
     "crowd_annotator": _CROWD,
 }
+
+
+@dataclass(frozen=True, slots=True)
+class RunTotals(Additive):
+    """Totals of any number of batches."""
+
+    n_hard: int = 0  #: components of objects that needed a decision
+    n_inexact: int = 0  #: components too large for an exact solution
+    n_repaired: int = 0  #: polygons that had to be repaired
+    n_points: int = 0  #: keypoint objects with a single labelled point, or several in one place
+    #: number of frames in which the tracks of annotators are matched
+    tracks: TrackCounts = field(default_factory=TrackCounts)
+    sweep: SweepStatistics = field(default_factory=SweepStatistics)  #: the main numbers at other thresholds
+    rules: RuleStatistics = field(default_factory=RuleStatistics)  #: alpha under other rules
+    #: subsample for the threshold that the data suggest
+    threshold_sample: ThresholdSample = field(default_factory=ThresholdSample)
+    #: alpha without each of the annotators, with the others matched again
+    rematched: Rematched = field(default_factory=Rematched)
+
+
+def totals_of(agreement: MatchedBatch) -> RunTotals:
+    """The totals of a batch."""
+    geometry, config = agreement.batch.geometry, agreement.config
+    totals = RunTotals(
+        n_hard=agreement.matching.n_hard,
+        n_inexact=agreement.matching.n_inexact,
+        n_repaired=geometry.n_repaired,
+        n_points=geometry.n_without_extent,
+        tracks=_track_counts(agreement),
+        rematched=rematched(agreement) if config.rematch else Rematched(),
+    )
+    if config.sensitivity or config.iou_from_data:
+        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity)
+        totals = replace(totals, threshold_sample=sample)
+    if config.sensitivity:
+        totals = replace(totals, sweep=sweep_batch(agreement), rules=rules_of(agreement))
+    return totals
+
+
+def _track_counts(agreement: MatchedBatch) -> TrackCounts:
+    batch, pairs = agreement.batch, agreement.pairs
+    if batch.tracks is None:
+        return TrackCounts()
+    objects = batch.objects
+    return count_tracks(batch.tracks, objects.sample, objects.annotator, batch.assigned, (pairs.i, pairs.j))
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,7 +27,7 @@ from ..labels.label_facts import check_attributes, is_crowd, label_facts, value_
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample, subsample_keys
-from .protocol import LabelsRead, sample_values, where_rated
+from .protocol import LabelsRead, values_by_path, where_rated
 
 #: what is written on a label, as suffixes of its fields, in the order in which it is collected
 OF_LABELS = ("", "_id", "_iou", "_votes", "_of")
@@ -297,7 +297,7 @@ class ObjectFamily:
             "n_units": agreement.n_units.tolist(),
             "n_disputed": where_rated(agreement.rated, agreement.n_disputed),
         }
-        return sample_values(self._run_key, columns)
+        return values_by_path(self._run_key, columns)
 
     def _extend_paths(self, labels: ObjectLabels) -> None:
         """Prepare the paths of labels up to the longest list; all samples share these strings."""

@@ -43,7 +43,7 @@ from ..labels.mask_reading import (
 from ..labels.source import Source
 from ..run.stored import StoredSample
 from .map_files import check_map_folder, encoded_map, map_path, write_map
-from .protocol import LabelsRead, sample_values, where_rated
+from .protocol import LabelsRead, values_by_path, where_rated
 
 #: number of labels that a mask counts as in the limit of batches: at least this …
 LABELS_OF_A_MASK = 200
@@ -254,7 +254,7 @@ class PixelFamily:
         columns = {name: where_rated(rated, numbers[:, k]) for k, name in enumerate(NUMBERS) if f"_{name}" in written}
         for name in ("alpha", "ignored", "n_units", "n_disputed"):
             columns[name] = where_rated(rated, getattr(agreement, name))
-        return sample_values(self._key, {**columns, "n_annotators": agreement.n_annotators.tolist()})
+        return values_by_path(self._key, {**columns, "n_annotators": agreement.n_annotators.tolist()})
 
     def _map_document(self, document_id: ObjectId, content: bytes) -> dict[str, Any]:
         """The heatmap as FiftyOne stores it; its range is the same on all samples, so that colours are comparable."""

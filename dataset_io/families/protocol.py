@@ -71,7 +71,7 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
         """The context of the report."""
 
 
-def sample_values(run_key: str, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def values_by_path(run_key: str, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
     """The values to write on every sample, by path.
 
     Args:

@@ -26,7 +26,7 @@ from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.kinds import titles
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .protocol import LabelsRead, sample_values, where_rated
+from .protocol import LabelsRead, values_by_path, where_rated
 
 #: larger integers are not exact as floats; the squares of other numbers must not overflow
 LARGEST_INTEGER, LARGEST = 2**53, 1e100
@@ -216,7 +216,7 @@ class RatingFamily:
         columns = {name: where_rated(agreement.rated, column) for name, column in of_rated.items()}
         columns["majority"] = [None if most is None else self._named(most, labels) for most in majority]
         columns["n_annotators"] = agreement.n_annotators.tolist()
-        return sample_values(self.source.config.run_key, columns)
+        return values_by_path(self.source.config.run_key, columns)
 
     def _named(self, rating: float, labels: RatingLabels) -> str:
         return value_name(rating) if self._numbers else labels.class_names[int(rating)]

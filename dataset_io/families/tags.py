@@ -24,7 +24,7 @@ from ..labels.kinds import titles
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .protocol import LabelsRead, sample_values, where_rated
+from .protocol import LabelsRead, values_by_path, where_rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,4 +170,4 @@ class TagFamily:
             "majority": majority,
             "n_annotators": agreement.n_annotators.tolist(),
         }
-        return sample_values(self.source.config.run_key, columns)
+        return values_by_path(self.source.config.run_key, columns)
