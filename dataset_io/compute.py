@@ -52,9 +52,9 @@ from .record.run_keys import check_key_is_free, check_not_in_database, refuse_de
 from .record.sample_index import SampleIndex
 from .record.stored_records import StoredRecords
 from .results.load import with_samples
-from .run.batches import Progress, rare_collections, work_through
 from .run.read import ReadBatch, Reader
 from .run.stored import subsample_keys
+from .run.work_through import Progress, rare_collections, work_through
 from .run.worst import worst_samples
 from .run.write import Writer, Written
 from .units.units_field import add_units

@@ -21,7 +21,7 @@ from ..document import report_details, report_sections
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
 from ..headline import groups_of, headline
-from .style import SCRIPT, STYLE, TEMPLATE
+from .template import SCRIPT, STYLE, TEMPLATE
 
 if TYPE_CHECKING:
     import numpy as np

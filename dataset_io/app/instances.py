@@ -19,8 +19,8 @@ from pymongo import UpdateOne
 from ...agreement.errors import AgreementInputError
 from ..labels.paths import Place, all_fields, places
 from ..record.run_labels import RunLabels
-from ..run.batches import MAX_ATTEMPTS
 from ..run.stored import StoredSample, as_read, label_ids
+from ..run.work_through import MAX_ATTEMPTS
 
 logger = logging.getLogger(__name__)
 

@@ -22,10 +22,10 @@ from ..labels.source import refuse_read_only
 from ..record.fields import mark_of, new_field
 from ..record.run import COMPLETED, FAILED, RUNNING, Run, refresh
 from ..record.run_labels import RunLabels
-from ..run.batches import Progress, rare_collections, work_through
 from ..run.read import Reader
+from ..run.work_through import Progress, rare_collections, work_through
 from ..run.write import Writer, Written
-from .unit_members import UnitFamily, UnitMembers
+from .unit_members import UnitMembers, UnitReader
 
 logger = logging.getLogger(__name__)
 
@@ -99,7 +99,7 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
     refuse_read_only(dataset, [path])
 
 
-def derive_labels(labels: RunLabels, family: UnitFamily, derived: DerivedField, progress: Progress) -> DerivedLabels:
+def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, progress: Progress) -> DerivedLabels:
     """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run."""
     dataset, path = labels.dataset, labels.path_of(derived.suffix)
     run = Run(dataset, labels.run_key, labels.run.config["results_id"])
@@ -121,7 +121,7 @@ def derive_labels(labels: RunLabels, family: UnitFamily, derived: DerivedField, 
             delete_fields(dataset, [path])
         _declare(dataset, labels.field_key, path, derived)
         with rare_collections():
-            result = _Pass(family, derived, labels, check).execute(progress)
+            result = _Pass(units, derived, labels, check).execute(progress)
         check()
         reload_dataset(dataset)
         _declare(dataset, labels.field_key, path, derived)
@@ -182,13 +182,13 @@ class _Sent:
 class _Pass:
     """One pass over the labels of a run: batches are read, computed and written concurrently."""
 
-    def __init__(self, family: UnitFamily, derived: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
-        self._family = family
+    def __init__(self, units: UnitReader, derived: DerivedField, labels: RunLabels, check: Callable[[], None]) -> None:
+        self._units = units
         self._derived = derived
         self._labels = labels
         self._check = check
-        self._reader = Reader(family)
-        self._writer = Writer(family.source, labels.field_key)
+        self._reader = Reader(units)
+        self._writer = Writer(units.source, labels.field_key)
         self._field = labels.path_of(derived.suffix).removeprefix(names.FRAMES_PREFIX)
         self._totals = Counter(n_labels=0, n_below_quorum=0, n_tied=0, n_left_out=0)
 

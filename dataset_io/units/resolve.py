@@ -13,7 +13,7 @@ from ...agreement.errors import AgreementInputError
 from ...metrics.consensus import consensus_score, quorum_votes
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
-from ..run.batches import Progress
+from ..run.work_through import Progress
 from .consensus_geometry import Shapes
 from .derived_fields import DerivedField, DerivedLabels, Outcome, check_can_derive, derive_labels
 from .unit_members import UnitMembers

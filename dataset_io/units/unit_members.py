@@ -85,7 +85,7 @@ class UnitMembers:
         )
 
 
-class UnitFamily:
+class UnitReader:
     """Reads the units of a run on objects, for :class:`~.read.Reader`.
 
     Units whose labels were deleted, added or given to another annotator since the run are left out and counted. Class

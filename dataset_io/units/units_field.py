@@ -16,10 +16,10 @@ from ...metrics.consensus import NO_CLASS, vote_classes
 from ..labels.checks import check_sizes
 from ..record.run import dataset_of
 from ..record.run_labels import RunLabels, open_run_labels
-from ..run.batches import Progress
+from ..run.work_through import Progress
 from .consensus_geometry import ConsensusMaker, PixelVote, Shapes, consensus_maker
 from .derived_fields import DerivedField, DerivedLabels, Outcome, check_can_derive, derive_labels
-from .unit_members import UnitFamily, UnitMembers
+from .unit_members import UnitReader, UnitMembers
 
 
 def add_units(
@@ -61,10 +61,10 @@ def add_units(
     """
     labels = open_run_labels(dataset_of(dataset), run_key)
     check_can_derive(labels, names.UNITS_SUFFIX, "add_units", overwrite=overwrite)
-    family, maker = open_units(labels, shapes)
+    reader, maker = open_units(labels, shapes)
 
     def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
-        made = unit_documents(members, maker, family, labels.annotators)
+        made = unit_documents(members, maker, reader, labels.annotators)
         verdicts = [VERDICTS[code] if code >= 0 else None for code in members.verdict.tolist()]
         for document, verdict in zip(made, verdicts, strict=True):
             if document is not None:
@@ -79,29 +79,29 @@ def add_units(
         documents,
         {"shapes": shapes},
     )
-    return derive_labels(labels, family, made, progress)
+    return derive_labels(labels, reader, made, progress)
 
 
-def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitFamily, ConsensusMaker]:
+def open_units(labels: RunLabels, shapes: Shapes) -> tuple[UnitReader, ConsensusMaker]:
     """The reader of the units of a run, and the maker of their consensus geometry.
 
     Raises:
         AgreementInputError: if ``shapes`` does not suit the labels, or needs image sizes that are unknown
     """
-    family = UnitFamily(labels.source(), labels.field_key)
-    maker = consensus_maker(family.source, shapes)
+    reader = UnitReader(labels.source(), labels.field_key)
+    maker = consensus_maker(reader.source, shapes)
     if isinstance(maker, PixelVote):
-        check_sizes(family.source)
-    return family, maker
+        check_sizes(reader.source)
+    return reader, maker
 
 
 def unit_documents(
-    members: UnitMembers, maker: ConsensusMaker, family: UnitFamily, annotators: Sequence[str]
+    members: UnitMembers, maker: ConsensusMaker, reader: UnitReader, annotators: Sequence[str]
 ) -> list[dict[str, Any] | None]:
     """The label of every unit as stored; None if the geometry of a member is unusable (now)."""
     votes = vote_classes(members.unit, members.category, members.n_units)
-    class_names = family.codes.names()
-    nameless = {NO_CLASS, family.codes.get(None)}
+    class_names = reader.codes.names()
+    nameless = {NO_CLASS, reader.codes.get(None)}
     labels = [None if code in nameless else name for code, name in enumerate(class_names)]
     who = [annotators[k] for k in members.annotator.tolist()]
     said = [class_names[code] for code in members.category.tolist()]

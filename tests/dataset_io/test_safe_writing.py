@@ -19,7 +19,7 @@ from annotator_agreement import (
     list_agreements,
     load_agreement,
 )
-from annotator_agreement.dataset_io.run import batches, read
+from annotator_agreement.dataset_io.run import read, work_through
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -116,7 +116,7 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
     report = compute_agreement(dataset, ANNOTATORS)
     assert (report.run.n_changed, report.n_samples, report.score.n) == (1, 4, 2)
     assert dataset.values("agreement_n_annotators") == [None, 3, 3, 2, 1]
-    assert len(restless.tags) == 1 + batches.MAX_ATTEMPTS
+    assert len(restless.tags) == 1 + work_through.MAX_ATTEMPTS
     report.print_report()
 
 

@@ -26,7 +26,7 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.run import batches, read, write
+from annotator_agreement.dataset_io.run import read, work_through, write
 from annotator_agreement.dataset_io.units import derived_fields
 
 
@@ -272,7 +272,7 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
     assert (made.n_changed, made.n_labels) == (1, 4)
     assert "1 samples were edited" in caplog.text
     assert dataset.values("agreement_units.detections.votes") == [None, [3, 2], [], [1], [1]]
-    assert len(restless.tags) == 1 + batches.MAX_ATTEMPTS
+    assert len(restless.tags) == 1 + work_through.MAX_ATTEMPTS
 
 
 def test_an_edit_in_the_millisecond_of_our_own_write_is_seen(make_dataset, before_each_write, monkeypatch):
