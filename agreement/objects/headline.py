@@ -8,7 +8,7 @@ the formula in ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,9 +68,6 @@ _OF_GIVEN_MATCH = {
     **{f"class_given_match.coefficients.{name}": name for name in _COEFFICIENTS},
 }
 _OF_PRESENCE = {f"existence.presence.{name}": name for name in ("alpha", "percent_agreement", *_COEFFICIENTS)}
-
-#: names of all headline numbers
-HEADLINE = (*_RATIOS, *_OF_JOINT, *_OF_GIVEN_MATCH, *_OF_PRESENCE)
 
 
 def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: int) -> SparseColumns:
@@ -193,34 +190,36 @@ class HeadlineNumbers:
     def numbers(self) -> Iterator[Numbers]:
         """The headline numbers."""
         plain = self._plain.columns()
-        found = [of_used_categories(rows.columns()) for rows in (self._joint, self._given_match, self._presence)]
-        columns, undefined = hstack([plain, *(tally for tally, _ in found)]), self._undefined
-        ends = np.cumsum([plain.shape[1], *(tally.shape[1] for tally, _ in found)])[:-1]
-        parts = np.split(column_sums(columns), ends)
-        self.total = dict(zip(_PLAIN, parts[0].tolist(), strict=True))
-        self.joint, self.given_match, self.presence = map(TallySums, parts[1:])
-        self.used = found[0][1]
+        self.total = dict(zip(_PLAIN, column_sums(plain).tolist(), strict=True))
+        yield Numbers(tuple((name,) for name in _RATIOS), plain, _quotients, by_sample=self._by_sample)
+        joint, self.used = of_used_categories(self._joint.columns())
+        given_match, _ = of_used_categories(self._given_match.columns())
+        presence, _ = of_used_categories(self._presence.columns())
+        tallies = (joint, given_match, presence)
+        self.joint, self.given_match, self.presence = (TallySums(column_sums(tally)) for tally in tallies)
+        yield self._coefficients(_OF_JOINT, joint)
+        yield self._coefficients(_OF_GIVEN_MATCH, given_match)
+        yield self._coefficients(_OF_PRESENCE, presence, n_categories=2)
+
+    def _coefficients(self, names: Mapping[str, str], tally: SparseColumns, n_categories: int | None = None) -> Numbers:
+        """Coefficients of the same ratings: the method of :class:`TallySums` is the formula, ``tally`` the columns."""
 
         def formula(sums: FloatArray) -> FloatArray:
-            plain, *tallies = np.split(sums, ends, axis=-1)
-            joint, given_match, presence = (TallySums(tally) for tally in tallies)
-            column = dict(zip(_PLAIN, np.moveaxis(plain, -1, 0), strict=True))
-            values = [ratio(column[above], column[below]) for above, below in _RATIOS.values()]
-            for names, of_ratings in (
-                (_OF_JOINT, joint.coefficients(undefined)),
-                (_OF_GIVEN_MATCH, given_match.coefficients(undefined)),
-                (_OF_PRESENCE, presence.coefficients(undefined, n_categories=2)),
-            ):
-                values += [of_ratings[name] for name in names.values()]
-            return np.stack(values, axis=-1)
+            found = TallySums(sums).coefficients(self._undefined, n_categories)
+            return np.stack([found[name] for name in names.values()], axis=-1)
 
-        yield Numbers(tuple((name,) for name in HEADLINE), columns, formula, by_sample=self._by_sample)
+        return Numbers(tuple((name,) for name in names), tally, formula, by_sample=self._by_sample)
 
     def joint_counts(self) -> FloatArray:
         """Number of ratings of every category in alpha, shape ``(K,)``."""
         counts = np.zeros(self._n_categories)
         counts[self.used] = self.joint.counts
         return counts
+
+
+def _quotients(sums: FloatArray) -> FloatArray:
+    column = dict(zip(_PLAIN, np.moveaxis(sums, -1, 0), strict=True))
+    return np.stack([ratio(column[above], column[below]) for above, below in _RATIOS.values()], axis=-1)
 
 
 def _plain_columns(chunk: Chunk) -> SparseColumns:
