@@ -22,12 +22,11 @@ from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.objects import Objects
 from ..labels.assignment import assigned_annotators
 from ..labels.checks import check_files, check_labels, check_sizes, unknown_sizes_error, unusable_labels_error
-from ..labels.kinds import titles
 from ..labels.label_facts import check_attributes, is_crowd, label_facts, value_of, with_masks
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample, subsample_keys
-from .protocol import LabelsRead, values_by_path, where_rated
+from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
 #: what is written on a label, as suffixes of its fields, in the order in which it is collected
 OF_LABELS = ("", "_id", "_iou", "_votes", "_of")
@@ -245,14 +244,11 @@ class ObjectFamily:
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        source = self.source
-        return ReportContext(
-            config=source.config,
-            annotators=source.annotators,
-            class_names=self.codes.names(),
-            label_types=titles(source.kinds),
-            run=run,
-            measure=source.kinds[0].measure,
+        return report_context(
+            self.source,
+            run,
+            self.codes.names(),
+            measure=self.source.kinds[0].measure,
             attribute_values={codes.name: codes.values_of_codes() for codes in self._attributes},
             details={"in_pixels": self._in_pixels},
         )

@@ -29,7 +29,6 @@ from ...agreement.pixels.records import PixelRecords, record_pixels
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray
 from ...metrics.pixels.joint_counts import ClassMask, disagreement_map
-from ..labels.kinds import titles
 from ..labels.mask_checks import check_masks, check_same_shape, masks_error
 from ..labels.mask_reading import (
     MaskShape,
@@ -43,7 +42,7 @@ from ..labels.mask_reading import (
 from ..labels.source import Source
 from ..run.stored import StoredSample
 from .map_files import check_map_folder, encoded_map, map_path, write_map
-from .protocol import LabelsRead, values_by_path, where_rated
+from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
 #: number of labels that a mask counts as in the limit of batches: at least this …
 LABELS_OF_A_MASK = 200
@@ -219,14 +218,8 @@ class PixelFamily:
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        return ReportContext(
-            config=self.source.config,
-            annotators=self.source.annotators,
-            class_names=(),
-            label_types=titles(self.source.kinds),
-            run=run,
-            details={**self.meaning.to_dict(), "is_rgb": bool(self._is_rgb)},
-        )
+        details = {**self.meaning.to_dict(), "is_rgb": bool(self._is_rgb)}
+        return report_context(self.source, run, details=details)
 
     # ---- writing ----
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ...agreement.records import Records
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, IntArray
+from ..labels.kinds import titles
 from ..labels.source import Source
 from ..run.stored import StoredSample
 
@@ -62,13 +63,19 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
         """The agreement on a batch."""
 
     def values(self, labels: Labels, result: Result) -> list[dict[str, Any]]:
-        """The values written on every sample, by path in its document."""
+        """The values for every sample, by path in its document; :class:`~..run.write.Writer` writes them."""
 
     def record(self, result: Result) -> Records:
         """The records of a batch."""
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
+
+
+def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (), **more: Any) -> ReportContext:
+    """The context of a report: what all families say of their labels, and ``more`` of its fields."""
+    kinds = titles(source.kinds)
+    return ReportContext(source.config, source.annotators, class_names, label_types=kinds, run=run, **more)
 
 
 def values_by_path(run_key: str, columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

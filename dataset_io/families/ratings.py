@@ -23,10 +23,9 @@ from ...agreement.ratings.scale import NO_LABEL, check_listed, level_of
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray
 from ..labels.checks import NAMING, document_title, unusable_labels_error
-from ..labels.kinds import titles
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .protocol import LabelsRead, values_by_path, where_rated
+from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
 #: larger integers are not exact as floats; the squares of other numbers must not overflow
 LARGEST_INTEGER, LARGEST = 2**53, 1e100
@@ -176,14 +175,7 @@ class RatingFamily:
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        return ReportContext(
-            config=self.source.config,
-            annotators=self.source.annotators,
-            class_names=self._codes.names(),
-            label_types=titles(self.source.kinds),
-            run=run,
-            details={"numbers": self._numbers},
-        )
+        return report_context(self.source, run, self._codes.names(), details={"numbers": self._numbers})
 
     # ---- writing ----
 

@@ -20,11 +20,10 @@ from ...agreement.tags.records import TagRecords, record_tags
 from ...metrics.arrays import BoolArray, IntArray
 from ..labels.assignment import assigned_annotators
 from ..labels.checks import check_labels
-from ..labels.kinds import titles
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .protocol import LabelsRead, values_by_path, where_rated
+from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +123,7 @@ class TagFamily:
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
-        return ReportContext(
-            config=self.source.config,
-            annotators=self.source.annotators,
-            class_names=self._codes.names(),
-            label_types=titles(self.source.kinds),
-            run=run,
-        )
+        return report_context(self.source, run, self._codes.names())
 
     # ---- writing ----
 

@@ -25,9 +25,9 @@ class LabelKind:
     list_name: str | None
     family: Family  #: family that compares it
     comparable: str  #: kinds with the same value can be compared with each other
-    geometry: GeometryReader | None = None  #: reads the extent of its objects
+    geometry: GeometryReader | None = None  #: reads the geometry of its objects
     measure: str = "IoU"  #: name of the similarity of two objects, one of ``MEASURES``
-    #: reads the extent of objects if some have masks; None if they never have
+    #: reads the geometry of objects if some have masks; None if this type has no masks
     mask_geometry: GeometryReader | None = None
 
     @property

@@ -158,8 +158,8 @@ class TemporalMedian:
         ]
 
 
-class BoxesAround:
-    """Labels of several types, or of a type without an own rule: the median of their bounding boxes."""
+class _AsDetections:
+    """A consensus that is a detection, of labels of any type."""
 
     stored: ClassVar[type[fol.Label]] = fo.Detections
     label: ClassVar[type[fol.Label]] = fo.Detection
@@ -167,6 +167,10 @@ class BoxesAround:
     def __init__(self, source: Source) -> None:
         self._readers = source.geometry_readers
         self._config = source.config
+
+
+class BoxesAround(_AsDetections):
+    """Labels of several types, or of a type without an own rule: the median of their bounding boxes."""
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """The box."""
@@ -176,15 +180,8 @@ class BoxesAround:
         return _median_xyxy(members, xyxy, usable)
 
 
-class PixelVote:
+class PixelVote(_AsDetections):
     """Masks, polygons and boxes: the pixels that are in at least half of the members."""
-
-    stored: ClassVar[type[fol.Label]] = fo.Detections
-    label: ClassVar[type[fol.Label]] = fo.Detection
-
-    def __init__(self, source: Source) -> None:
-        self._readers = source.geometry_readers
-        self._config = source.config
 
     def extents(self, members: UnitMembers) -> list[Extent]:
         """Box and mask; if no pixel has enough votes, box and mask of the medoid."""
