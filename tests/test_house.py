@@ -106,3 +106,17 @@ def test_only_the_family_objects_choose_by_the_name_of_a_family() -> None:
             compared = {side.value for side in node.comparators if isinstance(side, ast.Constant)}
             chosen += [(path, node.lineno)] * len(compared & FAMILIES)
     assert [place for place in chosen if place[0] not in FAMILY_OBJECTS] == []
+
+
+def test_types_of_extents_and_measures_are_not_told_apart() -> None:
+    in_geometry = [tree for path, tree in _modules().items() if path.startswith("metrics/geometry/")]
+    extents = {node.name for tree in in_geometry for node in tree.body if isinstance(node, ast.ClassDef)}
+    pure = {path: tree for path, tree in _modules().items() if path.startswith(("agreement/", "charts/"))}
+    told_apart = []
+    for path, node in ((path, node) for path, tree in pure.items() for node in ast.walk(tree)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func) == "isinstance":
+            told_apart += [(path, name.id) for name in ast.walk(node.args[1]) if isinstance(name, ast.Name)]
+        if isinstance(node, ast.Compare):
+            constants = [side.value for side in (node.left, *node.comparators) if isinstance(side, ast.Constant)]
+            told_apart += [(path, value) for value in constants if isinstance(value, str)]
+    assert [(path, name) for path, name in told_apart if name in {*extents, "OKS", "temporal IoU"}] == []
