@@ -10,7 +10,7 @@ import numpy as np
 import shapely
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from .objects import Extents, Objects, Overlaps, find_overlaps
+from .objects import Geometry, Objects, Overlaps, find_overlaps
 from .polygons import union_area
 from .vertices import GeometryArray
 
@@ -122,7 +122,7 @@ def boxes_as_polygons(boxes_xyxy: FloatArray) -> GeometryArray:
 
 
 @dataclass(frozen=True, slots=True)
-class Boxes(Extents):
+class Boxes(Geometry):
     """Axis-aligned boxes."""
 
     is_quick: ClassVar[bool] = True

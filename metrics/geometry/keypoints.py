@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray
-from .objects import Extents, IntersectionOf, Objects, Overlaps, dice_from_iou, find_overlaps
+from .objects import Geometry, IntersectionOf, Objects, Overlaps, dice_from_iou, find_overlaps
 
 #: the published σ of COCO's 17 points: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles
 COCO_SIGMAS: FloatArray = np.array([0.026, *np.repeat([0.025, 0.035, 0.079, 0.072, 0.062, 0.107, 0.087, 0.089], 2)])
@@ -198,7 +198,7 @@ def visibility_agreement(points_a: FloatArray, points_b: FloatArray) -> FloatArr
 
 
 @dataclass(frozen=True, slots=True)
-class Keypoints(Extents):
+class Keypoints(Geometry):
     """Keypoints of objects, as a geometry that can be matched.
 
     Points have no area. Two objects with the OKS ``s`` count as two objects of area 1 that share the area

@@ -10,7 +10,6 @@ import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
 
-E = TypeVar("E", bound="Extents")
 G = TypeVar("G", bound="Geometry")
 
 #: similarity of two objects: intersection over union, or the Dice coefficient
@@ -191,49 +190,29 @@ def find_overlaps(objects: Objects, area: FloatArray, intersection_of: Intersect
     return Overlaps(i, j, shared, area)
 
 
-class Extents:
-    """What a geometry answers unless it says otherwise."""
-
-    __slots__ = ()
-    is_quick: ClassVar[bool] = False
-
-    @property
-    def n_repaired(self) -> int:
-        """None at all."""
-        return 0
-
-    @property
-    def n_without_extent(self) -> int:
-        """None at all."""
-        return 0
-
-    def detached(self: E) -> E:
-        """The objects themselves."""
-        return self
-
-    def visibility(self, i: IntArray, j: IntArray) -> FloatArray | None:
-        """None: there are no points."""
-        return None
-
-
 class Geometry(Protocol):
     """The extent of ``N`` objects, as one or more columns."""
 
-    is_quick: ClassVar[bool]  #: whether pairs of objects are compared in next to no time
+    __slots__ = ()
+    is_quick: ClassVar[bool] = False  #: whether pairs of objects are compared in next to no time
 
     @property
     def n_repaired(self) -> int:
-        """Number of objects whose outline had to be repaired."""
+        """Number of objects with a repaired outline."""
+        return 0
 
     @property
     def n_without_extent(self) -> int:
-        """Number of objects of which a single point is known, or several in one place."""
+        """Number of objects with a single known point, or several in one place."""
+        return 0
 
     def detached(self: G) -> G:
         """The same objects, without memory that is shared with others."""
+        return self
 
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray | None:
-        """Of objects made of points, the share of points that both of a pair have, of those that either has."""
+        """Share of points that both objects of a pair have, of those that either has; None without points."""
+        return None
 
     @property
     def area(self) -> FloatArray:

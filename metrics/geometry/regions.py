@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import shapely
@@ -12,14 +12,14 @@ from ..arrays import BoolArray, FloatArray, IntArray
 from .boxes import Boxes, box_area, box_intersection, box_overlaps, boxes_as_polygons, check_boxes
 from .lines import Lines, line_overlap
 from .masks import MaskCrops, mask_box_intersection, mask_intersection, mask_polygon_intersection
-from .objects import Extents, Objects, Overlaps, find_overlaps
+from .objects import Geometry, Objects, Overlaps, find_overlaps
 from .polygons import Polygons, polygon_intersection, polygon_unions
 
 BOX, POLYGON, MASK, LINE = range(4)
 
 
 @dataclass(frozen=True, slots=True)
-class Regions(Extents):
+class Regions(Geometry):
     """Objects of any of four kinds, in one unit per sample: image pixels if there are masks or lines.
 
     Boxes, polygons and masks are compared by shared area; a mask covers the unit squares of its pixels, and a pixel
@@ -39,7 +39,7 @@ class Regions(Extents):
     kind: IntArray
     row: IntArray
     bounds: FloatArray
-    area: FloatArray
+    area: FloatArray = field()  # no default, although the base has a property of this name
     polygons: Polygons
     masks: MaskCrops
     lines: Lines | None = None

@@ -9,7 +9,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, sums_by
-from .objects import Extents, Objects, Overlaps, find_overlaps
+from .objects import Geometry, Objects, Overlaps, find_overlaps
 
 
 def _length(start: IntArray, end: IntArray) -> FloatArray:
@@ -23,7 +23,7 @@ def _shared(start_a: IntArray, end_a: IntArray, start_b: IntArray, end_b: IntArr
 
 
 @dataclass(frozen=True, slots=True)
-class Intervals(Extents):
+class Intervals(Geometry):
     """Closed intervals of frames, as a geometry that can be matched; the area is the number of frames.
 
     Both ends belong to an interval, as in FiftyOne's ``TemporalDetection.support``: ``[3, 3]`` is one frame long, and
