@@ -19,7 +19,7 @@ from ..record.run_labels import RunLabels, open_run_labels
 from ..run.work_through import Progress
 from .consensus_geometry import ConsensusMaker, PixelVote, Shapes, consensus_maker
 from .derived_fields import DerivedField, DerivedLabels, Outcome, check_can_derive, derive_labels
-from .unit_members import UnitReader, UnitMembers
+from .unit_members import UnitMembers, UnitReader
 
 
 def add_units(
