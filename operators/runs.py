@@ -50,7 +50,7 @@ class ShowAgreement(AgreementOperator):
 
 
 class OpenAgreementPanel(AgreementOperator):
-    """Opens the panel with a run; called by the button below results."""
+    """Opens the panel with a run; called by the button above results."""
 
     operator_name = names.OPEN_AGREEMENT_PANEL
     label = "Open the annotator agreement panel"
