@@ -13,6 +13,7 @@ from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .annotators import chosen_annotators, session_names
 from .errors import AgreementInputError, shown
+from .no_labels import NoLabels
 from .options import OPTIONS, Option
 
 Missing = Literal["category", "ignore"]
@@ -35,6 +36,7 @@ class AgreementConfig:
     run_key: str = _DEFAULT["run_key"]
     annotator_attribute: str | None = _DEFAULT["annotator_attribute"]
     assigned_field: str | None = _DEFAULT["assigned_field"]
+    no_labels: NoLabels = dataclasses.field(default=_DEFAULT["no_labels"], hash=False)
     #: field mode: name of every field's annotator; attribute mode: values of the attribute to compare, all if empty
     annotators: tuple[str, ...] = ()
     #: person of every one of ``annotators``, if several of them are sessions of one person, or if the values of the
@@ -133,10 +135,11 @@ def make_config(
     kept = {name: OPTIONS[name].checked(value) if name in OPTIONS else value for name, value in options.items()}
     annotator_attribute = kept.get("annotator_attribute")
     _check_fields(field_names, annotator_attribute)
-    if kept.get("assigned_field") is not None and annotator_attribute is None:
+    no_labels = kept.get("no_labels", _DEFAULT["no_labels"])
+    if kept.get("assigned_field") is not None and no_labels != _DEFAULT["no_labels"]:
         raise AgreementInputError(
-            "`assigned_field` needs `annotator_attribute`; with one field per annotator, an absent label list means "
-            "not assigned"
+            f"`no_labels` has no effect with `assigned_field`, which says who was assigned, got {no_labels!r}; leave "
+            "one of the two out"
         )
     if kept.get("iou") == "auto":
         del kept["iou"]  # found later, from the data

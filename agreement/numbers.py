@@ -28,6 +28,7 @@ from ..metrics.bootstrap.draws import (
 )
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
 from .content_order import Hashes, content_ranks
+from .no_labels import OtherReading, opposite, reading_warning
 from .records import Records
 from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
 
@@ -377,7 +378,10 @@ class Fields:
 
 
 def report_of(kind: type[P], fields: Fields, records: Records, context: ReportContext, **parts: Any) -> P:
-    """A report: the fields of all families, the numbers in the fields with their names, and the given parts."""
+    """A report: the fields of all families, the numbers in the fields with their names, and the given parts.
+
+    The warnings of the report follow from the rest.
+    """
     own, config = fields.of(), context.config
     mean, intervals = own.pop("score")["mean"], own.pop("intervals")
     numbers = {
@@ -385,7 +389,7 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
         for name, value in own.items()
         if name not in parts
     }
-    return kind(
+    report = kind(
         run_key=config.run_key,
         config=config.to_dict(),
         label_types=list(context.label_types),
@@ -396,6 +400,56 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
         intervals=intervals,
         **numbers,
         **parts,
+    )
+    return replace(report, warnings=list(_warnings(report, records, context.annotators)))
+
+
+def _warnings(report: AgreementReport, records: Records, annotators: Sequence[str]) -> Iterator[str]:
+    what = "images" if report.run.n_videos is None else "frames"
+    assigned = records.assigned.sum(axis=0).tolist()
+    if not any(assigned):
+        yield f"Nothing was compared: nobody was assigned to any of the {report.n_samples:,} {what}"
+    elif not report.n_rated:
+        of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(annotators, assigned, strict=True))
+        yield f"Nothing was compared: no two annotators were assigned to the same one of the {what} ({of_annotators})"
+    elif not report.score.n:
+        yield (
+            f"Nothing was compared: nobody drew anything that counts on the {report.n_rated:,} {what} that two or more "
+            "annotators were assigned to"
+        )
+    other = report.other_reading
+    if other is not None:
+        f1 = getattr(getattr(report, "existence", None), "f1", None)
+        warning = reading_warning(other, report.alpha.pooled, f1, what)
+        if warning is not None:
+            yield warning
+
+
+def other_reading(
+    records: Records, context: ReportContext, numbers: Mapping[str, float], n_alpha: int = 0
+) -> OtherReading:
+    """The main numbers under the other reading of null lists.
+
+    Args:
+        records: of all samples
+        context: of the report
+        numbers: the numbers by their name in the report, nan where undefined
+        n_alpha: samples with an alpha of their own
+    """
+    otherwise, assigned = records.otherwise, records.assigned
+    differ = otherwise != assigned
+    drew = dict(zip(context.annotators, (assigned & differ).any(axis=0).tolist(), strict=True))
+    concerned = differ.any(axis=0).tolist()
+    return OtherReading(
+        no_labels=opposite(context.config.no_labels, drew),
+        n_samples=int(differ.any(axis=1).sum()),
+        annotators=[name for name, is_one in zip(context.annotators, concerned, strict=True) if is_one],
+        n_rated=int((otherwise.sum(axis=1) >= 2).sum()),
+        score=number(numbers["score"]),
+        alpha=number(numbers["alpha"]),
+        mean_alpha=number(numbers.get("mean_alpha", np.nan)),
+        n_alpha=n_alpha,
+        f1=number(numbers.get("f1", np.nan)),
     )
 
 

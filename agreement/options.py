@@ -20,6 +20,7 @@ import numpy as np
 
 from .. import names
 from .errors import AgreementInputError, shown
+from .no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
 
 #: name of an attribute or field that MongoDB can hold
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
@@ -191,6 +192,19 @@ def _mask_values(option: str, value: Any) -> tuple[int, ...]:
     return tuple(sorted({number for number in found if number is not None}))
 
 
+def _no_labels(option: str, value: Any) -> NoLabels:
+    """One meaning for all annotators, or a mapping; a mapping that names nobody is the default."""
+    meanings = (NOT_ASSIGNED, DREW_NOTHING)
+    if isinstance(value, Mapping):
+        if all(isinstance(name, str) and name for name in value) and set(value.values()) <= set(meanings):
+            return dict(sorted(value.items())) or NOT_ASSIGNED
+    elif value in meanings:
+        return DREW_NOTHING if value == DREW_NOTHING else NOT_ASSIGNED
+    raise AgreementInputError(
+        f"`{option}` must be {' or '.join(map(repr, meanings))}, or map annotators to these, got {value!r}"
+    )
+
+
 def _anything(option: str, value: Any) -> Any:
     """No check: the value is checked where it is used."""
     return value
@@ -285,9 +299,17 @@ _TABLE = (
         "attribute of the labels that names their annotator, if one field holds all labels",
         _path_or_none),
     Option("assigned_field", None, "Field with the assigned annotators",
-        "with ``annotator_attribute``: sample field that lists the assigned annotators; without it, everybody counts "
-        "as assigned to every sample that has a label list",
-        _path_or_none),
+        "sample field that lists the annotators (or their fields) who were asked: on its samples a null label list of "
+        "a listed annotator means that they drew nothing. Without it ``no_labels`` says what null means",
+        _path_or_none, ("objects", "tags")),
+    Option("no_labels", NOT_ASSIGNED, "A null label list",
+        "what a null (or absent) label list of an annotator means; or a mapping of annotators, or their fields, to "
+        "this. With ``annotator_attribute`` a null list is one of everybody. An empty list always means that they drew "
+        "nothing",
+        _no_labels, ("objects", "tags"),
+        choices={NOT_ASSIGNED: "was not assigned",
+                 DREW_NOTHING: "looked and drew nothing; importers such as FiftyOne's for COCO and CVAT write null for "
+                 "that"}),
     Option("annotators", None, "Annotators",
         "a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators to "
         "compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they are "

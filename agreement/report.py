@@ -15,6 +15,7 @@ from .. import names
 from ..metrics.arrays import FloatArray, IntArray
 from .config import AgreementConfig
 from .main_numbers import MainNumber
+from .no_labels import AnnotatorLists, OtherReading
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -102,7 +103,8 @@ class RunFacts:
     """What happened during the run.
 
     ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
-    whole run if the report covers a part of it; else None.
+    whole run if the report covers a part of it; else None. ``lists`` counts the label lists of every annotator; it is
+    empty if the report covers a part.
     """
 
     n_changed: int = 0
@@ -115,6 +117,9 @@ class RunFacts:
     n_videos: int | None = None
     n_of: int | None = None
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
+    lists: list[AnnotatorLists] = dataclasses.field(default_factory=list)
+
+    parts: ClassVar[dict[str, Any]] = {"lists": AnnotatorLists}
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +178,7 @@ class AgreementReport:
         "alpha": AlphaSummary,
         "run": RunFacts,
         "intervals": Each(Interval),
+        "other_reading": OtherReading,
     }
 
     run_key: str
@@ -190,6 +196,10 @@ class AgreementReport:
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
     #: share of rated samples on which nothing is disputed, including samples that everybody left empty
     share_full_agreement: float | None = None
+    #: the main numbers if null label lists had the other meaning; None where as many would be assigned
+    other_reading: OtherReading | None = None
+    #: what must be known before any number is read, in sentences
+    warnings: list[str] = dataclasses.field(default_factory=list)
     schema_version: int = names.SCHEMA_VERSION
     #: None for a report that was not loaded from a dataset
     samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .families import family_of
 from .headline import headline
 from .sections import Facts, Section, as_markdown, as_text
 from .tables import Cell, Column, sample_table, table
-from .words import shown_number
+from .words import documents, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -19,6 +19,8 @@ _COVERAGE = {
     "videos": "an annotator with a label list on any frame of a video, to all its frames with a label list",
     "given": "from the field with the assigned annotators",
     "assumed": "not given, so everybody is assumed to be assigned to every sample that has a label list",
+    "drew_nothing": "everybody, to every sample: no label list, or a null one, means that they drew nothing",
+    "by_annotator": "by label lists; a null or absent one means: ",
 }
 
 
@@ -43,13 +45,13 @@ def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
     """
     overview = [section for build in family_of(report).overview for section in build(report)]
     rules = "; ".join(f"{name}: {text}" for name, text in _rules(report))
-    return as_markdown([headline(report, notes), *overview, Section("Rules", [], rules)])
+    return as_markdown([headline(report, notes), *_lists(report), *overview, Section("Rules", [], rules)])
 
 
 def report_sections(report: AgreementReport, more: Sequence[Section] = ()) -> list[Section]:
     """The most important sections below the headline; ``more`` comes before the samples with the lowest scores."""
     first, *others = [section for build in family_of(report).sections for section in build(report)]
-    return [first, Section("Rules", [Facts(_rules(report))]), *others, *more, *_worst(report)]
+    return [first, Section("Rules", [Facts(_rules(report))]), *_lists(report), *others, *more, *_worst(report)]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
@@ -60,7 +62,11 @@ def report_details(report: AgreementReport) -> list[Section]:
 
 def _rules(report: AgreementReport) -> list[tuple[str, str]]:
     """The rules by which the numbers were computed."""
-    rules = [*family_of(report).rules(report), ("who was assigned", _COVERAGE[report.run.coverage])]
+    coverage = _COVERAGE[report.run.coverage]
+    if isinstance(report.config.get("no_labels"), Mapping):
+        of_names = ", ".join(f"{name}: {reading}" for name, reading in report.config["no_labels"].items())
+        coverage += of_names.replace("_", " ") + "; others: not assigned"
+    rules = [*family_of(report).rules(report), ("who was assigned", coverage)]
     notes = [
         (report.run.n_added_assignments, "times an annotator who is not listed drew something and counts as assigned"),
         (report.run.n_invalid, "labels were left out because they cannot be compared"),
@@ -69,6 +75,19 @@ def _rules(report: AgreementReport) -> list[tuple[str, str]]:
         (report.run.n_changed, "samples were changed by somebody during the run, and left out"),
     ]
     return [*rules, *(("note", f"{count} {text}") for count, text in notes if count)]
+
+
+def _lists(report: AgreementReport) -> list[Section]:
+    """How many label lists everybody has, where some are null."""
+    lists = report.run.lists
+    if not any(entry.n_null for entry in lists):
+        return []
+    columns = [Column("annotator", "name"), Column("with labels", "n_labels")]
+    if any(entry.n_empty for entry in lists) or report.other_reading is not None:
+        columns.append(Column("with an empty list", "n_empty"))
+    columns.append(Column("null", "n_null"))
+    what = documents(report).capitalize()
+    return [Section(f"{what} by what each annotator's field holds", [table(columns, lists)])]
 
 
 def _worst(report: AgreementReport) -> list[Section]:

@@ -35,7 +35,8 @@ def headline(report: AgreementReport, notes: Sequence[str] = (), *, groups: Sequ
         notes: additional notes on the numbers
         groups: groups of main numbers to show
     """
-    parts: list[Part] = [" · ".join(_extent(report))]
+    parts: list[Part] = [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
+    parts.append(" · ".join(_extent(report)))
     parts.append(NumberRow([entry for group in groups for entry in shown_numbers(report, group)]))
     parts += [alpha_sentence(report), *interval_notes(report), *map(Note, notes)]
     undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]

@@ -30,6 +30,7 @@ from ..agreement.config import (
 )
 from ..agreement.errors import AgreementInputError
 from ..agreement.family import build_report
+from ..agreement.no_labels import NOT_ASSIGNED, AnnotatorLists, NoLabels, reading_name
 from ..agreement.objects.batch import Batch
 from ..agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
 from ..agreement.options import OPTIONS
@@ -44,6 +45,7 @@ from .families.map_files import delete_map_files
 from .families.objects import ObjectFamily
 from .families.protocol import LabelFamily
 from .fiftyone_private import is_generated, reload_dataset, reload_samples, stored_dataset
+from .labels.assignment import LIST_STATES
 from .labels.checks import check_annotators
 from .labels.source import Source, open_source
 from .record.fields import declare_fields, fields_marked
@@ -72,6 +74,7 @@ def compute_agreement(
     run_key: str = names.DEFAULT_RUN_KEY,
     annotator_attribute: str | None = None,
     assigned_field: str | None = None,
+    no_labels: NoLabels = "not_assigned",
     annotators: Mapping[str, str] | Sequence[str] | None = None,
     iou: float | Literal["auto"] = 0.5,
     geometry: GeometryChoice = "auto",
@@ -118,8 +121,12 @@ def compute_agreement(
             frame fields of videos begin with ``frames.``
         run_key: name of the run; the names of all fields that it writes begin with it
         annotator_attribute: attribute of the labels that names their annotator, if one field holds all labels
-        assigned_field: with ``annotator_attribute``: sample field that lists the assigned annotators; without it,
-            everybody counts as assigned to every sample that has a label list
+        assigned_field: sample field that lists the annotators (or their fields) who were asked: on its samples a null
+            label list of a listed annotator means that they drew nothing. Without it ``no_labels`` says what null means
+        no_labels: what a null (or absent) label list of an annotator means; or a mapping of annotators, or their
+            fields, to this. With ``annotator_attribute`` a null list is one of everybody. An empty list always means
+            that they drew nothing; ``"not_assigned"``: was not assigned; ``"drew_nothing"``: looked and drew nothing;
+            importers such as FiftyOne's for COCO and CVAT write null for that
         annotators: a mapping of fields to names of annotators; with ``annotator_attribute``, a list of the annotators
             to compare, or a mapping of them to names. Annotators with the same name are sessions of one person: they
             are compared like different annotators, and the report on objects shows their agreement separately
@@ -280,6 +287,7 @@ class _Pass:
         self._n_invalid = 0
         self._n_unknown = 0
         self._n_added = 0
+        self._lists = np.zeros((len(LIST_STATES), len(source.annotators)), np.int64)
 
     def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, StoredRecords]:
         """Read, compute and write everything; returns the report and the records."""
@@ -298,6 +306,7 @@ class _Pass:
             seconds=round(time.perf_counter() - started, 3),
             n_videos=None if self._videos is None else self._videos.n_videos,
             versions=versions(),
+            lists=self._annotator_lists(),
         )
         dataset = self._source.dataset
         context = replace(
@@ -315,10 +324,19 @@ class _Pass:
             self._run.require_current()
 
     def _coverage(self) -> str:
-        config = self._source.config
-        if not config.attribute_mode:
-            return "videos" if self._source.on_frames and self._source.kinds[0].list_name is not None else "fields"
-        return "assumed" if config.assigned_field is None else "given"
+        config, has_lists = self._source.config, self._source.kinds[0].list_name is not None
+        if config.assigned_field is not None:
+            return "given"
+        if config.no_labels != NOT_ASSIGNED:
+            return reading_name(config.no_labels, None)
+        if config.attribute_mode:
+            return "assumed"
+        return "videos" if self._source.on_frames and has_lists else "fields"
+
+    def _annotator_lists(self) -> list[AnnotatorLists]:
+        """On how many samples every annotator has labels, an empty list and none."""
+        of_annotators = zip(self._source.annotators, *self._lists.tolist(), strict=True)
+        return [AnnotatorLists(name, *reversed(counts)) for name, *counts in of_annotators]
 
     def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
         read = self._reader.columns(rows)
@@ -350,6 +368,7 @@ class _Pass:
         self._n_invalid += int(read.n_invalid.sum())
         self._n_unknown += int(read.n_unknown.sum())
         self._n_added += int(read.n_added.sum())
+        self._lists += np.stack([(read.lists == state).sum(axis=0) for state in LIST_STATES])
         return refused
 
 

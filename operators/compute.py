@@ -14,13 +14,14 @@ from ..agreement import AgreementInputError, AgreementReport, make_config
 from ..agreement.options import OPTIONS
 from ..charts.document import report_markdown
 from ..dataset_io import compute_agreement
+from ..dataset_io.labels.assignment import count_lists
 from ..dataset_io.labels.kinds import LabelKind, titles
 from ..dataset_io.labels.paths import all_fields, is_of_frames
 from ..dataset_io.labels.source import check_samples, comparable_fields, unchecked_source
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free
 from .base import AgreementOperator, add_problem, add_switch, add_warning, progress_of
-from .option_inputs import add_option_inputs, given_options
+from .option_inputs import add_list_inputs, add_option_inputs, given_options
 from .runs import report_output
 
 #: attributes of FiftyOne's own labels
@@ -53,11 +54,16 @@ class ComputeAgreement(AgreementOperator):
             add_warning(inputs, "nothing_to_compare", label)
             return
         fields = _fields_input(inputs, ctx, candidates)
-        kinds = [candidates[name] for name in fields if name in candidates]
-        if len(fields) == 1 and kinds and kinds[0].list_name is not None:
-            _attribute_inputs(inputs, ctx, kinds[0].label_path(fields[0]))
+        of_fields = {name: candidates[name] for name in fields if name in candidates}
+        kinds = list(of_fields.values())
+        has_lists = bool(kinds) and kinds[0].list_name is not None
+        if has_lists:
+            _annotator_inputs(inputs, ctx, kinds[0].label_path(fields[0]) if len(fields) == 1 else None)
         default_key = _run_key_inputs(inputs, ctx.dataset)
         try:
+            if of_fields:
+                lists = count_lists(target_of(ctx), of_fields)
+                add_list_inputs(inputs, lists, asked=has_lists and not ctx.params.get("assigned_field"))
             _check(ctx, fields, default_key)
         except AgreementInputError as error:
             add_problem(inputs, error)
@@ -108,13 +114,17 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
     fields = params.get("fields") or []
     fields = [fields] if isinstance(fields, str) else list(fields)
     candidates = comparable_fields(dataset)
-    options = given_options(params, [candidates[name] for name in fields if name in candidates] if from_form else None)
+    kinds = [candidates[name] for name in fields if name in candidates]
+    options = given_options(params, kinds if from_form else None)
     for name in ("run_key", "overwrite", "annotators", "annotator_attribute", "assigned_field"):
         if params.get(name) not in (None, "", []):
             options[name] = params[name]
     if from_form and len(fields) != 1:
         options.pop("annotator_attribute", None)
+    if from_form and any(kind.list_name is None for kind in kinds):
         options.pop("assigned_field", None)
+    if from_form and "assigned_field" in options:
+        options.pop("no_labels", None)
     return {"fields": fields, **options}
 
 
@@ -184,29 +194,37 @@ def preset_fields(candidates: dict[str, LabelKind]) -> list[str]:
     return chosen if len(chosen) <= _MOST_DEFAULT_FIELDS else []
 
 
-def _attribute_inputs(inputs: types.Object, ctx: foo.ExecutionContext, label_path: str) -> None:
-    attributes, sample_fields = _attribute_choices(ctx.dataset, label_path)
-    choices = types.AutocompleteView()
-    for name in attributes:
-        choices.add_choice(name, label=name)
-    inputs.str(  # not an enumeration: FiftyOne declares attributes only on request
-        "annotator_attribute",
-        label=OPTIONS["annotator_attribute"].title,
-        description="Attribute of the labels that names their annotator; type it if it is not declared",
-        view=choices,
-    )
+def _annotator_inputs(inputs: types.Object, ctx: foo.ExecutionContext, label_path: str | None) -> None:
+    """Ask for the attribute that names the annotator, where one field is chosen, and for the field with those assigned.
+
+    Args:
+        inputs: the form
+        ctx: what the user sees
+        label_path: path of the labels of the field; None where there are several
+    """
+    attributes, sample_fields = _annotator_choices(ctx.dataset, label_path)
+    if label_path is not None:
+        choices = types.AutocompleteView()
+        for name in attributes:
+            choices.add_choice(name, label=name)
+        inputs.str(  # not an enumeration: FiftyOne declares attributes only when asked to
+            "annotator_attribute",
+            label=OPTIONS["annotator_attribute"].title,
+            description="Attribute of the labels that names their annotator; one that is not declared can be typed",
+            view=choices,
+        )
     if sample_fields:
         inputs.enum(
             "assigned_field",
             sample_fields,
             label=OPTIONS["assigned_field"].title,
-            description="Optional; without it, everybody counts as assigned to every sample with a label list",
+            description="Optional; without it the label lists tell who was assigned",
             view=types.AutocompleteView(),
         )
 
 
-def _attribute_choices(dataset: fo.Dataset, label_path: str) -> tuple[list[str], list[str]]:
-    """Attributes and sample fields of the user that may name annotators; fields of our runs do not."""
+def _annotator_choices(dataset: fo.Dataset, label_path: str | None) -> tuple[list[str], list[str]]:
+    """Attributes of labels and sample fields that users have; what our own runs wrote names no annotators."""
     fields = all_fields(dataset).items()
     schema = {path: declared for path, declared in fields if names.RUN_METHOD not in (declared.info or {})}
     prefix = f"{label_path}."

@@ -8,6 +8,7 @@ from typing import Any
 
 from fiftyone.operators import types
 
+from ..agreement.no_labels import AnnotatorLists
 from ..agreement.options import OPTIONS, Option
 from ..dataset_io.labels.kinds import LabelKind
 from .base import add_choice, add_several, add_slider, add_switch
@@ -16,6 +17,10 @@ from .base import add_choice, add_several, add_slider, add_switch
 _IOU_FROM_DATA = "iou_from_data"
 #: value for None in a form
 _NONE = "none"
+#: fields whose label lists are counted in a form
+_MOST_LISTED = 12
+#: options that are asked for beside the fields
+_ASKED_WITH_FIELDS = ("no_labels",)
 
 
 def add_option_inputs(inputs: types.Object, params: Mapping[str, Any], kinds: Sequence[LabelKind]) -> None:
@@ -28,10 +33,33 @@ def add_option_inputs(inputs: types.Object, params: Mapping[str, Any], kinds: Se
     """
     groups = frozenset[str]().union(*(kind.groups for kind in kinds))
     for option in _shown(params, groups):
+        if option.name in _ASKED_WITH_FIELDS:
+            continue
         if option.input == "slider":
             _add_threshold(inputs, option, params, kinds[0].measure)
         else:
             _add_input(inputs, option, groups)
+
+
+def add_list_inputs(inputs: types.Object, lists: Sequence[AnnotatorLists], *, asked: bool) -> None:
+    """Show what the fields hold, and ask what null means where there is any.
+
+    Args:
+        inputs: the form
+        lists: on how many samples every field has labels, an empty list and none
+        asked: whether null can mean two things
+    """
+    with_null = [entry for entry in lists if entry.n_null]
+    shown = with_null if len(lists) > _MOST_LISTED else lists
+    counts = [
+        f"{entry.name} {entry.n_labels:,} / {entry.n_empty:,} / {entry.n_null:,}" for entry in shown[:_MOST_LISTED]
+    ]
+    if shown:
+        inputs.view("lists", types.Notice(label=f"Samples with labels / an empty list / null: {', '.join(counts)}"))
+    if with_null and asked:
+        option = OPTIONS["no_labels"]
+        titles = {str(value): meaning for value, meaning in option.choices.items()}
+        add_choice(inputs, option.name, f"{option.title} means: the annotator …", titles, as_radio_buttons=True)
 
 
 def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None = None) -> dict[str, Any]:

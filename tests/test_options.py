@@ -18,7 +18,7 @@ from annotator_agreement.agreement.options import GROUPS, OPTIONS, Option
 NOT_KEPT = {"units", "overwrite", "progress"}
 NOT_OPTIONS = {"fields", "persons", "iou_from_data"}
 #: options whose choices are only some of their values
-SOME_CHOICES = {"rasterize", "sigmas"}
+SOME_CHOICES = {"rasterize", "sigmas", "no_labels"}
 
 each_option = pytest.mark.parametrize("option", OPTIONS.values(), ids=OPTIONS)
 

@@ -41,6 +41,8 @@ class Batch:
     attribute_numbers: tuple[FloatArray, ...] = ()
     #: shape ``(S, 2)``, width and height of the images, nan where unknown; None if not needed
     size_px: FloatArray | None = None
+    #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
+    otherwise: BoolArray | None = None
     #: shape ``(S,)``, pseudo-random keys: a subsample takes the smallest keys; None: it takes the first samples
     sample_keys: IntArray | None = None
 
@@ -57,8 +59,15 @@ class Batch:
         tracks = None if kept.tracks is None else Tracks(kept.tracks.video[samples], kept.tracks.track)
         size_px = None if self.size_px is None else self.size_px[samples]
         keys = None if self.sample_keys is None else self.sample_keys[samples]
+        otherwise = None if self.otherwise is None else self.otherwise[samples]
         return dataclasses.replace(
-            kept, objects=objects, assigned=self.assigned[samples], tracks=tracks, size_px=size_px, sample_keys=keys
+            kept,
+            objects=objects,
+            assigned=self.assigned[samples],
+            otherwise=otherwise,
+            tracks=tracks,
+            size_px=size_px,
+            sample_keys=keys,
         )
 
     def among(self, rows: BoolArray) -> Batch:

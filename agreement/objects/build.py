@@ -10,16 +10,16 @@ import numpy as np
 
 from ...metrics.arrays import FloatArray, sums_by
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
-from ..numbers import Fields, Numbers, rated_only, report_estimates, report_of, sample_numbers
+from ..numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
 from ..report import ReportContext, mean_defined
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
 from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, merges, similar_names
-from .headline import HeadlineNumbers, HeadlineSums, headline_parts
+from .headline import HeadlineNumbers, HeadlineSums, headline_otherwise, headline_parts
 from .pairs import PairNumbers, PairSums, clusters, intra_pairs, pair_numbers, pair_summaries, sessions
 from .records import ObjectRecords, RunTotals
 from .report import ObjectReport
-from .sensitivity import threshold_points
+from .sensitivity import rule_alphas, threshold_points
 from .sizes import SizeRule, SizeSums, size_summaries, size_sums
 from .sums import Additive, Chunk
 from .threshold_sample import data_threshold
@@ -182,6 +182,10 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     if rated is not records:
         for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
             rest.add(chunk)
+    other = None
+    if (records.otherwise != records.assigned).any():
+        found_otherwise = headline_otherwise(records.agreements(config), len(class_names), config.undefined)
+        other = other_reading(records, context, *found_otherwise)
     fields, sums, headline = Fields(found), rest.total, collection.headline
     met = class_pairs(sums.pairs.confusion, class_names)
     pairs = pair_summaries(fields, sums.pairs, totals, context)
@@ -228,5 +232,6 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         similar_names=similar_names([class_names[code] for code in drawn]),
         thresholds=threshold_points(totals.sweep, config),
         data_threshold=data_threshold(totals.threshold_sample, config),
-        rules=list(totals.rules.alphas()),
+        rules=rule_alphas(totals.rules, config, other),
+        other_reading=other,
     )

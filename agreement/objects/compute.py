@@ -5,7 +5,7 @@ Objects are matched in :mod:`...metrics.matching`; :func:`matching_of` is the on
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -99,6 +99,7 @@ class Agreement:
     config: AgreementConfig  #: the options of the run
     objects: Objects  #: ``N`` objects that count, sorted by sample and annotator; crowd is left out
     assigned: BoolArray  #: shape ``(S, R)``
+    otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     unit: IntArray  #: shape ``(N,)``, unit of every object
     units: Units  #: columns over the ``U`` units
     pairs: MatchedPairs  #: pairs of objects of one unit
@@ -167,6 +168,20 @@ class Agreement:
         """What alpha counts."""
         return ratings_of(self.objects, self.unit, self.units.sample, self.n_assigned, Counting.of(self.config))
 
+    def read_otherwise(self) -> Agreement:
+        """The same units if a null label list had the other meaning, as far as the headline numbers need it."""
+        n_assigned = self.otherwise.sum(axis=1)
+        ratings = ratings_of(self.objects, self.unit, self.units.sample, n_assigned, Counting.of(self.config))
+        alpha, reason = _sample_alpha(ratings, n_assigned, self.n_objects, self.config)
+        return replace(
+            self,
+            assigned=self.otherwise,
+            units=replace(self.units, assigned=n_assigned[self.units.sample]),
+            sample_pairs=SamplePairs.of(self.objects, self.otherwise),
+            alpha=alpha,
+            alpha_reason=reason,
+        )
+
     @property
     def object_iou(self) -> FloatArray:
         """Mean IoU of every object with the other members of its unit, shape ``(N,)``; nan without others."""
@@ -217,6 +232,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         config=config,
         objects=objects,
         assigned=batch.assigned,
+        otherwise=batch.assigned if batch.otherwise is None else batch.otherwise,
         unit=matching.unit,
         units=units,
         pairs=pairs,

@@ -8,7 +8,7 @@ the formula in ``metrics/alpha/__init__.py``; :func:`headline_parts` puts it int
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +24,9 @@ from ...metrics.pairs import f1_score
 from ..codes import MISSING
 from ..config import Undefined
 from ..numbers import Numbers, Rows, ratio
-from ..report import AlphaSummary, Coefficients, Describe
+from ..report import AlphaSummary, Coefficients, Describe, mean_defined
 from .classes import list_confusions
-from .compute import ALPHA_REASONS, Ratings
+from .compute import ALPHA_REASONS, Agreement, Ratings, sample_scores
 from .report import ClassGivenMatch, Existence, Localisation
 from .sums import (
     Additive,
@@ -220,6 +220,34 @@ class HeadlineNumbers:
 def _quotients(sums: FloatArray) -> FloatArray:
     column = dict(zip(_PLAIN, np.moveaxis(sums, -1, 0), strict=True))
     return np.stack([ratio(column[above], column[below]) for above, below in _RATIOS.values()], axis=-1)
+
+
+def headline_otherwise(
+    agreements: Iterable[Agreement], n_categories: int, undefined: Undefined
+) -> tuple[dict[str, float], int]:
+    """The main numbers that the same units would give if a null label list had the other meaning.
+
+    Returns:
+        the numbers as :class:`~..no_labels.OtherReading` calls them, nan where undefined, and how many samples have an
+        alpha of their own
+    """
+    headline, scores = HeadlineNumbers(n_categories, undefined, by_sample=False), []
+    for agreement in agreements:
+        otherwise = agreement.read_otherwise()
+        no_size = np.full(len(otherwise.units.sample), -1)
+        headline.add(Chunk.of(otherwise, n_categories, no_size, by_sample=False))
+        scores.append(sample_scores(otherwise.pair_score, otherwise.sample_pairs, otherwise.n_samples))
+    value: dict[str, float] = {}
+    for numbers in headline.numbers():
+        value |= zip((name for (name,) in numbers.keys), numbers.values().tolist(), strict=True)
+    mean_score, _ = mean_defined(np.concatenate(scores))
+    found = {
+        "score": np.nan if mean_score is None else mean_score,
+        "alpha": value["alpha.pooled"],
+        "mean_alpha": value["alpha.mean"],
+        "f1": value["existence.f1"],
+    }
+    return found, int(headline.total["n_alpha"])
 
 
 def _plain_columns(chunk: Chunk) -> SparseColumns:

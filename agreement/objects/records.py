@@ -35,6 +35,7 @@ _ROWS = {
     "n_pairs": OF_SAMPLE,
     "n_crowd": OF_SAMPLE,
     "assigned": OF_SAMPLE,
+    "otherwise": OF_SAMPLE,
     "size_px": OF_SAMPLE,
     "score": OF_SAMPLE,
     "alpha": OF_SAMPLE,
@@ -167,6 +168,8 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
         "best_iou": agreement.best_iou,
         "crowd_annotator": compact(crowd % agreement.n_annotators),
     }
+    if agreement.batch.otherwise is not None:
+        columns["otherwise"] = packed(agreement.batch.otherwise)
     if agreement.batch.size_px is not None:
         columns["size_px"] = agreement.size_px.astype(np.float32)
     if agreement.attributes:
@@ -193,6 +196,7 @@ def _agreement(part: Columns, n_annotators: int, config: AgreementConfig) -> Agr
     objects = Objects(sample, part["annotator"].astype(np.int64), part["category"].astype(np.int64))
     unit = units_of_objects(part)
     assigned = unpacked(part["assigned"], n_annotators)
+    otherwise = unpacked(part["otherwise"], n_annotators) if "otherwise" in part else assigned
     n_assigned = assigned.sum(axis=1)
     of_unit = np.repeat(np.arange(n_samples), n_units)
     order = np.argsort(unit, kind="stable")
@@ -202,6 +206,7 @@ def _agreement(part: Columns, n_annotators: int, config: AgreementConfig) -> Agr
     return Agreement(
         objects=objects,
         assigned=assigned,
+        otherwise=otherwise,
         unit=unit,
         units=Units(
             of_unit,

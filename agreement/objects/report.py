@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..main_numbers import OBJECT_NUMBERS, MainNumber
+from ..no_labels import NOT_ASSIGNED
 from ..report import AgreementReport, Coefficients, Each, Interval
 
 #: ``{id, filepath, value}``, on videos also ``frame_number``. Lists of worst samples have at most five entries, without
@@ -380,7 +381,11 @@ class ThresholdPoint:
 
 @dataclass(frozen=True, slots=True)
 class RuleAlpha:
-    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` only changes ``mean``."""
+    """Alpha under other rules, at the threshold of the run; the rule ``undefined`` only changes ``mean``.
+
+    ``no_labels`` is what a null label list means: ``not_assigned``, ``drew_nothing``, ``by_annotator`` (the option is a
+    mapping), or ``assigned_field`` (which says who was assigned).
+    """
 
     method: str
     classes: str
@@ -390,6 +395,7 @@ class RuleAlpha:
     pooled: float | None
     mean: float | None
     n_defined: int
+    no_labels: str = NOT_ASSIGNED
 
 
 @dataclass(frozen=True, slots=True)

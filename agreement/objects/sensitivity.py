@@ -22,6 +22,7 @@ from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
 from ...metrics.pairs import f1_score
 from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing, Undefined
+from ..no_labels import NOT_ASSIGNED, OtherReading, reading_name
 from ..report import number
 from .compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, sample_scores
 from .report import RuleAlpha, ThresholdPoint
@@ -315,8 +316,8 @@ class RuleStatistics:
             sums = tuple(a + b for a, b in zip(self.sums, other.sums, strict=True))
         return RuleStatistics(sums, self.empty + other.empty, self.n_empty + other.n_empty)
 
-    def alphas(self) -> Iterator[RuleAlpha]:
-        """Alpha under every combination of the rules."""
+    def alphas(self, no_labels: str = NOT_ASSIGNED) -> Iterator[RuleAlpha]:
+        """Alpha under every combination of the rules, all with the same meaning of a null label list."""
         for sums in self.sums:
             for empty in get_args(Empty):
                 agreed = self.n_empty if empty == "agree" else 0
@@ -332,7 +333,21 @@ class RuleStatistics:
                         pooled=number(joint.alpha()),
                         mean=(float(sums.alpha[k]) + agreed) / n if n else None,
                         n_defined=n,
+                        no_labels=no_labels,
                     )
+
+
+def rule_alphas(rules: RuleStatistics, config: AgreementConfig, other: OtherReading | None) -> list[RuleAlpha]:
+    """Alpha under every combination of the rules, and under the run's with the other meaning of a null label list."""
+    found = list(rules.alphas(reading_name(config.no_labels, config.assigned_field)))
+    if other is None or not found:
+        return found
+    own = {name: getattr(config, name) for name in ("method", "classes", "missing", "empty", "undefined")}
+    reading = reading_name(other.no_labels, None)
+    return [
+        *found,
+        RuleAlpha(**own, pooled=other.alpha, mean=other.mean_alpha, n_defined=other.n_alpha, no_labels=reading),
+    ]
 
 
 def rules_of(agreement: MatchedBatch) -> RuleStatistics:

@@ -23,12 +23,16 @@ class TagBatch:
     annotator: IntArray  #: shape ``(N,)``
     tag: IntArray  #: shape ``(N,)``, code of the tag, from 1; an annotator may give it twice
     assigned: BoolArray  #: shape ``(S, R)``, whether an annotator is assigned; includes all who gave a tag
+    #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning; None: the same
+    otherwise: BoolArray | None = None
 
     def select(self, samples: BoolArray) -> TagBatch:
         """The batch of the samples in a mask ``(S,)``."""
         rows = samples[self.sample]
         number = np.cumsum(samples) - 1
-        return TagBatch(number[self.sample[rows]], self.annotator[rows], self.tag[rows], self.assigned[samples])
+        otherwise = None if self.otherwise is None else self.otherwise[samples]
+        columns = (number[self.sample[rows]], self.annotator[rows], self.tag[rows])
+        return TagBatch(*columns, self.assigned[samples], otherwise)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +70,7 @@ class TagAgreement:
     of_label: IntArray  #: shape ``(N,)``, row in ``tags`` of every label
     n_annotators: IntArray  #: shape ``(S,)``, assigned annotators
     score: FloatArray  #: shape ``(S,)``, mean Jaccard index over pairs; nan with fewer than two annotators
+    otherwise: BoolArray | None = None  #: as in :class:`TagBatch`
 
     @property
     def rated(self) -> BoolArray:
@@ -108,6 +113,7 @@ def compute_tags(batch: TagBatch) -> TagAgreement:
         of_label=of_label,
         n_annotators=n_annotators,
         score=np.where(n_pairs > 0, total / np.maximum(n_pairs, 1), np.nan),
+        otherwise=batch.otherwise,
     )
 
 

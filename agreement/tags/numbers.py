@@ -40,7 +40,7 @@ def numbers_of_sets(agreement: TagAgreement, assigned: BoolArray, context: Repor
         context: context of the report
     """
     yield _equal_sets(agreement)
-    yield from _alpha_of_sets(agreement, context)
+    yield from alpha_of_sets(agreement, context)
     yield from _pairs(agreement, assigned, context)
     yield _annotators(agreement, context)
     yield from _tags(agreement, context)
@@ -64,7 +64,7 @@ def _equal_sets(agreement: TagAgreement) -> Numbers:
     return Numbers((("alpha.percent_agreement",),), columns, lambda sums: ratio(sums[..., :1], sums[..., 1:]))
 
 
-def _alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
+def alpha_of_sets(agreement: TagAgreement, context: ReportContext) -> Iterator[Numbers]:
     """Alpha of whole sets; none with too many different sets."""
     number, members = agreement.sets.distinct()
     n_sets = members.shape[0]

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from ...metrics.arrays import BoolArray
 from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed
 from .compute import TagAgreement, TagBatch, compute_tags
 
@@ -24,6 +25,7 @@ class TagRecords(Records):
     family: ClassVar[str] = "tags"
     rows: ClassVar[Mapping[str, str]] = {
         "assigned": OF_SAMPLE,
+        "otherwise": OF_SAMPLE,
         "score": OF_SAMPLE,
         "n_objects": OF_SAMPLE,
         "n_units": OF_SAMPLE,
@@ -43,9 +45,16 @@ class TagRecords(Records):
 
     def agreement(self) -> TagAgreement:
         """The agreement on all samples at once."""
+        return compute_tags(self._batch(self.assigned))
+
+    def read_otherwise(self) -> TagRecords:
+        """The records of the same tags if a null label list had the other meaning."""
+        return record_tags(compute_tags(self._batch(self.otherwise)), self.n_annotators)
+
+    def _batch(self, assigned: BoolArray) -> TagBatch:
         sample = np.repeat(np.arange(self.n_samples), self.column("n_objects"))
         annotator, tag = (self.column(name).astype(np.int64) for name in ("annotator", "tag"))
-        return compute_tags(TagBatch(sample, annotator, tag, self.assigned))
+        return TagBatch(sample, annotator, tag, assigned)
 
 
 def record_tags(agreement: TagAgreement, n_annotators: int) -> TagRecords:
@@ -63,4 +72,6 @@ def record_tags(agreement: TagAgreement, n_annotators: int) -> TagRecords:
         "annotator": compact(agreement.annotator[sets.row]),
         "tag": compact(sets.tag),
     }
+    if agreement.otherwise is not None:
+        columns["otherwise"] = packed(agreement.otherwise)
     return TagRecords(n_annotators, (columns,))

@@ -13,10 +13,11 @@ import numpy as np
 from ...metrics.arrays import IntArray, sums_by
 from ..annotators import n_shared
 from ..main_numbers import TAG_NUMBERS, MainNumber
-from ..numbers import Fields, rated_only, report_estimates, report_of, sample_numbers
+from ..no_labels import OtherReading
+from ..numbers import Fields, estimates, other_reading, rated_only, report_estimates, report_of, sample_numbers
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext
 from .compute import AGREED, VERDICTS, TagAgreement
-from .numbers import numbers_of_sets, sample_contents
+from .numbers import alpha_of_sets, numbers_of_sets, sample_contents
 from .records import TagRecords
 
 
@@ -134,7 +135,21 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         tags=_tags(agreement, fields, context.class_names),
         pairs=_pairs(rated, fields, context.annotators),
         annotators=_taggers(records, agreement, fields, context),
+        other_reading=_other_reading(records, context),
     )
+
+
+def _other_reading(records: TagRecords, context: ReportContext) -> OtherReading | None:
+    """The main numbers if null label lists had the other meaning; None where that makes no difference."""
+    if (records.otherwise == records.assigned).all():
+        return None
+    rated, of_rated = rated_only(records.read_otherwise(), context)
+    numbers = [sample_numbers(rated), *alpha_of_sets(rated.agreement(), of_rated)]
+    found = {
+        key: estimate.value for key, estimate in estimates(numbers, np.empty(0, np.int64), resamples=0, seed=0).items()
+    }
+    numbers_found = {"score": found["score.mean",], "alpha": found.get(("alpha.pooled",), np.nan)}
+    return other_reading(records, context, numbers_found)
 
 
 def _tags(agreement: TagAgreement, fields: Fields, names: Sequence[str]) -> list[TagSummary]:

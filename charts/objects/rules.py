@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...agreement.no_labels import reading_name
 from ..sections import Section
 from ..tables import Column, table
 from ..words import shown_number
@@ -73,8 +74,11 @@ def other_rules(report: ObjectReport) -> list[Section]:
     """Alpha under other rules, side by side; the run's own are marked."""
     if not report.rules:
         return []
-    names = ("method", "classes", "missing", "empty", "undefined")
+    names = ["method", "classes", "missing", "empty", "undefined"]
     own = {name: report.config.get(name) for name in names}
+    if report.other_reading is not None:
+        names.append("no_labels")
+        own["no_labels"] = reading_name(report.config["no_labels"], report.config["assigned_field"])
     columns = [
         *(Column(name, name) for name in names),
         Column("alpha", "pooled", shown_number),

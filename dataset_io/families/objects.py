@@ -128,7 +128,9 @@ class ObjectFamily:
             self._refuse_unless_skipped(joined, samples)
         joined = joined.sorted()
         of_labels = (joined.sample, joined.annotator)
-        assigned, n_added = assigned_annotators(self.source, rows, samples, of_labels)
+        assignment = assigned_annotators(self.source, rows, samples, of_labels)
+        drew = np.zeros_like(assignment.assigned)
+        drew[of_labels] = True
         tracks = None
         if self.source.on_frames:
             tracks = Tracks(np.array([row["video"] for row in rows], np.int64), joined.track)
@@ -136,19 +138,20 @@ class ObjectFamily:
             batch=Batch(
                 Objects(joined.sample, joined.annotator, joined.category),
                 joined.geometry,
-                assigned,
+                assignment.assigned,
                 joined.crowd,
                 tracks,
                 tuple(np.ascontiguousarray(joined.attributes.T)),
                 tuple(codes.numbers() for codes in self._attributes),
                 size_px=sizes_px(rows),
+                otherwise=assignment.otherwise,
                 sample_keys=subsample_keys(sample.sample_id for sample in samples),
             ),
             field=joined.field,
             position=joined.position,
             label_ids=[joined.label_ids[k] for k in joined.origin.tolist()],
         )
-        return LabelsRead(labels, n_invalid, n_unknown, n_added)
+        return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
     def without(self, labels: ObjectLabels, kept: BoolArray) -> ObjectLabels:
         """The objects of some of the samples."""

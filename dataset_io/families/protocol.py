@@ -28,11 +28,13 @@ class LabelsRead(Generic[Labels]):
     n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
     n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run
     n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
+    #: shape ``(S, R)``, who has a label; None where every annotator has a field
+    drew: BoolArray | None = None
 
     @classmethod
     def of(cls, labels: Labels, n_samples: int) -> LabelsRead[Labels]:
         """Labels without any left out."""
-        return cls(labels, *(np.zeros(n_samples, np.int64) for _ in range(3)))
+        return cls(labels, *np.zeros((3, n_samples), np.int64))
 
 
 class LabelReader(Protocol[Labels]):

@@ -80,11 +80,14 @@ class TagFamily:
         if not known.all() and not self.source.config.annotators:
             n_unknown = np.bincount(sample[~known], minlength=len(rows))
         sample, annotator, tag = sample[known], annotator[known], tag[known]
-        assigned, n_added = assigned_annotators(self.source, rows, samples, (sample, annotator))
+        assignment = assigned_annotators(self.source, rows, samples, (sample, annotator))
+        drew = np.zeros_like(assignment.assigned)
+        drew[sample, annotator] = True
         if len(self._tag_names) != self._codes.n_codes:
             self._tag_names = self._codes.names()  # a new list, because batches that are being written use the old one
-        labels = TagLabels(TagBatch(sample, annotator, tag, assigned), field[known], position[known], self._tag_names)
-        return LabelsRead(labels, np.zeros(len(rows), np.int64), n_unknown, n_added)
+        batch = TagBatch(sample, annotator, tag, assignment.assigned, assignment.otherwise)
+        labels = TagLabels(batch, field[known], position[known], self._tag_names)
+        return LabelsRead(labels, np.zeros(len(rows), np.int64), n_unknown, assignment.n_added, drew)
 
     def _field_columns(
         self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int

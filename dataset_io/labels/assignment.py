@@ -1,16 +1,34 @@
-"""Find the annotators assigned to every sample, for fields with lists of labels."""
+"""Who was assigned to every sample, and what label lists say of it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from fiftyone.core.collections import SampleCollection
 
+from ...agreement.config import AgreementConfig
+from ...agreement.no_labels import AnnotatorLists
 from ...agreement.options import value_name
 from ...metrics.arrays import BoolArray, IntArray
-from ..run.stored import StoredSample
-from .source import Source
+from ..run.stored import StoredSample, label_ids
+from .kinds import LabelKind
+from .paths import is_of_frames
+from .source import Source, flattened
+
+#: what an annotator has on a sample
+LIST_STATES = NO_LIST, EMPTY_LIST, LABELS = range(3)
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Who was assigned to ``S`` samples."""
+
+    assigned: BoolArray  #: shape ``(S, R)``
+    otherwise: BoolArray  #: shape ``(S, R)``, the same if a null label list had the other meaning
+    n_added: IntArray  #: shape ``(S,)``, annotators known only from their labels, who are not listed as assigned
 
 
 def assigned_annotators(
@@ -18,8 +36,8 @@ def assigned_annotators(
     rows: Sequence[dict[str, Any]],
     samples: Sequence[StoredSample],
     of_labels: tuple[IntArray, IntArray],
-) -> tuple[BoolArray, IntArray]:
-    """Assignments ``(S, R)``, and the number of annotators known only from their labels ``(S,)``.
+) -> Assignment:
+    """Find the annotators assigned to every sample, for fields with lists of labels.
 
     Args:
         source: the fields
@@ -27,28 +45,70 @@ def assigned_annotators(
         samples: the samples as stored in the database, without the filters of a view
         of_labels: sample and annotator of every label, shapes ``(N,)``
     """
-    none_added = np.zeros(len(samples), np.int64)
-    assigned = np.zeros((len(samples), len(source.annotators)), np.bool_)
-    if not source.config.attribute_mode:
-        for field, annotator in enumerate(source.field_annotator):
-            assigned[:, annotator] = [sample.label_ids[field] is not None for sample in samples]
-        if source.on_frames:
-            _assign_whole_videos(assigned, rows, source.field_annotator)
-        return assigned, none_added
-    if source.config.assigned_field is None:
-        has_list = [sample.label_ids[0] is not None for sample in samples]
-        assigned[has_list] = True
-        return assigned, none_added
-    number_of = source.annotator_numbers
+    if source.config.assigned_field is not None:
+        listed = _listed(source, rows)
+        assigned = listed.copy()
+        assigned[of_labels] = True
+        return Assignment(assigned, assigned, assigned.sum(axis=1) - listed.sum(axis=1))
+    by_list = label_lists(source, samples) != NO_LIST
+    if source.on_frames and not source.config.attribute_mode:
+        _assign_whole_videos(by_list, rows, source.field_annotator)
+    drew_nothing = source.null_means_nothing
+    return Assignment(by_list | drew_nothing, by_list | ~drew_nothing, np.zeros(len(samples), np.int64))
+
+
+def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray | None = None) -> IntArray:
+    """Whether every annotator has labels on every sample, an empty list, or no list, shape ``(S, R)``.
+
+    Args:
+        source: the fields; a field with a single label or value has it or not
+        samples: the samples as stored in the database
+        drew: shape ``(S, R)``, who has a label, where one field holds the labels of all annotators
+    """
+    found = np.full((len(samples), len(source.annotators)), NO_LIST)
+    for field in range(len(source.kinds)):
+        ids = [sample.label_ids[field] for sample in samples]
+        state = np.array([NO_LIST if entry is None else LABELS if entry else EMPTY_LIST for entry in ids], np.int64)
+        if not source.config.attribute_mode:
+            found[:, source.field_annotator[field]] = state
+        else:
+            found[:] = np.minimum(state, EMPTY_LIST)[:, None]
+            if drew is not None:
+                found[drew] = LABELS
+    return found
+
+
+def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> list[AnnotatorLists]:
+    """On how many samples, or frames, some fields have labels, an empty list and none, in one pass over the database.
+
+    Args:
+        samples: a dataset or view
+        kinds: types of the labels by field
+    """
+    config = AgreementConfig(tuple(kinds))
+    source = Source(flattened(samples, on_frames=is_of_frames(config.fields[0])), config, tuple(kinds.values()), (), ())
+    group: dict[str, Any] = {"_id": None}
+    for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True)):
+        ids = label_ids(kind, path)
+        group[f"null{field}"] = {"$sum": {"$cond": [{"$eq": [ids, None]}, 1, 0]}}
+        group[f"empty{field}"] = {"$sum": {"$cond": [{"$eq": [ids, []]}, 1, 0]}}
+    found = next(iter(source.aggregate([{"$group": {**group, "n": {"$sum": 1}}}])), {"n": 0})
+    counts = [(found.get(f"empty{field}", 0), found.get(f"null{field}", 0)) for field in range(len(kinds))]
+    return [AnnotatorLists(name, found["n"] - empty - null, empty, null)
+            for name, (empty, null) in zip(kinds, counts, strict=True)]  # fmt: skip
+
+
+def _listed(source: Source, rows: Sequence[dict[str, Any]]) -> BoolArray:
+    """Who is listed in the field with the assigned annotators, shape ``(S, R)``."""
+    number_of = source.number_of_name
+    found = np.zeros((len(rows), len(source.annotators)), np.bool_)
     for k, row in enumerate(rows):
         listed = row.get("assigned")
         for name in listed if isinstance(listed, list) else [listed]:
             number = number_of.get(value_name(name))
             if name is not None and number is not None:
-                assigned[k, number] = True
-    n_listed = assigned.sum(axis=1)
-    assigned[of_labels] = True
-    return assigned, assigned.sum(axis=1) - n_listed
+                found[k, number] = True
+    return found
 
 
 def _assign_whole_videos(assigned: BoolArray, rows: Sequence[dict[str, Any]], field_annotator: Sequence[int]) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import fiftyone as fo
 import fiftyone.core.media as fom
+import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from pymongo.collection import Collection
@@ -17,8 +18,10 @@ from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.family import Family
+from ...agreement.no_labels import check_named, drew_nothing
 from ...agreement.options import value_name
 from ...agreement.ratings.scale import level_of
+from ...metrics.arrays import BoolArray
 from ..fiftyone_private import (
     all_slices,
     default_fields,
@@ -77,6 +80,22 @@ class Source:
     def annotator_numbers(self) -> dict[str, int]:
         """Index into ``annotators`` of every value of the attribute (attribute mode)."""
         return {value: k for k, value in enumerate(self.annotator_values)}
+
+    @property
+    def number_of_name(self) -> dict[str, int]:
+        """Index into ``annotators`` of every name that users may call an annotator: their own, and their field's."""
+        if self.config.attribute_mode:
+            return {**{name: k for k, name in enumerate(self.annotators)}, **self.annotator_numbers}
+        of_fields = dict(zip((*self.config.fields, *self.fields), self.field_annotator * 2, strict=True))
+        return {**of_fields, **{name: k for k, name in enumerate(self.annotators)}}
+
+    @property
+    def null_means_nothing(self) -> BoolArray:
+        """Whether a null label list of every annotator means that they drew nothing, shape ``(R,)``."""
+        called: list[list[str]] = [[] for _ in self.annotators]
+        for name, number in self.number_of_name.items():
+            called[number].append(name)
+        return np.array([drew_nothing(self.config.no_labels, names) for names in called], np.bool_)
 
     @property
     def is_view(self) -> bool:
@@ -151,13 +170,33 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, units: bo
     if not config.attribute_mode:
         annotators = tuple(sorted(config.annotators))
         numbers = tuple(annotators.index(name) for name in config.annotators)
-        return dataclasses.replace(source, annotators=annotators, field_annotator=numbers)
+        return _with_known_names(dataclasses.replace(source, annotators=annotators, field_annotator=numbers))
     found = annotators_found(source)
     values = [value for value in found if not config.annotators or value in config.annotators]
     named = sorted(zip(config.annotator_names(values), values, strict=True))
-    return dataclasses.replace(
-        source, annotators=tuple(name for name, _ in named), annotator_values=tuple(value for _, value in named)
+    return _with_known_names(
+        dataclasses.replace(
+            source, annotators=tuple(name for name, _ in named), annotator_values=tuple(value for _, value in named)
+        )
     )
+
+
+def _with_known_names(source: Source) -> Source:
+    """The source, unless who was assigned is said of nobody whom it has.
+
+    Raises:
+        AgreementInputError: if ``no_labels`` names somebody else, or ``assigned_field`` none of the annotators
+    """
+    known, field = source.number_of_name, source.config.assigned_field
+    check_named(source.config.no_labels, known)
+    if field is not None and not source.config.attribute_mode:
+        listed = _listed_names(source, field)
+        if listed and not listed & known.keys():
+            raise AgreementInputError(
+                f"`assigned_field` must list annotators or their fields ({shown(sorted(known))}), got {field!r} with "
+                f"{shown(sorted(listed))}"
+            )
+    return source
 
 
 def unchecked_source(samples: SampleCollection, config: AgreementConfig, *, units: bool = False) -> Source:
@@ -334,9 +373,16 @@ def annotators_found(source: Source) -> tuple[str, ...]:
     """Names of all annotators on labels and in the assigned lists, sorted."""
     config = source.config
     found = list(source.aggregate(_values_of(f"${source.label_paths[0]}.{config.annotator_attribute}")))
+    names_found = {value_name(entry["_id"]) for entry in found if entry["_id"] is not None}
     if config.assigned_field is not None:
-        found += source.aggregate_samples(_values_of(f"${config.assigned_field}"))
-    return tuple(sorted({value_name(entry["_id"]) for entry in found if entry["_id"] is not None}))
+        names_found |= _listed_names(source, config.assigned_field)
+    return tuple(sorted(names_found))
+
+
+def _listed_names(source: Source, assigned_field: str) -> set[str]:
+    """All names in the field with the assigned annotators."""
+    found = source.aggregate_samples(_values_of(f"${assigned_field}"))
+    return {value_name(entry["_id"]) for entry in found if entry["_id"] is not None}
 
 
 def _values_of(path: str) -> list[dict[str, Any]]:

@@ -91,6 +91,7 @@ def records_on(
     facts = dataclasses.replace(
         loaded.report.run,
         n_of=loaded.report.n_samples,
+        lists=[],
         n_videos=None if index.frame_numbers() is None else len(np.unique(index.numbers())),
     )
     context = dataclasses.replace(

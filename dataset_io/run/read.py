@@ -11,6 +11,7 @@ from bson import ObjectId
 from ...metrics.arrays import BoolArray, IntArray
 from ..families.frames import Videos
 from ..families.protocol import LabelReader, Labels
+from ..labels.assignment import label_lists
 from ..labels.source import Source
 from .stored import StoredSample, label_ids
 
@@ -31,6 +32,7 @@ class ReadBatch(Generic[Labels]):
     n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
     n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run
     n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
+    lists: IntArray  #: shape ``(S, R)``, whether every annotator has labels, an empty list or none, see ``label_lists``
     changed: list[ObjectId]  #: ids of samples that changed between two queries
 
     def select(self, kept: BoolArray, labels: Labels) -> ReadBatch[Labels]:
@@ -42,6 +44,7 @@ class ReadBatch(Generic[Labels]):
             n_invalid=self.n_invalid[kept],
             n_unknown=self.n_unknown[kept],
             n_added=self.n_added[kept],
+            lists=self.lists[kept],
             changed=[],
         )
 
@@ -107,7 +110,8 @@ class Reader(Generic[Labels]):
         """
         rows, samples, changed = self._stored(rows)
         read = self._labels.read(rows, samples)
-        return ReadBatch(samples, read.labels, read.n_invalid, read.n_unknown, read.n_added, changed)
+        lists = label_lists(self.source, samples, read.drew)
+        return ReadBatch(samples, read.labels, read.n_invalid, read.n_unknown, read.n_added, lists, changed)
 
     def _stored(self, rows: list[dict[str, Any]]) -> tuple[list[dict[str, Any]], list[StoredSample], list[ObjectId]]:
         """The stored samples; for a view, only samples that did not change between its two queries."""

@@ -94,6 +94,12 @@ class LabelLists:
         """Stored values of the annotator attribute, or of the list of assigned annotators, for some annotators."""
         return [value for name in annotators for value in stored_as(self._labels.value_of(name))]
 
+    def _listed_as(self, annotator: str) -> list[Any]:
+        """What the field with the assigned annotators may hold for an annotator."""
+        number = self._labels.annotators.index(annotator)
+        known = self._labels.source().number_of_name.items()
+        return [value for name, k in known if k == number for value in stored_as(name)]
+
     def collected(self, annotators: Sequence[str], value: Any, conditions: Sequence[Expression] = ()) -> Expression:
         """The set of ``value`` (an expression of ``$$label``) over the compared labels of some annotators that meet all
         conditions."""
@@ -127,9 +133,11 @@ class LabelLists:
         if config.assigned_field is not None:
             listed = f"${config.assigned_field}"
             as_list = {"$cond": [{"$isArray": [listed]}, listed, [listed]]}
-            named = {"$setIntersection": [as_list, {"$literal": self._values_of([annotator])}]}
+            named = {"$setIntersection": [as_list, {"$literal": self._listed_as(annotator)}]}
             drew = self.collected([annotator], "$$label._id")
             return {"$or": [{"$ne": [named, []]}, {"$ne": [drew, []]}]}
+        if self._labels.source().null_means_nothing[self._labels.annotators.index(annotator)]:
+            return {"$literal": True}
         if config.attribute_mode:
             return {"$isArray": [self.list_of(annotator)]}
         if not self._labels.on_frames:

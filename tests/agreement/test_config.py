@@ -44,7 +44,11 @@ ERRORS = [
     _error(r"`iou` must be in \(0, 1\], got inf", iou=float("inf")),
     _error(r"`iou` must be in \(0, 1\], got '0.5'", iou="0.5"),
     _error(r"`iou` must be in \(0, 1\], got None", iou=None),
-    _error("`assigned_field` needs `annotator_attribute`", assigned_field="asked"),
+    _error("`no_labels` has no effect with `assigned_field`", assigned_field="asked", no_labels="drew_nothing"),
+    _error("`no_labels` must be 'not_assigned' or 'drew_nothing', or map .* got 'null'", no_labels="null"),
+    _error("`no_labels` must be .* got {'alice': 'empty'}", no_labels={"alice": "empty"}),
+    _error("`no_labels` must be .* got {1: 'drew_nothing'}", no_labels={1: "drew_nothing"}),
+    _error("`no_labels` must be .* got None", no_labels=None),
     _error(
         r"`annotators` must map field names to annotator names in field mode, got \['a', 'b'\]", annotators=["a", "b"]
     ),
@@ -158,6 +162,7 @@ def test_defaults_are_the_documented_ones() -> None:
         "run_key": "agreement",
         "annotator_attribute": None,
         "assigned_field": None,
+        "no_labels": "not_assigned",
         "annotators": ["alice", "bob"],
         "persons": [],
         "iou": 0.5,

@@ -63,6 +63,9 @@ def test_what_is_undefined_is_nan() -> None:
     assert unfilled_report().to_dataframe("pairs")["alpha"].dtype == np.float64
 
 
+RULES = ("method", "classes", "missing", "empty", "undefined")
+
+
 @pytest.mark.parametrize(
     ("table", "columns", "n"),
     [
@@ -78,7 +81,7 @@ def test_what_is_undefined_is_nan() -> None:
         ("confused_classes", ["name", "class", "n"], 2),
         ("attribute_conflicts", ["name", "a", "b", "n"], 1),
         ("worst_samples", ["id", "filepath", "score", "n_units", "n_disputed"], 2),
-        ("rules", ["method", "classes", "missing", "empty", "undefined", "pooled", "mean", "n_defined"], 3),
+        ("rules", [*RULES, "pooled", "mean", "n_defined", "no_labels"], 3),
     ],
 )
 def test_tables_have_the_rows_of_the_report(table: str, columns: list[str], n: int) -> None:

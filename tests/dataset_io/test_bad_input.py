@@ -46,7 +46,7 @@ def _refused(dataset, match, *arguments, **options):
             ["alice", "bob"], {"iou": float("nan")}, r"`iou` must be in \(0, 1\], got nan", id="threshold nan"
         ),
         pytest.param(
-            ["alice", "bob"], {"assigned_field": "x"}, "`assigned_field` needs `annotator_attribute`", id="mode"
+            ["alice", "bob"], {"assigned_field": "x"}, "`assigned_field` must be a sample field .* got 'x'", id="mode"
         ),
         pytest.param(
             "alice",

@@ -239,3 +239,31 @@ def test_levels_that_need_numbers_are_offered_for_numbers(compute_form):
     }
     assert levels["scene"] == ["auto", "nominal", "ordinal"]
     assert levels["rating"] == ["auto", "nominal", "ordinal", "interval", "ratio"]
+
+
+BOX = ("cat", (0.1, 0.1, 0.2, 0.4))
+
+
+def test_label_lists_are_counted_before_the_run_and_null_is_asked_for(operator, form, make_dataset):
+    compute = operator("compute_agreement")
+    dataset = make_dataset({"alice": [[BOX], [], None, None], "bob": [[BOX], [BOX], [], [BOX]]})
+    inputs = form(compute, dataset)
+    counted = "Samples with labels / an empty list / null: alice 1 / 1 / 2, bob 3 / 1 / 0"
+    assert inputs["lists"]["view"]["label"] == counted
+    assert inputs["no_labels"]["default"] == "not_assigned"
+    assert [choice["value"] for choice in inputs["no_labels"]["view"]["choices"]] == ["not_assigned", "drew_nothing"]
+    assert list(inputs).index("no_labels") < list(inputs).index("iou")
+    assert "no_labels" not in form(compute, dataset, view=dataset.limit(2))
+    assert "alice 1 / 1 / 0" in form(compute, dataset, view=dataset.limit(2))["lists"]["view"]["label"]
+    dataset.add_sample_field("asked", fo.ListField, subfield=fo.StringField)
+    with_field = form(compute, dataset, fields=["alice", "bob"], assigned_field="asked", no_labels="drew_nothing")
+    assert "no_labels" not in with_field
+    assert "problem" not in with_field
+
+
+def test_null_is_not_asked_for_where_it_can_mean_one_thing(compute_form):
+    inputs = compute_form(fields=["alice_scene", "bob_scene"], no_labels="drew_nothing", assigned_field="x")
+    assert inputs["lists"]["view"]["label"].endswith("alice_scene 0 / 0 / 1, bob_scene 0 / 0 / 1")
+    assert "no_labels" not in inputs
+    assert "problem" not in inputs
+    assert "no_labels" in compute_form(fields=["alice_boxes", "bob_boxes"])

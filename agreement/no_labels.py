@@ -1,0 +1,136 @@
+"""What a null label list means: not assigned, or looked and drew nothing; and what the other reading would give."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from .errors import AgreementInputError, shown
+
+Reading = Literal["not_assigned", "drew_nothing"]
+#: of all annotators, or by annotator (or field); annotators who are left out of a mapping are not assigned
+NoLabels: TypeAlias = Reading | Mapping[str, Reading]
+
+NOT_ASSIGNED: Reading = "not_assigned"
+DREW_NOTHING: Reading = "drew_nothing"
+#: the main numbers of the two readings differ if alpha or F1 differs by more than this
+CLOSE = 0.02
+_MEANING: dict[str, str] = {NOT_ASSIGNED: "were not assigned", DREW_NOTHING: "drew nothing"}
+#: names in a sentence
+_MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorLists:
+    """On how many images an annotator has labels, an empty label list, and none (null, or no field).
+
+    With one field for all annotators, a list without a label of the annotator is an empty one.
+    """
+
+    name: str
+    n_labels: int
+    n_empty: int
+    n_null: int
+
+
+@dataclass(frozen=True, slots=True)
+class OtherReading:
+    """The main numbers of the same labels and the same matching if null lists had the other meaning.
+
+    ``no_labels`` is the option that gives this reading. It changes who was assigned on ``n_samples`` images, by the
+    null lists of ``annotators``. ``f1`` is None for tags, which have no such number.
+    """
+
+    no_labels: str | dict[str, str]
+    n_samples: int
+    annotators: list[str]
+    n_rated: int
+    score: float | None
+    alpha: float | None
+    mean_alpha: float | None = None
+    n_alpha: int = 0
+    f1: float | None = None
+
+
+def drew_nothing(no_labels: NoLabels, called: Iterable[str]) -> bool:
+    """Whether a null list of an annotator means that they drew nothing.
+
+    Args:
+        no_labels: the option
+        called: the names of the annotator and of their fields
+    """
+    if isinstance(no_labels, str):
+        return no_labels == DREW_NOTHING
+    return any(no_labels.get(name) == DREW_NOTHING for name in called)
+
+
+def check_named(no_labels: NoLabels, known: Iterable[str]) -> None:
+    """Raise :class:`AgreementInputError` if a mapping names somebody who is not known."""
+    unknown = sorted(set(() if isinstance(no_labels, str) else no_labels) - set(known))
+    if unknown:
+        raise AgreementInputError(
+            f"`no_labels` must map annotators, or their fields, got {shown(map(repr, unknown))}; known are "
+            f"{shown(sorted(set(known)))}"
+        )
+
+
+def opposite(no_labels: NoLabels, drew: Mapping[str, bool]) -> str | dict[str, str]:
+    """The option that reads every null list otherwise.
+
+    Args:
+        no_labels: the option of the run
+        drew: for every annotator, whether their null lists mean in the run that they drew nothing
+    """
+    if isinstance(no_labels, str):
+        return NOT_ASSIGNED if no_labels == DREW_NOTHING else DREW_NOTHING
+    return {name: NOT_ASSIGNED if nothing else DREW_NOTHING for name, nothing in drew.items()}
+
+
+def reading_name(no_labels: NoLabels | Mapping[str, str] | str, assigned_field: str | None) -> str:
+    """What a null list means, in a word."""
+    if assigned_field is not None:
+        return "assigned_field"
+    return no_labels if isinstance(no_labels, str) else "by_annotator"
+
+
+def reading_warning(other: OtherReading, alpha: float | None, f1: float | None, what: str) -> str | None:
+    """The warning that the numbers depend on what a null list means; None where they hardly do.
+
+    Args:
+        other: the main numbers under the other reading
+        alpha: of the run
+        f1: of the run, None if it has none
+        what: what the samples are called
+    """
+    numbers = [("α", other.alpha, alpha), ("F1", other.f1, f1)]
+    changed = [(name, there, here) for name, there, here in numbers if _differ(there, here)]
+    if not changed:
+        return None
+    differences = ", and ".join(
+        f"{name}{' would be' if not k else ''} {_shown(there)}, not {_shown(here)}"
+        for k, (name, there, here) in enumerate(changed)
+    )
+    said = other.no_labels
+    meaning = f"mean that they {_MEANING[said]}" if isinstance(said, str) else "are read the other way"
+    return (
+        f"{differences}, if the {other.n_samples:,} {what} without a list of {_either(other.annotators)} {meaning}: "
+        f"say no_labels={said!r}"
+    )
+
+
+def _differ(there: float | None, here: float | None) -> bool:
+    if there is None or here is None:
+        return there is not here
+    return abs(there - here) > CLOSE
+
+
+def _shown(value: float | None) -> str:
+    return "undefined" if value is None else f"{value:.3f}"
+
+
+def _either(names: Sequence[str]) -> str:
+    listed = list(names[:_MOST_NAMED])
+    if len(names) > len(listed):
+        listed.append(f"{len(names) - len(listed)} others")
+    return " or ".join([", ".join(listed[:-1]), listed[-1]] if len(listed) > 1 else listed)

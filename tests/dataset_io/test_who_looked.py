@@ -1,0 +1,355 @@
+"""Who was assigned: what null label lists may mean, the field with the assigned annotators, and what is said of it."""
+
+from __future__ import annotations
+
+import json
+
+import fiftyone as fo
+import numpy as np
+import pytest
+
+from tests.conftest import SHARED_DATA
+
+from annotator_agreement import agreement_on, compute_agreement, load_agreement
+from annotator_agreement.agreement import AgreementInputError
+from annotator_agreement.charts.document import panel_markdown, report_markdown, report_text
+from annotator_agreement.charts.page import report_page
+
+BOX = (0.1, 0.1, 0.2, 0.4)
+OTHER = (0.5, 0.6, 0.3, 0.2)
+CAT, DOG = ("cat", BOX), ("dog", OTHER)
+#: alice has no list of the last three, bob none of the third
+SPARSE = {
+    "alice": [[CAT], [CAT, DOG], [CAT], [], None, None, None],
+    "bob": [[CAT], [CAT], None, [DOG], [CAT], [DOG], [CAT, DOG]],
+}
+
+
+def filled(annotators, names=("alice", "bob")):
+    """The same labels with empty lists for null."""
+    return {name: [list(labels or []) if name in names else labels for labels in of] for name, of in annotators.items()}
+
+
+def main_numbers(report):
+    return {
+        "n_rated": report.n_rated,
+        "score": report.score.mean,
+        "alpha": report.alpha.pooled,
+        "mean_alpha": report.alpha.mean,
+        "n_alpha": report.alpha.n_defined,
+        "f1": report.existence.f1,
+    }
+
+
+def other_numbers(report):
+    return {name: getattr(report.other_reading, name) for name in main_numbers(report)}
+
+
+def surfaces(report):
+    """Every form of a report as text."""
+    page = report_page(report)
+    return {
+        "text": " ".join(report_text(report).split()),
+        "markdown": report_markdown(report),
+        "panel": panel_markdown(report),
+        "page": page[page.index("<body") :],
+    }
+
+
+@pytest.mark.parametrize("options", [{}, {"missing": "ignore"}, {"empty": "agree", "undefined": "one"}])
+def test_both_readings_are_what_runs_on_explicit_lists_find(make_dataset, options):
+    as_null = make_dataset(SPARSE)
+    explicit = make_dataset(filled(SPARSE))
+    not_assigned = compute_agreement(as_null, ["alice", "bob"], run_key="a", **options)
+    drew_nothing = compute_agreement(as_null, ["alice", "bob"], run_key="b", no_labels="drew_nothing", **options)
+    expected = compute_agreement(explicit, ["alice", "bob"], **options)
+    assert main_numbers(drew_nothing) == pytest.approx(main_numbers(expected), nan_ok=True)
+    assert other_numbers(not_assigned) == pytest.approx(main_numbers(expected))
+    assert other_numbers(drew_nothing) == pytest.approx(main_numbers(not_assigned))
+    assert expected.other_reading is None
+    assert not_assigned.other_reading.no_labels == "drew_nothing"
+    assert (not_assigned.other_reading.n_samples, not_assigned.other_reading.annotators) == (4, ["alice", "bob"])
+    assert drew_nothing.other_reading.no_labels == "not_assigned"
+
+
+def test_lists_of_every_annotator_are_counted(make_dataset):
+    report = compute_agreement(make_dataset(SPARSE), ["alice", "bob"])
+    counts = [(entry.name, entry.n_labels, entry.n_empty, entry.n_null) for entry in report.run.lists]
+    assert counts == [("alice", 3, 1, 3), ("bob", 6, 0, 1)]
+    again = type(report).from_dict(json.loads(json.dumps(report.to_dict())))
+    assert again.run.lists == report.run.lists
+    assert again.other_reading == report.other_reading
+    assert again.warnings == report.warnings
+
+
+def test_a_report_begins_with_the_warning_on_every_surface(make_dataset):
+    dataset = make_dataset(SPARSE)
+    report = compute_agreement(dataset, ["alice", "bob"])
+    here, there = report, report.other_reading
+    warning = (
+        f"α would be {there.alpha:.3f}, not {here.alpha.pooled:.3f}, and F1 {there.f1:.3f}, not "
+        f"{here.existence.f1:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: say "
+        "no_labels='drew_nothing'"
+    )
+    assert report.warnings == [warning]
+    assert load_agreement(dataset).warnings == [warning]
+    assert report.to_dict()["warnings"] == [warning]
+    for name, text in surfaces(report).items():
+        shown = text.replace("\\_", "_").replace("&#39;", "'")
+        assert f"Warning: {warning}." in shown, name
+        assert shown.index(warning) < shown.index("images rated" if "images rated" in shown else "rated by two"), name
+
+
+def test_the_rules_have_a_row_of_the_other_reading(make_dataset):
+    report = compute_agreement(make_dataset(SPARSE), ["alice", "bob"])
+    *own, other = report.rules
+    assert {entry.no_labels for entry in own} == {"not_assigned"}
+    assert (other.no_labels, other.pooled, other.mean) == ("drew_nothing", report.other_reading.alpha,
+                                                           report.other_reading.mean_alpha)  # fmt: skip
+    assert list(report.to_dataframe("rules")["no_labels"])[-1] == "drew_nothing"
+    text = report_text(report, full=True)
+    assert "drew_nothing" in text[text.index("Alpha under other rules") :]
+
+
+def test_readings_that_hardly_differ_give_no_warning(make_dataset):
+    labels = {name: [[CAT], [CAT, DOG]] * 50 + [[CAT]] for name in ("alice", "bob")}
+    labels["alice"][-1] = None
+    report = compute_agreement(make_dataset(labels), ["alice", "bob"])
+    assert report.other_reading.alpha == pytest.approx(report.alpha.pooled, abs=0.02)
+    assert report.warnings == []
+    assert "Warning" not in report_text(report)
+
+
+def test_a_mapping_is_by_annotator_or_field(make_dataset):
+    dataset = make_dataset(SPARSE)
+    expected = compute_agreement(make_dataset(filled(SPARSE, ["alice"])), ["alice", "bob"])
+    for no_labels in ({"Alice": "drew_nothing"}, {"alice": "drew_nothing", "bob": "not_assigned"}):
+        report = compute_agreement(
+            dataset, ["alice", "bob"], annotators={"alice": "Alice"}, no_labels=no_labels, overwrite=True
+        )
+        assert main_numbers(report) == pytest.approx(main_numbers(expected))
+    other = compute_agreement(make_dataset(filled(SPARSE, ["bob"])), ["alice", "bob"])
+    assert other_numbers(report) == pytest.approx(main_numbers(other))
+    assert report.other_reading.no_labels == {"Alice": "not_assigned", "bob": "drew_nothing"}
+    assert "a list of Alice or bob are read the other way: say no_labels={'Alice': 'not_assigned'" in report.warnings[0]
+    assert "Alice: drew nothing" not in report_text(report)
+    assert "alice: drew nothing" in report_text(report)
+
+
+def test_the_field_with_the_assigned_annotators_tells_by_names_or_fields(make_dataset):
+    dataset = make_dataset(SPARSE)
+    dataset.set_values(
+        "asked", [["Alice", "bob"], ["alice", "bob"], ["alice"], ["Alice", "bob"], ["alice", "bob"], ["bob", "x"], None]
+    )
+    by_field = compute_agreement(dataset, ["alice", "bob"], annotators={"alice": "Alice"}, assigned_field="asked")
+    lists = {name: list(labels) for name, labels in SPARSE.items()}
+    lists["alice"][4] = []
+    explicit = compute_agreement(make_dataset(lists), ["alice", "bob"])
+    assert main_numbers(by_field) == pytest.approx(main_numbers(explicit))
+    assert dataset.values("agreement_n_annotators") == [2, 2, 1, 2, 2, 1, 1]
+    assert by_field.run.coverage == "given"
+    assert by_field.run.n_added_assignments == 1  # bob drew on the last one
+    assert by_field.other_reading is None
+    assert [entry.n_null for entry in by_field.run.lists] == [3, 1]
+
+
+def test_with_one_field_for_all_a_null_list_is_one_of_everybody(private_fiftyone):
+    dataset = fo.Dataset()
+    dataset.add_samples([fo.Sample(filepath=f"/images/{k}.jpg") for k in range(4)])
+    boxes = [[("r1", CAT), ("r2", CAT)], [("r1", DOG)], [], None]
+    dataset.set_values(
+        "labels",
+        [
+            None
+            if entry is None
+            else fo.Detections(
+                detections=[
+                    fo.Detection(label=label, bounding_box=list(box), rater=rater) for rater, (label, box) in entry
+                ]
+            )
+            for entry in boxes
+        ],
+    )
+    options = {"annotator_attribute": "rater", "empty": "agree"}
+    report = compute_agreement(dataset, "labels", run_key="a", **options)
+    everybody = compute_agreement(dataset, "labels", run_key="b", no_labels="drew_nothing", **options)
+    assert (report.n_rated, everybody.n_rated) == (3, 4)
+    assert other_numbers(report) == pytest.approx(main_numbers(everybody))
+    assert [(entry.name, entry.n_labels, entry.n_empty, entry.n_null) for entry in report.run.lists] == [
+        ("r1", 2, 1, 1),
+        ("r2", 1, 2, 1),
+    ]
+    dataset.delete()
+
+
+def test_tags_are_read_both_ways(private_fiftyone):
+    dataset = fo.Dataset()
+    dataset.add_samples([fo.Sample(filepath=f"/images/{k}.jpg") for k in range(5)])
+    given = {"a": [["x"], ["x", "y"], None, ["y"], []], "b": [["x"], ["y"], ["x"], None, []]}
+    for name, tags in given.items():
+        for suffix, null in (("", None), ("_explicit", [])):
+            values = [null if entry is None else entry for entry in tags]
+            dataset.set_values(
+                name + suffix,
+                [
+                    None
+                    if entry is None
+                    else fo.Classifications(classifications=[fo.Classification(label=tag) for tag in entry])
+                    for entry in values
+                ],
+            )
+    report = compute_agreement(dataset, ["a", "b"], run_key="null")
+    expected = compute_agreement(dataset, ["a_explicit", "b_explicit"], run_key="explicit")
+    nothing = compute_agreement(dataset, ["a", "b"], run_key="nothing", no_labels="drew_nothing")
+    for other in (report.other_reading.alpha, nothing.alpha.pooled):
+        assert other == pytest.approx(expected.alpha.pooled)
+    assert report.other_reading.score == pytest.approx(expected.score.mean)
+    assert nothing.other_reading.alpha == pytest.approx(report.alpha.pooled)
+    assert report.other_reading.f1 is None
+    assert "say no_labels='drew_nothing'" in report.warnings[0]
+    dataset.delete()
+
+
+def test_a_report_on_a_view_reads_both_ways(make_dataset):
+    dataset = make_dataset(SPARSE)
+    compute_agreement(dataset, ["alice", "bob"])
+    view = dataset.skip(1).limit(4)
+    part = agreement_on(view, "agreement")
+    expected = compute_agreement(view, ["alice", "bob"], run_key="of_view", no_labels="drew_nothing")
+    assert other_numbers(part) == pytest.approx(main_numbers(expected))
+    assert part.other_reading.n_samples == 2
+    assert part.run.lists == []
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"no_labels": "nothing"}, "`no_labels` must be 'not_assigned' or 'drew_nothing', or map annotators to these"),
+        ({"no_labels": {"alice": None}}, "`no_labels` must be .* got {'alice': None}"),
+        ({"no_labels": {"eve": "drew_nothing"}}, "`no_labels` must map annotators, or their fields, got 'eve'; known"),
+        ({"no_labels": "drew_nothing", "assigned_field": "asked"}, "no effect with `assigned_field`, which says who"),
+        ({"assigned_field": "others"}, r"`assigned_field` must list annotators or their fields \(alice, bob\), got"),
+        ({"assigned_field": "nowhere"}, "`assigned_field` must be a sample field .*, which does not exist"),
+    ],
+)
+def test_what_cannot_be_said_of_null_lists_is_refused(make_dataset, options, message):
+    dataset = make_dataset(SPARSE)
+    dataset.set_values("asked", [["alice"]] * 7)
+    dataset.set_values("others", [["eve"]] * 7)
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(dataset, ["alice", "bob"], **options)
+    assert dataset.list_runs() == []
+
+
+@pytest.mark.parametrize("option", [{"no_labels": "drew_nothing"}, {"assigned_field": "asked"}])
+def test_types_with_one_label_an_image_take_null_for_not_assigned(private_fiftyone, option):
+    dataset = fo.Dataset()
+    dataset.add_samples([fo.Sample(filepath=f"/images/{k}.jpg", asked=["a", "b"]) for k in range(3)])
+    dataset.set_values("a", [fo.Classification(label="x"), fo.Classification(label="x"), None])
+    dataset.set_values("b", [fo.Classification(label="x"), fo.Classification(label="y"), fo.Classification(label="x")])
+    (name,) = option
+    message = f"`{name}` concerns objects that are matched, tags, but 'a' holds Classification; leave it out"
+    with pytest.raises(AgreementInputError, match=message):
+        compute_agreement(dataset, ["a", "b"], **option)
+    report = compute_agreement(dataset, ["a", "b"])
+    assert [(entry.n_labels, entry.n_empty, entry.n_null) for entry in report.run.lists] == [(2, 0, 1), (3, 0, 0)]
+    assert (report.n_rated, report.other_reading, report.warnings) == (2, None, [])
+    dataset.delete()
+
+
+# ---- the trap: what FiftyOne's importers make of images on which nothing was drawn ----
+
+
+def imported(name, folder, images, labels):
+    """A dataset of COCO files, one for each annotator, read by FiftyOne's own importer.
+
+    Args:
+        images: name, width and height of every image
+        labels: of every annotator the boxes ``(image, class, [x, y, width, height])`` in pixels
+    """
+    classes = sorted({kind for of in labels.values() for _, kind, _ in of})
+    dataset = fo.Dataset(name)
+    media = folder / "media"
+    media.mkdir()
+    for file, _, _ in images:
+        (media / file).touch()
+    for annotator, boxes in labels.items():
+        content = {
+            "images": [{"id": k, "file_name": f, "width": w, "height": h} for k, (f, w, h) in enumerate(images)],
+            "categories": [{"id": k, "name": kind} for k, kind in enumerate(classes)],
+            "annotations": [
+                {"id": k, "image_id": image, "category_id": classes.index(kind), "bbox": box, "area": 1, "iscrowd": 0}
+                for k, (image, kind, box) in enumerate(boxes)
+            ],
+        }
+        path = folder / f"{annotator}.json"
+        path.write_text(json.dumps(content))
+        dataset.merge_dir(
+            dataset_type=fo.types.COCODetectionDataset,
+            data_path=str(media),
+            labels_path=str(path),
+            label_types="detections",
+            label_field=annotator,
+            include_id=False,
+        )
+    return dataset
+
+
+def check_trap(dataset, annotators):
+    """Both readings of an imported dataset, the explicit lists being the truth."""
+    trapped = compute_agreement(dataset, annotators, resamples=0)
+    for name in annotators:
+        empty = dataset.match({f"{name}.detections": None})
+        empty.set_values(name, [fo.Detections() for _ in range(len(empty))])
+    truth = compute_agreement(dataset, annotators, run_key="truth", resamples=0)
+    assert other_numbers(trapped) == pytest.approx(main_numbers(truth))
+    assert truth.warnings == []
+    return trapped, truth
+
+
+def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
+    rng = np.random.default_rng(14)
+    images = [(f"{k}.jpg", 640, 480) for k in range(300)]
+    labels = {"alice": [], "bob": []}
+    for image in range(300):
+        for _ in range(rng.poisson(0.45)):
+            box = [*rng.uniform(0, 300, 2), *rng.uniform(40, 120, 2)]
+            kind = str(rng.choice(["car", "bus", "van"]))
+            for boxes in labels.values():
+                if rng.random() < 0.8:
+                    boxes.append((image, kind, [round(float(value + rng.normal(0, 2)), 1) for value in box]))
+    dataset = imported("the_trap", tmp_path, images, labels)
+    trapped, truth = check_trap(dataset, ["alice", "bob"])
+    assert truth.n_rated == 300
+    assert trapped.n_rated < 100
+    assert trapped.alpha.pooled - truth.alpha.pooled > 0.1
+    assert trapped.existence.f1 - truth.existence.f1 > 0.05
+    n = 300 - trapped.n_rated
+    assert trapped.warnings == [
+        f"α would be {truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, and F1 {truth.existence.f1:.3f}, not "
+        f"{trapped.existence.f1:.3f}, if the {n} images without a list of alice or bob mean that they drew nothing: "
+        "say no_labels='drew_nothing'"
+    ]
+    dataset.delete()
+
+
+def test_the_trap_on_doubly_annotated_images(private_fiftyone, tmp_path):
+    path = SHARED_DATA / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
+    if not path.exists():
+        pytest.skip(f"needs {path}, which is not part of the repository")
+    coco = json.loads(path.read_text())
+    raters = sorted({rater for image in coco["images"] for rater in image["rater_list"]})
+    assert all(sorted(image["rater_list"]) == raters for image in coco["images"])
+    number = {image["id"]: k for k, image in enumerate(coco["images"])}
+    kinds = {category["id"]: category["name"] for category in coco["categories"]}
+    labels = {rater: [] for rater in raters}
+    for entry in coco["annotations"]:
+        labels[entry["rater_id"]].append((number[entry["image_id"]], kinds[entry["category_id"]], entry["bbox"]))
+    images = [(f"{k}.jpg", image["width"], image["height"]) for k, image in enumerate(coco["images"])]
+    dataset = imported("the_trap_lvis", tmp_path, images, labels)
+    trapped, truth = check_trap(dataset, raters)
+    assert (truth.n_rated, truth.n_units) == (200, 2121)
+    assert truth.alpha.pooled == pytest.approx(0.646623, abs=5e-7)  # DESIGN, section 2
+    n_null = 200 - trapped.n_rated
+    assert n_null == trapped.other_reading.n_samples > 0
+    dataset.delete()
