@@ -35,7 +35,7 @@ def box(category: int, place: int = 0) -> Label:
 def report_on(samples: Sequence[Sample], n_annotators: int = 2, n_classes: int = 2, **options: Any) -> ObjectReport:
     """The report, which was printed and survived JSON."""
     names = [f"annotator {k}" for k in range(n_annotators)]
-    config = make_config(names, **options)
+    config = make_config(names, **{"resamples": 40, **options})
     records = record(compute_agreement_of(batch_of(samples, n_annotators), config))
     classes = ["(missing)", *(f"class {k}" for k in range(1, n_classes + 1))]
     report = build_object_report(records, ReportContext(config, names, classes, ["Detections"], RunFacts()))

@@ -169,7 +169,7 @@ each_case = pytest.mark.parametrize(("values", "numbers", "options"), CASES)
 
 
 @each_case
-@pytest.mark.parametrize("batch_size", [1, 3, 17])
+@pytest.mark.parametrize("batch_size", [1, 17])
 def test_batches_of_any_size_give_the_same_report(values: list, numbers: bool, options: dict, batch_size: int) -> None:
     rows, config = random_rows(1, values), config_of(**options)
     whole = report_of(rows, config, numbers=numbers)
@@ -277,6 +277,7 @@ def test_long_lists_of_ordered_classes_have_no_weights(monkeypatch: pytest.Monke
     assert report.alpha.pooled is not None
 
 
+@pytest.mark.slow
 def test_the_report_on_many_classes_takes_little_memory() -> None:
     rng = np.random.default_rng(3)
     n_samples, n_annotators = 30_000, 10

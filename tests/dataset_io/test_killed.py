@@ -66,7 +66,7 @@ def test_a_run_killed_before_any_of_its_writes(killable, dataset):
 def test_an_overwriting_run_killed_before_every_third_of_its_writes(killable, dataset):
     def prepare():
         dataset.reload()
-        compute_agreement(dataset, ["alice", "bob"])
+        compute_agreement(dataset, ["alice", "bob"], resamples=0)
 
     assert kill_everywhere(killable, dataset, prepare, "compute_agreement", ANNOTATORS, step=3, overwrite=True) > 12
 
@@ -74,7 +74,7 @@ def test_an_overwriting_run_killed_before_every_third_of_its_writes(killable, da
 def test_a_renaming_killed_before_any_of_its_writes(killable, dataset):
     def prepare():
         dataset.reload()
-        compute_agreement(dataset, ANNOTATORS)
+        compute_agreement(dataset, ANNOTATORS, resamples=0)
 
     keys = ("agreement", "renamed")
     assert kill_everywhere(killable, dataset, prepare, "rename_agreement", "agreement", "renamed", keys=keys) > 6
@@ -83,7 +83,7 @@ def test_a_renaming_killed_before_any_of_its_writes(killable, dataset):
 def test_a_deletion_killed_before_any_of_its_writes(killable, dataset):
     def prepare():
         dataset.reload()
-        compute_agreement(dataset, ANNOTATORS)
+        compute_agreement(dataset, ANNOTATORS, resamples=0)
 
     assert kill_everywhere(killable, dataset, prepare, "delete_agreement", "agreement") > 4
 
@@ -105,7 +105,7 @@ def test_a_run_on_frames_killed_before_every_second_of_its_writes(killable, vide
 def test_a_renaming_of_frame_fields_killed_before_every_second_of_its_writes(killable, videos):
     def prepare():
         videos.reload()
-        compute_agreement(videos, FRAME_FIELDS)
+        compute_agreement(videos, FRAME_FIELDS, resamples=0)
 
     keys = ("agreement", "renamed")
     n = kill_everywhere(killable, videos, prepare, "rename_agreement", "agreement", "renamed", keys=keys, step=2)
@@ -115,6 +115,6 @@ def test_a_renaming_of_frame_fields_killed_before_every_second_of_its_writes(kil
 def test_a_deletion_of_frame_fields_killed_before_every_second_of_its_writes(killable, videos):
     def prepare():
         videos.reload()
-        compute_agreement(videos, FRAME_FIELDS)
+        compute_agreement(videos, FRAME_FIELDS, resamples=0)
 
     assert kill_everywhere(killable, videos, prepare, "delete_agreement", "agreement", step=2) > 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -410,6 +411,14 @@ def _stars(n: int, seed: int) -> np.ndarray:
     return np.array(stars, dtype=np.object_)
 
 
+@functools.cache
+def _squares_and_stars(seed: int) -> tuple[list[np.ndarray], np.ndarray, np.ndarray]:
+    """20 images, 15 polygons, and the area that every two of them share, shape ``(300,)``."""
+    images, stars = random_images(20, seed), _stars(15, seed)
+    squares = np.array([_squares(image) for image in images], dtype=np.object_)
+    return images, stars, shapely.area(shapely.intersection(squares[:, None], stars[None, :])).ravel()
+
+
 @pytest.mark.parametrize("seed", seeds(3))
 @pytest.mark.parametrize("band_pixels", [None, 1, 150], ids=["whole masks", "single rows", "bands of rows"])
 def test_masks_and_polygons_share_the_area_that_shapely_finds(
@@ -417,12 +426,9 @@ def test_masks_and_polygons_share_the_area_that_shapely_finds(
 ) -> None:
     if band_pixels is not None:
         monkeypatch.setattr(masks_module, "BAND_PIXELS", band_pixels)
-    images = random_images(20, seed)
+    images, stars, expected = _squares_and_stars(seed)
     masks = MaskCrops.from_crops([cut_out(image, seed) for image in images])
-    stars = _stars(15, seed)
     i, j = np.repeat(np.arange(20), 15), np.tile(np.arange(15), 20)
-    squares = np.array([_squares(image) for image in images], dtype=np.object_)
-    expected = shapely.area(shapely.intersection(squares[i], stars[j]))
     assert np.count_nonzero(expected) > 100
     shared = mask_polygon_intersection(masks, i, stars[j])
     assert_allclose(shared, expected, rtol=1e-12, atol=1e-9)
