@@ -187,7 +187,7 @@ def test_a_report_lists_the_most_common_of_very_many_classes():
     [
         ({}, ["labels               Segmentation", "background           0", "undefined"]),
         ({"background": None}, ["none: every value is a class"]),
-        ({"ignore_values": [255]}, ["255: pixels to which anybody gives one are left out"]),
+        ({"ignore_values": [255]}, ["255: pixels with such a value from any annotator are left out"]),
         ({"empty": "agree"}, ["drew nothing else count as agreement"]),
         ({"boundaries": True}, ["agree within 2 pixels; bands are 2 % of the image diagonal", "HD95", "surface Dice"]),
         ({"boundaries": True, "boundary_width": 3}, ["bands are 3 pixels wide"]),
