@@ -122,7 +122,7 @@ OBJECT_NUMBERS = (
         is_optional=True,
     ),
 )
-COUNTS = "Objects of an image: those of a minus those of b"
+COUNTS = "Objects of an image: number of a minus number of b"
 #: numbers of pairs of annotators, in the tables with everything on these; ``group`` is the title of the table
 OBJECT_PAIR_NUMBERS = (
     MainNumber("score", "score", group=""),

@@ -58,8 +58,8 @@ class Numbers:
     formula: Statistic  #: maps sums ``(..., C)`` to values ``(..., V)``, nan where undefined
     #: shape ``(T,)``, sample of every row, each at most once; None: all samples in order
     samples: IntArray | None = None
-    #: shape ``(V,)``, for every number the column that is not 0 in the samples that it concerns; None: every number
-    #: concerns all samples
+    #: shape ``(V,)``, for every number the column that is not 0 in the samples that it uses; None: every number uses
+    #: all samples
     basis: IntArray | None = None
     #: whether there is one row per sample; if not, only the sum is meaningful and the numbers have no interval
     by_sample: bool = True

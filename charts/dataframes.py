@@ -121,7 +121,7 @@ def _dictionaries(*path: str) -> Rows:
 
 
 def _summary(report: AgreementReport) -> list[Row]:
-    """The main numbers, one per row: counts, the numbers of all parts, and those that the report declares."""
+    """The main numbers, one per row: counts, numbers of all parts, and the declared main numbers of the report."""
     shown: Row = {name: getattr(report, name) for name in ("n_samples", "n_rated", "n_units", "n_objects")}
     for field in dataclasses.fields(report):
         part = getattr(report, field.name)

@@ -108,7 +108,7 @@ def default_fields(samples: SampleCollection, *, of_frames: bool = False) -> set
 
 
 def merge_fields(dataset: fo.Dataset, fields: dict[str, fo.Field], *, of_frames: bool) -> None:
-    """Declare fields by path, as they are."""
+    """Declare fields by path, unchanged."""
     merge = dataset._merge_frame_field_schema if of_frames else dataset._merge_sample_field_schema
     merge(fields)
 

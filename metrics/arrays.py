@@ -77,9 +77,9 @@ def sums_by(index: IntArray, values: FloatArray | IntArray, n: int) -> FloatArra
 
 
 def components(u: IntArray, v: IntArray, n: int) -> tuple[int, IntArray]:
-    """Connected components of a graph with ``n`` nodes and edges ``(u, v)``: their number, and that of every node.
+    """Connected components of a graph with ``n`` nodes and edges ``(u, v)``: their count, and the label of every node.
 
-    They are numbered in the order of their first nodes. Much faster than ``scipy.sparse.csgraph`` on small graphs.
+    Labels follow the order of the first nodes. Much faster than ``scipy.sparse.csgraph`` on small graphs.
     """
     root = np.arange(n)
     while True:

@@ -1,1 +1,1 @@
-"""What serves development: demo, benchmarks, comparison with other programs, set-up and browser."""
+"""Tools for development: demo, benchmarks, comparison with other programs, set-up and browser."""

@@ -60,10 +60,10 @@ class Ratings:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """The rules of what alpha counts, on images that at least two annotators were assigned to; they stand only here.
+    """The rules for the ratings that alpha counts, on rated images; they stand only here.
 
-    Everybody who drew an object has rated it with its class. Where ``missing`` is a category, everybody else who was
-    assigned has rated it as missing.
+    Every annotator who drew an object rates it with the class. If ``missing`` is a category, every other assigned
+    annotator rates it as missing.
     """
 
     missing: Missing

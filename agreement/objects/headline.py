@@ -97,7 +97,7 @@ def tally_columns(ratings: Ratings, row: IntArray, n_rows: int, n_categories: in
 
 
 def alpha_columns(ratings: Ratings, n_samples: int, n_categories: int) -> SparseColumns:
-    """Of these the columns of alpha alone: the disagreement, and the ratings of every category, ``(S, 1 + K)``."""
+    """Only the columns of alpha: observed disagreement, and the number of ratings of every category, ``(S, 1 + K)``."""
     m, differing = unit_disagreement(ratings.unit, ratings.count, len(ratings.sample))
     rated = m[ratings.unit] >= 2
     of_unit = ratings.unit[rated]

@@ -116,7 +116,7 @@ class PairNumbers:
 
         names = (*_RATIOS, "alpha")
         rows = self._rows
-        del self._rows  # which frees its memory, once all numbers were asked for
+        del self._rows  # frees its memory after the last number
         yield from rows.numbers(self._keys, names, formula, np.full(len(names), _SHARED), len(_PLAIN))
 
 
@@ -154,7 +154,7 @@ class CountNumbers:
         yield self._of_all.numbers((("counts.icc",),), lambda sums: _icc(sums)[..., None], np.array([0]))
         names = ("count_difference", "count_limit_low", "count_limit_high")
         rows = self._of_pairs
-        del self._of_pairs  # which frees its memory, once all numbers were asked for
+        del self._of_pairs  # frees its memory after the last number
         yield from rows.numbers(self._keys, names, _limits, np.zeros(3, np.int64), 3)
 
 

@@ -119,7 +119,7 @@ class UnitCounter:
         is_rated = np.zeros(len(units.first), np.bool_)
         is_rated[first] = True
         absent = m - votes
-        # m² - Σ n_c² of the classes, of which every pair of objects of one class is counted twice, and of *missing*
+        # m² - Σ n_c² over the classes (votes + 2 x pairs of objects of one class) and over *missing*
         differing = m * m - votes - 2 * units.n_same_class[first] - absent * absent
         return RatedUnits(sample, m, absent, differing, np.flatnonzero(is_rated[units.first]))
 

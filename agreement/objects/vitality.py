@@ -1,4 +1,4 @@
-"""Vitality: how much lower alpha is without an annotator, the units left as they are or the others matched again."""
+"""Vitality: alpha with all annotators minus alpha without one; units unchanged, or the others matched again."""
 
 from __future__ import annotations
 

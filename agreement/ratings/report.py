@@ -124,7 +124,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
     ``context.details`` says whether the ratings are ``numbers``.
 
     Raises:
-        AgreementInputError: if a class is not among those that the user listed
+        AgreementInputError: if a class is not in the user's list of categories
     """
     config, numbers = context.config, bool(context.details["numbers"])
     level = level_of(config, numbers=numbers)

@@ -66,7 +66,7 @@ def _existence(report: ObjectReport) -> list[Section]:
     ]
     votes = sorted(existence.votes, key=lambda entry: (-entry["assigned"], -entry["votes"]))
     jaccard = shown_interval(existence.jaccard, report.intervals.get("existence.jaccard"))
-    facts = [("Jaccard index", f"{jaccard} (objects that both of a pair drew, of those that either drew)")]
+    facts = [("Jaccard index", f"{jaccard} (objects that both of a pair drew / that either drew)")]
     if existence.presence is not None:
         alpha = shown_number(existence.presence.alpha)
         share = shown_share(existence.share_present)

@@ -79,7 +79,7 @@ def _suggestion(report: ObjectReport) -> list[str]:
 
 
 def _beside_own(report: ObjectReport, suggested: float) -> str:
-    """The suggested threshold compared with the one of the run, if the run has one."""
+    """The suggested threshold compared with the threshold of the run, if any."""
     own = float(report.config["iou"])
     if report.config["method"] == "mutual_best":
         return "; this run matches without one"

@@ -28,7 +28,7 @@ from ..labels.source import Source
 from ..run.stored import StoredSample, subsample_keys
 from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
-#: what is written on a label, as suffixes of its fields, in the order in which it is collected
+#: attributes written on a label, by suffix, in the order in which they are collected
 OF_LABELS = ("", "_id", "_iou", "_votes", "_of")
 #: number of mask pixels that count as one label when batches are limited
 PIXELS_OF_A_LABEL = 2_500

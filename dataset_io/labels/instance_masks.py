@@ -30,7 +30,7 @@ def decode_mask(stored: bytes) -> BoolArray:
     """The mask of a label from its bytes in the database; pixels that are not 0 are inside.
 
     Raises:
-        ValueError: if the bytes are no array of two dimensions
+        ValueError: if the bytes are not a two-dimensional array
     """
     try:
         content = zlib.decompress(stored)
@@ -49,7 +49,7 @@ def read_mask_file(path: str) -> BoolArray:
     """The mask in an image file, as FiftyOne reads it; pixels that are not 0 are inside.
 
     Raises:
-        ValueError: if the file is no image of two dimensions
+        ValueError: if the file is not a two-dimensional image
         OSError: if it cannot be read
     """
     try:

@@ -1,7 +1,7 @@
 """Write the values of a batch: one guarded update per sample, so that edited labels never get wrong values.
 
-What is written on a sample and its labels is what ``values()`` of its family gives (``objects.py``, ``ratings.py``,
-``tags.py`` and ``pixels.py`` in ``families/``).
+The values of a sample and its labels come from ``values()`` of its family (``objects.py``, ``ratings.py``, ``tags.py``
+and ``pixels.py`` in ``families/``).
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
 from ..views.labels_in_view import DocumentLabels, Selected, labels_in_view, path_in_view, samples_in_view
 
-#: what is tagged
+#: tag labels, or their samples
 TagTarget = Literal["labels", "samples"]
 
 DEFAULT_TAG = "needs_review"

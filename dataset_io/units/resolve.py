@@ -40,7 +40,7 @@ def resolve_units(
     assigned annotators who drew the object times their mean IoU (for keypoints once for every point); None with a
     single vote. A sample without an object with enough votes gets an empty list.
 
-    The field can be exported as it is with FiftyOne's exporters (COCO, YOLO, VOC, CVAT …).
+    FiftyOne's exporters (COCO, YOLO, VOC, CVAT …) can export the field unchanged.
 
     The annotators' own labels do not change. Deleting the run deletes the consensus; to keep it, clone the field:
     ``dataset.clone_sample_field("agreement_consensus", "ground_truth")``.

@@ -87,7 +87,7 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
     view = labels.samples.view()
     by_score = request.has_scores
     if request.is_pair and not by_score:
-        # with two annotators the score of a sample is that of the pair
+        # with two annotators, the score of a sample is the score of the pair
         ids = ids_by_pair_score(labels, request.annotators) if len(labels.annotators) > 2 else None
         by_score = ids is None
         view = view if ids is None else view.select(ids, ordered=True)

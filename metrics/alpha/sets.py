@@ -50,7 +50,7 @@ class TagSets:
             n_tags: number of tags; needed if the last tags do not occur
 
         Raises:
-            ValueError: if the columns differ in length, are no integers or are out of range
+            ValueError: if the columns differ in length, are not integers or are out of range
         """
         for name, column, least in (("unit", unit, 0), ("annotator", annotator, 0), ("tag", tag, -1)):
             if column.ndim != 1 or column.shape != unit.shape:

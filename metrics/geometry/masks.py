@@ -247,7 +247,7 @@ def mask_polygon_intersection(masks: MaskCrops, i: IntArray, polygons: GeometryA
 def _bands(masks: MaskCrops) -> tuple[MaskCrops, IntArray]:
     """Masks cut into bands of rows (without areas), and the first band of every mask, followed by the band count.
 
-    The areas that the bands share with a polygon add up to that of the mask.
+    The areas that the bands share with a polygon add up to the area that the mask shares with it.
     """
     rows = np.maximum(BAND_PIXELS // np.maximum(masks.width, 1), 1)
     n_bands = -(-masks.height // rows)

@@ -207,11 +207,11 @@ class Geometry(Protocol):
         return 0
 
     def detached(self: G) -> G:
-        """The same objects, without memory that is shared with others."""
+        """The same objects, without memory shared with other objects."""
         return self
 
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray | None:
-        """Share of points that both objects of a pair have, of those that either has; None without points."""
+        """Points that both objects of a pair have / points that either has; None for geometry without points."""
         return None
 
     @property

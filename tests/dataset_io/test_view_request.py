@@ -97,12 +97,12 @@ def test_a_run_that_is_not_completed_has_no_views(dataset):
 @pytest.mark.parametrize("path", ["alice", "agreement_score", "bob.detections.agreement_of"])
 def test_what_was_deleted_by_hand_is_named(dataset, path):
     dataset.delete_sample_field(path)
-    with pytest.raises(AgreementInputError, match=f"got none of `{path}`; pass a view that has it, or compute the run"):
+    with pytest.raises(AgreementInputError, match=f"got no `{path}`; pass a view that has it, or compute the run"):
         view_agreement(dataset, verdict="lone")
 
 
 def test_a_view_without_a_compared_field_is_named(dataset):
-    with pytest.raises(AgreementInputError, match="got none of `carol`"):
+    with pytest.raises(AgreementInputError, match="got no `carol`"):
         view_agreement(dataset.exclude_fields("carol"))
 
 

@@ -1,4 +1,4 @@
-"""The generated annotations as a FiftyOne dataset, and what MongoDB alone needs to read and write them."""
+"""The generated annotations as a FiftyOne dataset, and the time of MongoDB alone to read and write them."""
 
 from __future__ import annotations
 

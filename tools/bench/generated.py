@@ -22,14 +22,14 @@ SEED = 51
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class GeneratedBoxes:
-    """Boxes of several annotators, one row an object, sorted by (sample, annotator).
+    """Boxes of several annotators, one row per object, sorted by (sample, annotator).
 
     Attributes:
         sample: shape ``(N,)``, index of the sample
         annotator: shape ``(N,)``, index into the annotators' names
         label: shape ``(N,)``, class number
         boxes_xywh_rel: shape ``(N, 4)``, relative ``(x, y, width, height)``
-        n_samples: number of samples, those without boxes included
+        n_samples: number of samples, including samples without boxes
         n_annotators: number of annotators
     """
 

@@ -57,7 +57,7 @@ def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[flo
 
 
 def _where_all_drew(data: GeneratedBoxes) -> GeneratedBoxes:
-    """The samples in which every annotator drew something: those that the multi-graph matching of kalos can do."""
+    """The samples on which every annotator drew something: the multi-graph matching of kalos needs this."""
     drew = np.zeros((data.n_samples, data.n_annotators), np.bool_)
     drew[data.sample, data.annotator] = True
     kept = drew.all(axis=1)
@@ -76,9 +76,9 @@ def _where_all_drew(data: GeneratedBoxes) -> GeneratedBoxes:
 def measure() -> list[Row]:
     """Time both on the same boxes, taking turns, and compare the pooled alphas.
 
-    The alphas differ by the objectives: multi-graph matching joins only objects of which every pair reaches the
+    The alphas differ because the objectives differ: multi-graph matching joins only objects whose pairs all reach the
     threshold, and maximises the sum of IoU; ours maximises the sum of (IoU - threshold), in which a pair below the
-    threshold counts with its negative value (21 of 42,409 units on these boxes have one).
+    threshold has a negative value (21 of 42,409 units on these boxes have such a pair).
     """
     data = generate(N_SAMPLES)
     say(f"kernels: {len(data.sample)} boxes, columns in, units and numbers out")

@@ -1,4 +1,4 @@
-"""Peak memory and time per sample as the dataset grows, each size in a process of its own."""
+"""Peak memory and time per sample as the dataset grows, each size in a separate process."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _one_size(n_samples: int) -> None:
 
 
 def _peak_mib() -> float:
-    """Peak memory of this process in MiB, without what its parent needed when it was forked from it."""
+    """Peak memory of this process in MiB, without memory of its parent before the fork."""
     status = Path("/proc/self/status")
     if status.exists():
         return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / _MIB

@@ -1,4 +1,4 @@
-"""What the benchmarks print."""
+"""Printed output of the benchmarks."""
 
 from __future__ import annotations
 

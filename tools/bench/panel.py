@@ -1,6 +1,6 @@
-"""How long the panel takes to open, to follow a view and to answer clicks, on 5,000 and 50,000 generated samples.
+"""Latency of the panel: opening, changing the view and clicks, on 5,000 and 50,000 generated samples.
 
-A process that has never drawn the panel is measured too: ``python -m tools.bench.panel DATASET`` prints its seconds.
+Also the first opening in a new process: ``python -m tools.bench.panel DATASET`` prints its seconds.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def measure() -> list[Row]:
 
 
 def _clicks(report: Any) -> dict[str, dict[str, Any]]:
-    """A click on everything that leads to samples."""
+    """A click on every clickable item."""
     met = report.to_dataframe("confusion").iloc[0]
     return {
         "pair": {"path": "charts.pairs_1", "x": "alice", "y": "bob"},

@@ -21,7 +21,7 @@ _BATCH = 1_000
 
 
 def _records_and_context(n_samples: int) -> tuple:
-    """What a run keeps of generated boxes, and what its report needs beside that."""
+    """The records of a run on generated boxes, and the context of its report."""
     load_plugin()
     from annotator_agreement.agreement import make_config
     from annotator_agreement.agreement.objects.batch import Batch
@@ -49,7 +49,7 @@ def _records_and_context(n_samples: int) -> tuple:
 
 
 def _seconds(n_samples: int, repetitions: int) -> tuple[float, float]:
-    """Seconds of the report without intervals, and what 1,000 resamples add."""
+    """Seconds of the report without intervals, and additional seconds for 1,000 resamples."""
     records, context = _records_and_context(n_samples)
     from annotator_agreement.agreement.objects.build import build_object_report
 

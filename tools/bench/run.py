@@ -15,7 +15,7 @@ PARTS = ("kernels", "main_job", "sweep", "report", "shapes", "semantic", "memory
 
 
 def main() -> None:
-    """Run the parts that were asked for."""
+    """Run the requested parts."""
     parts = sys.argv[1:] or PARTS
     os.environ["FIFTYONE_SHOW_PROGRESS_BARS"] = "false"
     PrivateFiftyOne(ROOT / ".dev" / "bench").start()

@@ -1,4 +1,4 @@
-"""Semantic masks in PNG files: everything but the boundary numbers, against decoding the same files alone."""
+"""Semantic masks in PNG files: everything except the boundary numbers, against only decoding the same files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ N_OF_BOUNDARIES = 12
 
 _N_SCENES = 8
 _MARGIN = 64
-#: how far annotators' boundaries wander, in pixels
+#: amplitude of the deviations of annotators' boundaries, in pixels
 _WANDER = 4.0
 _FLIP_RATE = 0.03
 
@@ -52,7 +52,7 @@ def _scene(rng: np.random.Generator) -> NDArray[np.uint8]:
 
 
 def write_masks(folder: Path, n_samples: int) -> list[list[str]]:
-    """Masks of all annotators of every sample, whose boundaries wander and whose classes are sometimes confused."""
+    """Masks of all annotators of every sample, with deviating boundaries and some confused classes."""
     rng = np.random.default_rng(SEED)
     scenes = [_scene(rng) for _ in range(_N_SCENES)]
     rows, columns = np.mgrid[0:SIZE, 0:SIZE].astype(np.float32)
@@ -102,7 +102,7 @@ def _decode(path: str) -> int:
 
 
 def decoding_seconds(paths: list[str], n_threads: int) -> float:
-    """Seconds in which FiftyOne reads all masks."""
+    """Seconds of FiftyOne to read all masks."""
     started = time.perf_counter()
     if n_threads == 1:
         for path in paths:

@@ -24,7 +24,7 @@ N_OBJECTS = 7
 N_VERTICES = 20
 WIDTH, HEIGHT = 640, 480
 RADIUS_PX = 50.0
-#: FiftyOne is timed on so many samples, and scaled
+#: number of samples on which FiftyOne is timed; the time is then scaled
 N_OF_FIFTYONE = 100
 REPETITIONS = 3
 SEED = 51
@@ -133,7 +133,7 @@ def detections(crops: list[tuple[NDArray[np.bool_], int, int]]) -> list[list[lis
 
 
 def coco_seconds(crops: list[tuple[NDArray[np.bool_], int, int]]) -> tuple[float, float]:
-    """Seconds in which pycocotools encodes all masks and compares the pairs of annotators; and the sum of the IoU.
+    """Seconds of pycocotools to encode all masks and compare the pairs of annotators, and the sum of the IoU.
 
     Painting the masks on images of full size, which pycocotools needs, is not counted.
     """

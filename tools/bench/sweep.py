@@ -1,4 +1,4 @@
-"""The numbers at other thresholds and under other rules, which every report has, against one run."""
+"""Time of the numbers at other thresholds and under other rules, against the time of a run."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ REPETITIONS = 3
 
 
 def measure() -> list[Row]:
-    """Time a run, and on the same labels, in batches as large as a run's, what sweeps and rules add to it."""
+    """Time a run, and sweeps and rules on the same labels in batches of the same size."""
     load_plugin()
     from annotator_agreement.agreement import make_config
     from annotator_agreement.agreement.objects.batch import Batch

@@ -1,1 +1,1 @@
-"""Other programs side by side with ours on the same annotations: ``make compare``."""
+"""Compare other programs with ours on the same annotations: ``make compare``."""

@@ -1,4 +1,4 @@
-"""The annotations that all programs get: boxes of LVIS, and generated ones, as COCO JSON."""
+"""The annotations for all programs: boxes of LVIS and generated boxes, as COCO JSON."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Annotations:
     """Boxes of several annotators, in the file that the other programs read and as columns.
 
     Attributes:
-        name: for the table
+        name: name in the table
         path: COCO JSON with a ``rater_list`` on images and a ``rater_id`` on annotations
-        coco: what the file holds
+        coco: content of the file
         annotators: names, sorted
         ids: shape ``(N,)``, ids of the annotations
         sample: shape ``(N,)``, position of the image
@@ -100,7 +100,7 @@ def generated(n_annotators: int, folder: Path, n_samples: int = N_GENERATED) -> 
 
 
 def written(name: str, path: Path, coco: dict[str, Any]) -> Annotations:
-    """Write a COCO dictionary and give its columns."""
+    """Write a COCO dictionary and return its columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(coco))
     return Annotations.of(name, path, coco)

@@ -1,4 +1,4 @@
-"""What a program says about annotations, and what our formula makes of its units."""
+"""The answer of a program (numbers and units), and our alpha of its units."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.dev.plugin import load_plugin
 
 from .annotations import Annotations
 
-#: value of a missed object; also that of an image that everybody left empty
+#: value of a missed object, and of an image that everybody left empty
 MISSING = 0
 
 

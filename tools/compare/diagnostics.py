@@ -1,4 +1,4 @@
-"""What kalos says besides alpha, against the corresponding numbers of ours. One function a table."""
+"""The diagnostics of kalos other than alpha, against our corresponding numbers; one function per table."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def _both_tables(comparison: Comparison) -> tuple[NDArray[np.float64], NDArray[n
 
 
 def _rest(difference: float) -> str:
-    """Says so if our formula on their units does not give their number."""
+    """A warning if our formula on their units does not give their number."""
     return f" (NOT ALL: our formula on its units differs by {difference:.6f})" if difference >= EQUAL else ""
 
 

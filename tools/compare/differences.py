@@ -1,4 +1,4 @@
-"""Where the units of two programs differ, and in which way."""
+"""The places in which the units of two programs differ, and how."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ class Solution:
     Attributes:
         units: rows of the objects of every unit
         n_pairs: pairs within units
-        n_below: those with an IoU below the threshold
-        n_mixed: those of two classes
-        iou: sum of their IoU
+        n_below: pairs with an IoU below the threshold
+        n_mixed: pairs of two classes
+        iou: sum of the IoU of the pairs
         surplus: sum of (IoU - threshold)
-        same_class_surplus: the same of the pairs of one class
+        same_class_surplus: the same over pairs of one class
     """
 
     units: list[list[int]]
@@ -42,7 +42,7 @@ class Solution:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A least set of objects that both programs split into whole units, differently.
+    """A smallest set of objects that both programs split into whole units, differently.
 
     Attributes:
         rows: the objects

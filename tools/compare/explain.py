@@ -1,4 +1,4 @@
-"""Why the units of another program differ from ours: every differing place is of one kind, which is checked."""
+"""Explain why the units of another program differ from ours: every differing place is assigned to a known kind."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ import numpy as np
 from .annotations import Annotations
 from .differences import TIE, Place
 
-#: what the pairs of one unit are worth to the other program: their IoU, and so much more if they are of one class
+#: value of a pair within a unit for the other program: its IoU, plus this bonus for pairs of one class
 SAME_CLASS_BONUS = {"negative_score": 0.0, "category_lenient": 1.0}
 
 _CHAIN = "it joins a chain although a pair in it is below the threshold, which costs more than the others gain"
 _OUTWEIGHED = "ours joins objects although a pair of them is below the threshold, since the others outweigh it"
 
-#: no kind; a comparison with such a place is not explained
+#: no known kind; a comparison with such a place is not explained
 UNKNOWN = "not explained"
 
-#: kind of a place: what happens there, for every method of kalos
+#: kind of a place and its explanation, for every method of kalos
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "greedy": {
         "chain": _CHAIN,
@@ -40,7 +40,7 @@ _TEXTS: Mapping[str, Mapping[str, str]] = {
 
 
 def kind_of(place: Place, cost: str) -> str:
-    """What distinguishes the two solutions of a place; ``UNKNOWN`` if it is none of the known kinds."""
+    """The kind of difference of the two solutions of a place; ``UNKNOWN`` if it is not known."""
     theirs, ours = place.theirs, place.ours
     if place.at_threshold:
         return UNKNOWN

@@ -1,4 +1,4 @@
-"""Runs in the environment of kalos: its numbers and its units, for the COCO file that is named.
+"""Runs in the environment of kalos: its numbers and its units for a COCO file.
 
 A request is ``["versions"]`` or ``[name, path, method, cost, threshold]``; see the functions.
 """
@@ -28,7 +28,7 @@ _SIMILARITY = "bbox_iou_similarity"
 
 
 def versions() -> dict[str, str]:
-    """What stands in this environment."""
+    """Versions of the packages in this environment."""
     return {name: importlib.metadata.version(name) for name in ("kalos", "pylibmgm", "numpy", "scipy")}
 
 
@@ -88,7 +88,7 @@ def diagnostics(path: str, method: str, cost: str, threshold: float) -> dict[str
 
 
 def try_diagnostics(path: str, method: str, cost: str, threshold: float) -> str | None:
-    """What it stops with; None if it does not."""
+    """The error with which it stops; None if it does not."""
     try:
         diagnostics(path, method, cost, threshold)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Runs in the environment of kalphacv: its number and its units, for the COCO file that is named.
+"""Runs in the environment of kalphacv: its number and its units for a COCO file.
 
 A request is ``["versions"]`` or ``["alphas", path, threshold]``.
 """
@@ -20,7 +20,7 @@ _KEYS = {"images_rater_key": "rater_list", "annotations_rater_key": "rater_id"}
 
 
 def versions() -> dict[str, str]:
-    """What stands in this environment."""
+    """Versions of the packages in this environment."""
     return {name: importlib.metadata.version(name) for name in ("kalphacv", "krippendorff", "numpy", "scipy")}
 
 

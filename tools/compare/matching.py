@@ -26,14 +26,14 @@ KALOS_METHODS: tuple[tuple[str, str, dict[str, str]], ...] = (
     ("shm", "negative_score", {"method": "recursive", "classes": "ignore"}),
     ("shm", "category_lenient", {"method": "recursive", "classes": "prefer"}),
 )
-#: kalphacv rounds the alpha of every image to so many digits
+#: kalphacv rounds the alpha of every image to this many digits
 KALPHACV_DECIMALS = 4
 #: another order of Python's sets than that of the comparison
 OTHER_HASH_SEED = "2"
 
 
 class Comparison:
-    """Everything about one data set; our runs are made once."""
+    """All comparisons on one data set; our runs are computed once."""
 
     def __init__(self, ours: OurDataset, kalos: OtherProgram, kalphacv: OtherProgram) -> None:
         self.ours = ours
@@ -162,7 +162,7 @@ class Comparison:
             theirs: the answer of the program
             text: why the numbers differ
             decimals: digits to which it rounds the alphas of images
-            counted: the annotations as the program counts them, if not as they are
+            counted: the annotations as the program counts them, if different
         """
         ours = self.run(options)
         formula = our_alphas(reliability_tables(counted or self.annotations, theirs.unit), decimals)

@@ -14,7 +14,7 @@ from tools.dev.plugin import load_plugin
 from .annotations import Annotations
 from .answer import Answer
 
-#: the rules of the other programs: an image that all left empty, and one without variation, have the alpha 1
+#: the rules of the other programs: alpha is 1 for images that all left empty, and for images without variation
 RULES = {"empty": "agree", "undefined": "one"}
 
 
@@ -32,7 +32,7 @@ class OurDataset:
         self.dataset.delete()
 
     def report(self, annotators: Sequence[str] | None = None, **options: Any) -> Any:
-        """The report of a run on all annotators, or on some."""
+        """The report of a run with all annotators, or with some."""
         rules = {**RULES, "overwrite": True, "progress": False, **options}
         return load_plugin().compute_agreement(self.dataset, list(annotators or self.annotations.annotators), **rules)
 

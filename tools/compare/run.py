@@ -1,4 +1,4 @@
-"""Run kalos, kalphacv and ours on the same annotations, print the tables and write them down: ``make compare``."""
+"""Run kalos, kalphacv and ours on the same annotations, print the tables and write the document: ``make compare``."""
 
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ class Row:
     Attributes:
         theirs: program and options
         ours: our options, or function
-        values: for every measure of the section the number of the other program and ours; None where there is none
-        why: one sentence
+        values: for every measure of the section, the number of the other program and ours; None if there is none
+        why: explanation in one sentence
     """
 
     theirs: str
@@ -47,10 +47,10 @@ class Section:
 
     Attributes:
         title: heading
-        intro: what is compared
-        measures: what the numbers are called
+        intro: introduction
+        measures: names of the numbers
         rows: the comparisons
-        notes: what was found out beside the numbers
+        notes: additional findings
     """
 
     title: str
@@ -81,7 +81,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def as_text(section: Section, width: int = 150) -> str:
-    """The section for a terminal: a line of numbers, and below it why they differ."""
+    """The section for a terminal: a line of numbers, and below it the explanation."""
     table = [_heads(section), *map(_cells, section.rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
 

@@ -1,4 +1,4 @@
-"""The threshold that the data suggest: that of kalos' ``configure`` against ours."""
+"""The threshold that the data suggest: kalos' ``configure`` against ours."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from .annotations import Annotations
 from .matching import Comparison
 from .table import EQUAL, Row, Section
 
-#: both draw pairs of different images at random: so often
+#: number of random draws of pairs of images
 N_DRAWS = 10
 #: kalos needs minutes for more
 MAX_ANNOTATORS = 3
 #: kalos gives the last point of a grid of 1/999 before the crossing, ours the middle of two points 1/1000 apart
 _LEAST_OFFSET, _LARGEST_OFFSET = -0.0005, 1.0 / 999.0 + 0.0005
-#: means of draws may differ by so many standard errors
+#: means of draws may differ by this many standard errors
 _STANDARD_ERRORS = 3.0
 
 

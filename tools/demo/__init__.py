@@ -1,1 +1,1 @@
-"""A demo dataset with three simulated annotators whose habits are known, drawn over photographs of installed wheels."""
+"""A demo dataset: photographs from installed wheels, labelled by three simulated annotators with known habits."""

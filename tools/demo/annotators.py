@@ -27,11 +27,11 @@ CAREFUL_COARSENESS = 0.012
 CAREFUL_POINT_SKIP_RATE = 0.03
 #: chance that a careful annotator overlooks an object of any size
 CAREFUL_MISS_RATE = 0.01
-#: bob overlooks objects whose area is below this quantile of the areas in the image ...
+#: bob overlooks objects with an area below this quantile of the areas in the image ...
 MISS_AREA_QUANTILE = 0.35
 #: ... with this chance
 SMALL_MISS_RATE = 0.9
-#: carol moves every edge outwards by this share of the box's width or height, an outline by that of the mean width
+#: carol moves edges of a box outwards by this share of its width or height, an outline by this share of its mean width
 LOOSE_MARGIN = 0.11
 LOOSE_JITTER = 0.025
 LOOSE_COARSENESS = 0.06
@@ -43,7 +43,7 @@ CONFUSION_RATE = 0.4
 #: chance that carol draws one box on nothing in an image
 SPURIOUS_RATE = 0.2
 SPURIOUS_ATTEMPTS = 20
-#: chance that anybody judges a whole photograph a bit differently than the others
+#: chance that an annotator rates a whole photograph slightly differently
 SLIP_RATE = 0.08
 #: chance that carol rates a photograph one better
 GENEROUS_RATE = 0.7
@@ -122,7 +122,7 @@ def confused(label: str, pair: tuple[str, str], habit: Habit, rng: np.random.Gen
 
 
 def draw_nothing(obj: TrueObject, scene: Scene, habit: Habit, rng: np.random.Generator) -> TrueObject:
-    """The object as it is, for an annotator who only says that it is there."""
+    """The object unchanged, for an annotator who only says that it exists."""
     return obj
 
 
@@ -157,7 +157,7 @@ def draw_outline(obj: TrueObject, scene: Scene, habit: Habit, rng: np.random.Gen
 
 
 def spurious_objects(scene: Scene, rng: np.random.Generator) -> list[TrueObject]:
-    """One object that is not there, with the shape and class of one that is; empty if no free place was hit."""
+    """One object that does not exist, with the shape and class of a real one; empty if no free place was found."""
     height, width = scene.image.shape[:2]
     for _ in range(SPURIOUS_ATTEMPTS):
         model = scene.objects[rng.integers(len(scene.objects))]

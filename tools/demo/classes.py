@@ -8,7 +8,7 @@ import numpy as np
 from .annotators import HABITS, annotate, confused, draw_nothing
 from .images import Scene
 
-#: source -> the class of its images, and what one could also call them
+#: source -> the class of its images, and alternative names
 SCENE_CLASSES = {
     "astronaut": ("people", "objects"),
     "camera": ("people", "landscape"),
@@ -29,7 +29,7 @@ SCENE_CLASSES = {
     "retina": ("microscopy", "sky"),
     "rocket": ("landscape", "objects"),
 }
-#: the classes of images that are mixed up by an annotator who mixes up classes
+#: the two classes of images that a confused annotator mixes up
 CONFUSED_SCENES = ("sky", "microscopy")
 
 #: source -> quality of its images, 1 (poor) to 5 (good)
@@ -65,13 +65,13 @@ def scene_class(scene: Scene, annotator: str, rng: np.random.Generator) -> fo.Cl
 
 
 def tags(scene: Scene, annotator: str, rng: np.random.Generator) -> fo.Classifications:
-    """What one annotator says there is in an image: the classes of the objects that they notice."""
+    """The tags of one annotator for an image: the classes of the noticed objects."""
     labels = sorted({obj.label for obj in annotate(scene, HABITS[annotator], rng, draw_nothing)})
     return fo.Classifications(classifications=[fo.Classification(label=label) for label in labels])
 
 
 def quality(scene: Scene, annotator: str, rng: np.random.Generator) -> int:
-    """The quality of an image in the eyes of one annotator, 1 to 5."""
+    """The rating of the quality of an image by one annotator, 1 to 5."""
     habit = HABITS[annotator]
     rating = QUALITIES[scene.source]
     if rng.random() < habit.slip_rate:

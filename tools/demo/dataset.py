@@ -1,4 +1,4 @@
-"""The demo dataset: photographs from installed wheels, with labels of three annotators whose habits are known."""
+"""The demo dataset: photographs from installed wheels, with labels of three annotators with known habits."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ DATASET_NAME = "annotator-agreement-demo"
 SEED = 51
 JPEG_QUALITY = 92
 
-#: annotator -> scenes that were never given to them: their fields are None there, which is not "drew nothing"
+#: annotator -> scenes not assigned to them: their fields are None there, which does not mean "drew nothing"
 NOT_ASSIGNED = {
     "alice": frozenset[str](),
     "bob": frozenset({"cell"}),
     "carol": frozenset({"cell", "page", "retina", "galaxies_10"}),
 }
 
-#: label type -> what one annotator gives an image; each type has its own random numbers, as if labelled anew
+#: label type -> function that gives the label of an annotator for an image; every type has its own random numbers
 LABELLERS: dict[str, Callable[[Scene, str, np.random.Generator], Any]] = {
     "boxes": boxes,
     "polygons": polygons,
@@ -62,7 +62,7 @@ LABEL_CLASSES = {
 
 
 def field_name(label_type: str, annotator: str) -> str:
-    """The field with an annotator's labels of one type: that of the boxes has the name of the annotator alone."""
+    """The field with an annotator's labels of one type; for boxes it is just the annotator's name."""
     return annotator if label_type == "boxes" else f"{annotator}_{label_type}"
 
 
@@ -116,7 +116,7 @@ COLORS = {"alice": "#7fe07f", "bob": "#5aa9ff", "carol": "#ff8c42"}
 
 
 def build_demo_dataset(image_dir: Path, name: str = DATASET_NAME) -> fo.Dataset:
-    """Create the persistent demo dataset, replacing a dataset that has the name already.
+    """Create the persistent demo dataset, replacing an existing dataset of that name.
 
     The fields of an annotator are None on images that were not assigned to them, and hold no objects on images where
     they looked and drew nothing. Every call gives the same images and labels. The App shows the boxes at first.

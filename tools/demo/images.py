@@ -156,7 +156,7 @@ HAND_BOXED: dict[str, tuple[str, float, dict[str, list[Box]]]] = {
     ),
 }
 
-#: every class that an object of a photograph has
+#: all classes of objects in the photographs
 CLASSES = tuple(
     sorted(
         {label for _, _, boxes in HAND_BOXED.values() for label in boxes}

@@ -13,9 +13,9 @@ from .outlines import TrueObject, rings_xy
 #: the skeleton of all objects
 POINTS = ("top", "right", "bottom", "left", "centre")
 EDGES = ((0, 4, 2), (3, 4, 1))
-#: an edge is flat where it stays within this share of the object's size: its outermost point is the middle of that
+#: an edge is flat where it varies by less than this share of the object's size; its outermost point is the middle
 FLAT_SHARE = 0.02
-#: an edge that is this near to the border of the image, in pixels, may go on outside: nobody labels its point
+#: an edge this close to the border of the image, in pixels, may continue outside: nobody labels its point
 BORDER_PX = 1.0
 
 

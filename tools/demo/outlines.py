@@ -15,7 +15,7 @@ from skimage import measure
 Box = tuple[float, float, float, float]
 #: corners of the polygon that stands for an ellipse
 ELLIPSE_CORNERS = 48
-#: standard deviation, in pixels, of the blur that takes the steps of the pixels out of a mask's outline
+#: standard deviation, in pixels, of the blur that smooths the outline of a mask
 MASK_BLUR = 0.7
 
 
@@ -71,7 +71,7 @@ def largest_part(shape: shapely.Geometry) -> shapely.Polygon:
 
 
 def mean_width(outline: shapely.Polygon) -> float:
-    """How thick a shape is: the side of a square, the diameter of a circle, twice the thickness of a long band."""
+    """Mean width of a shape: the side of a square, the diameter of a circle, twice the thickness of a long band."""
     return float(4 * outline.area / outline.length)
 
 
@@ -83,8 +83,8 @@ def rings_xy(outline: shapely.Polygon) -> list[NDArray[np.float64]]:
 def fill(outline: shapely.Polygon, box_xyxy: Box, height: int, width: int) -> NDArray[np.bool_]:
     """The cells inside an outline when the box is divided into ``height`` x ``width`` cells, tested at their centres.
 
-    Row by row (scikit-image tests every cell against every corner, which takes seconds for all masks): every edge that
-    crosses the middle of a row turns the inside out from there on, so that holes come out by themselves.
+    Works row by row (scikit-image tests every cell against every corner, which takes seconds for all masks): every edge
+    that crosses the middle of a row switches between inside and outside, so holes need no special case.
 
     Returns:
         shape ``(height, width)``; row 0 is at the top of the box

@@ -32,7 +32,7 @@ def box_from_bbox(bbox: tuple[int, int, int, int]) -> Box:
 
 
 def region_object(label: str, region: Any) -> TrueObject:
-    """The object that a region of scikit-image (``RegionProperties``) is."""
+    """An object from a region of scikit-image (``RegionProperties``)."""
     box = box_from_bbox(region.bbox)
     return TrueObject(label, box, mask_outline(region.image, box))
 

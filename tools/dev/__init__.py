@@ -1,1 +1,1 @@
-"""Tools of the project itself: set-up, demo, App."""
+"""Tools for development: set-up, demo, App."""

@@ -1,8 +1,8 @@
-"""The App in a process of its own: ``python -m tools.dev.app_server PORT``.
+"""The App in a separate process: ``python -m tools.dev.app_server PORT``.
 
 The environment must point to a running private FiftyOne. Prints READY when the App answers.
 
-There is no session: one that connects late, on a busy machine, would bring its dataset into a page that is open.
+There is no session: a session that connects late, on a busy machine, would change the dataset of an open page.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def main() -> None:
     from fiftyone.core.service import ServerService
 
     class PatientService(ServerService):
-        """FiftyOne waits for a minute, in which a busy machine does not import the server."""
+        """Waits longer than FiftyOne's minute, because a busy machine needs more to import the server."""
 
         def _wait_for_child_port(self, port: int | None = None, timeout: int = _START_SECONDS) -> int:
             return super()._wait_for_child_port(port, timeout)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 _START_SECONDS = 240
-#: for anything that a page does: thirty seconds are short on a busy machine, and what works does not wait
+#: timeout for all actions of a page; thirty seconds are too short on a busy machine
 _PAGE_SECONDS = 120
 _ARGUMENTS = [
     "--headless",
@@ -30,10 +30,10 @@ _ARGUMENTS = [
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    # nothing but the App; routes of Playwright would do the same, but without the cache
+    # only the App may be reached; Playwright's routes would do the same, but disable the cache
     "--host-resolver-rules=MAP * ~NOTFOUND , EXCLUDE 127.0.0.1",
 ]
-#: what a page of the App leaves behind in the browser
+#: data that a page of the App leaves behind in the browser
 _REMEMBERED = "cookies,indexeddb,local_storage,cache_storage,service_workers"
 
 
@@ -46,7 +46,7 @@ def find_chromium() -> str | None:
 
 @contextlib.contextmanager
 def running_app(dataset_name: str, folder: Path) -> Iterator[str]:
-    """The App with the demo dataset, built meanwhile; gives the address of the dataset's page."""
+    """The App with the demo dataset, built meanwhile; yields the address of the dataset's page."""
     from tools.demo.dataset import build_demo_dataset
 
     port = free_port()
@@ -96,7 +96,7 @@ def chromium() -> Iterator[Browser]:
 
 @contextlib.contextmanager
 def new_page(browser: Browser, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
-    """An empty page that remembers nothing of earlier ones but the App's program, which takes long to load."""
+    """An empty page without data of earlier pages, except the App's code, which takes long to load."""
     context = browser.contexts[0] if browser.contexts else browser.new_context()
     page = context.new_page()
     page.set_viewport_size({"width": width, "height": height})
@@ -125,10 +125,10 @@ def show_dataset(page: Page, address: str) -> None:
 
 
 def still_picture(page: Page, part: Page | Locator) -> bytes:
-    """The picture of a page, or of a part of it, once it does not change any more.
+    """The picture of a page, or of a part of it, when it has stopped changing.
 
     Raises:
-        RuntimeError: if it goes on changing
+        RuntimeError: if it keeps changing
     """
     before, picture = b"", part.screenshot()
     deadline = time.monotonic() + _PAGE_SECONDS

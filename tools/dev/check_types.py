@@ -1,4 +1,4 @@
-"""``make lint``: the types of all packages of the product, under the name that the package has when installed."""
+"""``make lint``: check the types of all packages of the product, under the name of the installed package."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ PACKAGES = ("names", "metrics", "agreement", "charts", "dataset_io", "operators"
 
 
 def main() -> None:
-    """Run mypy on a folder in which the checkout stands under its package name."""
+    """Run mypy on a folder that contains the checkout under its package name."""
     folder = ROOT / ".dev" / "types"
     folder.mkdir(parents=True, exist_ok=True)
     link = folder / "annotator_agreement"

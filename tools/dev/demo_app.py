@@ -1,4 +1,4 @@
-"""The demo as it opens in the App: runs on every label type, and the App set up for the one on boxes."""
+"""Prepare the demo for the App: runs on every label type, and App settings for the run on boxes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tools.demo.dataset import LABEL_TYPES
 from .plugin import load_plugin
 
 MAIN_RUN = "agreement"
-#: saved view of the disputed objects, beside the usual ones
+#: saved view of the disputed objects, in addition to the usual ones
 DISPUTED = f"{MAIN_RUN}: disputed objects"
 WORST = f"{MAIN_RUN}: lowest score"
 #: saved workspace with the panel beside the grid
@@ -54,7 +54,7 @@ def set_up_app(dataset: fo.Dataset) -> None:
 
 
 def _order_sidebar(dataset: fo.Dataset) -> None:
-    """Show the boxes and what was found about them; the other label types and their runs are a click away."""
+    """Show the boxes and their run; collapse the groups of the other label types and their runs."""
     boxes = set(LABEL_TYPES["boxes"]["fields"])
     labels = [field for entry in LABEL_TYPES.values() for field in entry["fields"] if field not in boxes]
     runs = tuple(f"{run_key_of(label_type)}_" for label_type in LABEL_TYPES if label_type != "boxes")

@@ -1,4 +1,4 @@
-"""``make format``: write the table of options into the README, and their sentences into a docstring."""
+"""``make format``: write the table of options into the README, and into the docstring of ``compute_agreement``."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def readme_of(text: str) -> str:
-    """The README with the table of options as it should be."""
+    """The README with the current table of options."""
     rows = [f"| `{option.name}` | `{_python(option.default)}` | {_concerned(option)} | {_markdown(option)} |"
             for option in _options()]  # fmt: skip
     table = "\n".join(
@@ -36,7 +36,7 @@ def readme_of(text: str) -> str:
 
 
 def compute_of(text: str) -> str:
-    """The module of ``compute_agreement`` with the docstring as it should be."""
+    """The module of ``compute_agreement`` with the current docstring."""
     entries = [
         textwrap.fill(
             f"{option.name}: {option.documentation}",

@@ -1,7 +1,7 @@
-"""Other programs, each in an environment of its own under ``.dev``, that answer the requests of our scripts.
+"""Run other programs, each in its own environment under ``.dev``, and send them requests.
 
-The side of the other program is a module that runs in its environment, with the checkout on its path, and calls
-:func:`serve`; requests and answers are lines of JSON. Nothing but the standard library is imported here.
+A module that runs in the environment of the other program, with the checkout on its path, calls :func:`serve`; requests
+and answers are lines of JSON. Only the standard library is imported here.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from typing import Any
 
 from .private_fiftyone import ROOT
 
-#: what pip installs for each, the program itself first
+#: requirements of each for pip, the program itself first
 KALOS = ("kalos==0.8.0",)
 KALPHACV = ("kalphacv==1.5.2", "pillow")  # it imports Pillow without declaring it
 
 
 class OtherProgram:
-    """A program in a process of its own, which keeps what it has read in memory."""
+    """A program in its own process, which keeps its data in memory."""
 
     def __init__(
         self,
@@ -34,14 +34,14 @@ class OtherProgram:
         say: Callable[[str], None] = print,
         environment: Mapping[str, str] | None = None,
     ) -> None:
-        """Install the program if that was not done before, and start it.
+        """Install the program if necessary, and start it.
 
         Args:
-            requirements: what pip installs, the program first (``name==version``)
+            requirements: requirements for pip, the program first (``name==version``)
             module: the module that serves the requests, in the checkout
-            arguments: what this module gets
-            say: tells the user what takes time
-            environment: variables for the process, on top of ours
+            arguments: arguments of this module
+            say: tells the user about slow steps
+            environment: additional environment variables for the process
         """
         self._name = requirements[0]
         folder = ROOT / ".dev" / self._name.split("==")[0]
@@ -61,11 +61,11 @@ class OtherProgram:
         """The answer to a request.
 
         Raises:
-            RuntimeError: with the end of what the program wrote, if it has ended
+            RuntimeError: with the end of the program's output, if it has ended
         """
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        with contextlib.suppress(BrokenPipeError):  # it has ended, which the missing answer tells
+        with contextlib.suppress(BrokenPipeError):  # it has ended; the missing answer is reported below
             self._process.stdin.write(json.dumps(request) + "\n")
             self._process.stdin.flush()
         line = self._process.stdout.readline()
@@ -81,7 +81,7 @@ class OtherProgram:
 
 
 def _python_with(requirements: Sequence[str], folder: Path, say: Callable[[str], None]) -> Path:
-    """The interpreter of an environment that has the requirements; made at the first call."""
+    """The interpreter of an environment with the requirements; created at the first call."""
     python, ready = folder / "bin" / "python", folder / "installed"
     wanted = " ".join(requirements)
     if not ready.is_file() or ready.read_text() != wanted:
@@ -94,7 +94,7 @@ def _python_with(requirements: Sequence[str], folder: Path, say: Callable[[str],
 
 
 def serve(answer: Callable[..., Any]) -> None:
-    """Answer requests until there are no more; whatever else the program prints goes to the standard error."""
+    """Answer requests until the input ends; other output of the program goes to the standard error."""
     answers, sys.stdout = sys.stdout, sys.stderr
     for line in sys.stdin:
         answers.write(json.dumps(answer(*json.loads(line))) + "\n")

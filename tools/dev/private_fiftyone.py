@@ -1,4 +1,4 @@
-"""A FiftyOne of the project's own: its own database process, plugin folder and configuration.
+"""A private FiftyOne: with its own database process, plugin folder and configuration.
 
 Used by the demo, the App, the tests and the benchmarks, so that none of them touches the user's FiftyOne. Imports
 nothing of FiftyOne: the environment must be set before that is imported.
@@ -25,7 +25,7 @@ _START_SECONDS = 60
 
 
 def find_mongod() -> str | None:
-    """The MongoDB server that FiftyOne brought, or one on the PATH; None where there is none."""
+    """The MongoDB server that came with FiftyOne, or one on the PATH; None if there is none."""
     spec = importlib.util.find_spec("fiftyone")
     if spec is not None and spec.origin is not None:
         bundled = Path(spec.origin).parent / "db" / "bin" / "mongod"
@@ -50,10 +50,10 @@ def _reserved_port() -> socket.socket:
 
 
 class PrivateFiftyOne:
-    """A folder with a database, a plugin folder and configuration, and the process that serves the database.
+    """A folder with a database, a plugin folder and configuration, and the database process.
 
-    The database is stopped when this process ends. Make the object before FiftyOne is imported: what FiftyOne does
-    when the process ends, which needs the database, comes first then.
+    The database stops when this process ends. Create the object before importing FiftyOne: FiftyOne's exit handlers
+    need the database, and then run first.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class PrivateFiftyOne:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that point FiftyOne here."""
+        """The environment variables that make FiftyOne use this folder."""
         return {
             "FIFTYONE_DATABASE_URI": f"mongodb://127.0.0.1:{self.port}",
             "FIFTYONE_DATABASE_VALIDATION": "false",
@@ -81,7 +81,7 @@ class PrivateFiftyOne:
         }
 
     def prepare(self) -> None:
-        """Make the folders, link the checkout as a plugin, and point this process and its children here."""
+        """Create the folders, link the checkout as a plugin, and set the environment of this process."""
         for name in ("db", "plugins", "datasets"):
             (self.folder / name).mkdir(parents=True, exist_ok=True)
         link = self.folder / "plugins" / "agreement"
@@ -132,11 +132,11 @@ class PrivateFiftyOne:
 
     @property
     def _owners(self) -> Path:
-        """Where the ids of the database process and of the process that started it are written."""
+        """File with the ids of the database process and of the process that started it."""
         return self.folder / "mongod.pid"
 
     def _stop_orphan(self) -> None:
-        """Stop a database of this folder whose starter was killed before it could."""
+        """Stop a database of this folder whose starter was killed before it could stop it."""
         import psutil  # comes with FiftyOne
 
         if not self._owners.is_file():

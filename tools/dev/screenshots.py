@@ -1,4 +1,4 @@
-"""``make screenshots``: the pictures of the README, taken of the demo dataset in the real App."""
+"""``make screenshots``: take the pictures of the README, from the demo dataset in the real App."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def grid(address: str) -> None:
 
 
 def disputed(address: str) -> None:
-    """Disputed objects, each with every annotator's version of it."""
+    """Disputed objects, each with the labels of all annotators."""
     with open_page(f"{address}?view=agreement-disputed-objects", width=WIDTH, height=HEIGHT) as page:
         _save(page, "disputed")
 
 
 def panel(address: str) -> None:
-    """The panel beside the grid; the last picture, as the App keeps the panel open."""
+    """The panel beside the grid; the last picture, because the App keeps the panel open."""
     with open_page(f"{address}?view=agreement-lowest-score", width=WIDE, height=TALL) as page:
         page.locator("[data-cy='new-panel-btn']").first.click()
         page.locator("[data-cy='new-panel-option-agreement_panel']").click()
@@ -80,7 +80,7 @@ PICTURES = {picture.__name__: picture for picture in (form, grid, disputed, pane
 
 
 def main() -> None:
-    """Make the demo in a private FiftyOne and take the pictures that are asked for, all if none."""
+    """Build the demo in a private FiftyOne and take the requested pictures (default: all)."""
     if find_chromium() is None:
         sys.exit("There is no Chromium (Debian: apt-get install chromium)")
     asked = sys.argv[1:] or list(PICTURES)

@@ -16,13 +16,13 @@ FOLDER = ROOT / ".dev" / "demo"
 
 
 def say(text: str) -> None:
-    """Tell the user what is going on."""
+    """Print a message at once."""
     sys.stdout.write(text + "\n")
     sys.stdout.flush()
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:
-    """Say what is being done, do it, and say how long it took."""
+    """Print what is done, do it, and print how long it took."""
     sys.stdout.write(f"{what} ... ")
     sys.stdout.flush()
     started = time.perf_counter()
@@ -32,7 +32,7 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
 
 
 def build() -> Any:
-    """Make the demo dataset and compute the agreement on every label type."""
+    """Build the demo dataset and compute the agreement on every label type."""
     from tools.demo.dataset import DATASET_NAME, LABEL_TYPES, build_demo_dataset
     from tools.dev.demo_app import compute_run, set_up_app
 
@@ -79,13 +79,13 @@ def demo() -> None:
         "  The panel “Annotator agreement” is open beside the grid: click any bar, cell or row to see the images and\n"
         "  labels behind it, “Back” to return. It is also behind the + beside the tab “Samples”.\n"
         "  Saved views, above the sidebar: “agreement: lowest score”, “class conflicts”, “missed”, “lone”; and\n"
-        "  “agreement: disputed objects”, one by one, each with every annotator's version of it.\n"
+        "  “agreement: disputed objects”, one by one, each with the labels of all annotators.\n"
         "  The button of the three people above the grid computes again, with the fields and options you choose."
     )
 
 
 def app(port: int) -> None:
-    """Open the demo dataset in the App, building it if it is not there yet."""
+    """Open the demo dataset in the App, building it if necessary."""
     timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
     fo = timed("Loading FiftyOne", lambda: __import__("fiftyone"))
     from tools.demo.dataset import DATASET_NAME
@@ -102,7 +102,7 @@ def app(port: int) -> None:
 
 
 def _private_home() -> None:
-    """Let FiftyOne keep what its App leaves in the user's home (an id, a greeting) in the demo's folder."""
+    """Let FiftyOne keep the App's files in the user's home (an id, a greeting) in the demo's folder."""
     home = FOLDER / "home"
     home.mkdir(parents=True, exist_ok=True)
     os.environ["HOME"] = os.environ["USERPROFILE"] = str(home)
