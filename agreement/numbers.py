@@ -413,9 +413,10 @@ def _warnings(report: AgreementReport, records: Records, annotators: Sequence[st
         of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(annotators, assigned, strict=True))
         yield f"Nothing was compared: no two annotators were assigned to the same one of the {what} ({of_annotators})"
     elif not report.score.n:
+        rated = f"{report.n_rated:,} {what if report.n_rated > 1 else what.removesuffix('s')}"
         yield (
-            f"Nothing was compared: nobody drew anything that counts on the {report.n_rated:,} {what} that two or more "
-            "annotators were assigned to"
+            f"Nothing was compared: nobody drew anything that counts on the {rated} that two or more annotators were "
+            "assigned to"
         )
     other = report.other_reading
     if other is not None:

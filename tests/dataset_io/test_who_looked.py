@@ -5,12 +5,15 @@ from __future__ import annotations
 import json
 
 import fiftyone as fo
+import fiftyone.operators as foo
 import numpy as np
 import pytest
+from fiftyone.operators.executor import ExecutionContext, Executor
 
 from tests.conftest import SHARED_DATA
+from tests.datasets import frames_of
 
-from annotator_agreement import agreement_on, compute_agreement, load_agreement
+from annotator_agreement import agreement_on, compute_agreement, load_agreement, view_agreement
 from annotator_agreement.agreement import AgreementInputError
 from annotator_agreement.charts.document import panel_markdown, report_markdown, report_text
 from annotator_agreement.charts.page import report_page
@@ -352,4 +355,91 @@ def test_the_trap_on_doubly_annotated_images(private_fiftyone, tmp_path):
     assert truth.alpha.pooled == pytest.approx(0.646623, abs=5e-7)  # DESIGN, section 2
     n_null = 200 - trapped.n_rated
     assert n_null == trapped.other_reading.n_samples > 0
+    dataset.delete()
+
+
+# ---- what follows from who was assigned, elsewhere ----
+
+
+def test_views_know_who_was_assigned(make_dataset):
+    labels = {"alice": [None, [], [DOG]], "bob": [[CAT], [CAT], [DOG]], "carol": [[CAT], [CAT], [DOG]]}
+    dataset = make_dataset(labels)
+    dataset.set_values("asked", [["bob", "carol"], ["alice", "bob", "carol"], ["bob"]])
+    fields = ["alice", "bob", "carol"]
+    missed = {
+        "not_assigned": ({}, [1]),
+        "drew_nothing": ({"no_labels": "drew_nothing"}, [0, 1]),
+        "by_alice": ({"no_labels": {"alice": "drew_nothing"}}, [0, 1]),
+        "by_bob": ({"no_labels": {"bob": "drew_nothing"}}, [1]),
+        "asked": ({"assigned_field": "asked"}, [1]),
+    }
+    for run_key, (options, expected) in missed.items():
+        compute_agreement(dataset, fields, run_key=run_key, resamples=0, **options)
+        view = view_agreement(dataset, run_key, missed_by="alice")
+        assert [int(path.split("/")[-1][0]) for path in view.values("filepath")] == expected, run_key
+    dataset.set_values("asked", [["bob", "carol", "alice"]] * 3)
+    compute_agreement(dataset, fields, run_key="asked", assigned_field="asked", overwrite=True)
+    assert len(view_agreement(dataset, "asked", missed_by="alice")) == 2
+
+
+def test_on_frames_null_may_mean_drew_nothing_too(make_videos):
+    dataset = make_videos(
+        [
+            {"alice": frames_of([CAT], None), "bob": frames_of([CAT], [DOG])},
+            {"alice": frames_of(None, None), "bob": frames_of([CAT], None)},
+        ]
+    )
+    fields = ["frames.alice", "frames.bob"]
+    by_video = compute_agreement(dataset, fields, run_key="a")
+    all_frames = compute_agreement(dataset, fields, run_key="b", no_labels="drew_nothing")
+    assert (by_video.n_rated, all_frames.n_rated, all_frames.run.coverage) == (2, 4, "drew_nothing")
+    assert other_numbers(by_video) == pytest.approx(main_numbers(all_frames))
+    assert other_numbers(all_frames) == pytest.approx(main_numbers(by_video))
+    dataset.set_values("asked", [["alice", "bob"], ["frames.alice"]])
+    by_field = compute_agreement(dataset, fields, run_key="c", assigned_field="asked")
+    assert (by_field.n_rated, by_field.run.n_added_assignments) == (3, 1)
+
+
+# ---- nothing to compare ----
+
+NOTHING = {
+    "nobody": ({"alice": [None, None], "bob": [None, None]}, "nobody was assigned to any of the 2 images"),
+    "never two": (
+        {"alice": [[CAT], None], "bob": [None, [CAT]]},
+        "no two annotators were assigned to the same one of the images (alice 1, bob 1)",
+    ),
+    "drew nothing": (
+        {"alice": [[], []], "bob": [[], None]},
+        "nobody drew anything that counts on the 1 image that two or more annotators were assigned to",
+    ),
+}
+
+
+@pytest.mark.parametrize(("labels", "reason"), NOTHING.values(), ids=NOTHING)
+def test_where_nothing_is_compared_every_output_begins_with_why(make_dataset, labels, reason):
+    dataset = make_dataset(labels)
+    operator = foo.get_operator("@annotator/agreement/compute_agreement")
+    ctx = ExecutionContext(
+        {"dataset_name": dataset.name, "params": {"fields": ["alice", "bob"], "run_key": "agreement"}},
+        executor=Executor(),
+        operator_uri=operator.uri,
+    )
+    summary = operator.execute(ctx)["summary"]
+    report = load_agreement(dataset)
+    sentence = f"Nothing was compared: {reason}"
+    assert report.to_dict()["warnings"][0] == sentence
+    for name, text in {**surfaces(report), "dialog": summary}.items():
+        assert sentence in text, name
+        assert text.index(sentence) < text.index("rated by two or more"), name
+
+
+def test_classes_that_nobody_compared_are_said_to_be_none(private_fiftyone):
+    dataset = fo.Dataset()
+    dataset.add_samples([fo.Sample(filepath=f"/images/{k}.jpg") for k in range(2)])
+    dataset.set_values("a", [fo.Classification(label="x"), None])
+    dataset.set_values("b", [None, fo.Classification(label="x")])
+    report = compute_agreement(dataset, ["a", "b"])
+    assert report.warnings == [
+        "Nothing was compared: no two annotators were assigned to the same one of the images (a 1, b 1)"
+    ]
     dataset.delete()
