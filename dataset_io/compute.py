@@ -44,15 +44,16 @@ from .families.frames import VideoScores
 from .families.map_files import delete_map_files
 from .families.objects import ObjectFamily
 from .families.protocol import LabelFamily
-from .fiftyone_private import is_generated, reload_dataset, reload_samples, stored_dataset
+from .fiftyone_private import dataset_id, is_deleted, is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.assignment import LIST_STATES
 from .labels.checks import check_annotators
 from .labels.source import Source, open_source
-from .record.fields import declare_fields, fields_marked
+from .record.fields import fields_marked
+from .record.lease import unless_deleted, writing
 from .record.run import FAILED, Run, refresh, versions
 from .record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
 from .record.sample_index import SampleIndex
-from .record.stored_records import StoredRecords
+from .record.stored_records import StoredRecords, delete_files
 from .results.load import with_samples
 from .run.read import ReadBatch, Reader
 from .run.stored import subsample_keys
@@ -208,19 +209,19 @@ def run_agreement(
     family = _checked(samples, config, overwrite, units)
     source, config = family.source, family.source.config
     dataset, run_key = source.dataset, config.run_key
-    if overwrite:
-        _delete_if_there(source)
     fields = source.fields_written(run_key)
-    run = Run.register(source.samples, config, source.kinds[0].compared_as, source.annotators, fields, source.run_id)
-    try:
-        declare_fields(dataset, run_key, fields)
-        with rare_collections():
-            report, records = _Pass(family, run).execute(progress, started)
-        run.complete(report, records, fields)
-    except BaseException as error:
-        _after_failure(run, config, fields, error)
-        raise
-    reload_samples(dataset)
+    with unless_deleted(dataset):
+        with writing(dataset):
+            run = _register(source, fields, overwrite)
+        try:
+            run.declare(fields)
+            with rare_collections():
+                report, records = _Pass(family, run).execute(progress, started)
+            run.complete(report, records, fields)
+        except BaseException as error:
+            _after_failure(run, config, fields, error)
+            raise
+        reload_samples(dataset)
     if units:
         add_units(dataset, run_key, progress=progress)
     return with_samples(report, source.samples)
@@ -245,21 +246,34 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     return family
 
 
-def _delete_if_there(source: Source) -> None:
-    run = Run(source.dataset, source.config.run_key)
-    if run.exists or fields_marked(run.dataset, run.key):
-        delete_agreement(run.dataset, run.key)
+def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> Run:
+    """Record the run, in place of a run of its key that is there by now.
+
+    Raises:
+        AgreementInputError: if the key is no longer free
+    """
+    config = source.config
+    check_key_is_free(source.dataset, config.run_key, fields, overwrite=overwrite)
+    old = Run(source.dataset, config.run_key)
+    if overwrite and (old.exists or fields_marked(old.dataset, old.key)):
+        delete_agreement(old.dataset, old.key)
+    compared_as = source.kinds[0].compared_as
+    return Run.register(source.samples, config, compared_as, source.annotators, fields, source.run_id)
 
 
 def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
     """Record why a run failed; if it was deleted or replaced meanwhile, remove everything it wrote since."""
     try:
-        refresh(run.dataset)
-        if run.is_current():
-            run.update(status=FAILED, error=f"{type(error).__name__}: {error}")
-        else:
-            run.remove_remains(paths)
-            if config.map_folder is not None and run.run_id is not None:
+        if not is_deleted(dataset_id(run.dataset)):
+            with writing(run.dataset):
+                refresh(run.dataset)
+                if run.is_current():
+                    run.update(status=FAILED, error=f"{type(error).__name__}: {error}")
+                    return
+                run.remove_remains(paths)
+        if run.run_id is not None:
+            delete_files(run.run_id)
+            if config.map_folder is not None:
                 delete_map_files(config.map_folder, run.run_id)
     except Exception:  # the user must see the first error, even if recording it fails (database gone)
         logger.exception("The failure of the run %r could not be recorded", run.key)

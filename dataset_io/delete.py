@@ -6,20 +6,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import fiftyone as fo
-import gridfs
-from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
 from ..agreement.errors import AgreementInputError
 from .app.settings import remove_app_settings
 from .families.map_files import delete_map_files, runs_of_files
-from .fiftyone_private import database, dataset_id, forget_cached_results, reload_dataset
-from .labels.paths import delete_fields, places
+from .fiftyone_private import database, dataset_id, forget_cached_results
+from .labels.paths import places
 from .labels.source import refuse_read_only
-from .record.fields import fields_marked, unset_undeclared
+from .record.fields import delete_fields, fields_marked, unset_undeclared
+from .record.lease import writing
 from .record.run import DELETING, Run, list_agreements, refresh
-from .record.stored_records import delete_orphans, delete_records
+from .record.stored_records import delete_orphans, delete_results
 from .views.saved_views import remove_saved_views
 
 
@@ -36,10 +35,14 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
         AgreementInputError: if nothing of such a run exists
     """
     run = Run(dataset, run_key)
+    with writing(run.dataset):
+        _delete(run)
+
+
+def _delete(run: Run) -> None:
     dataset = run.dataset
-    reload_dataset(dataset)
-    if run_key in dataset.list_runs() and not run.exists:
-        raise AgreementInputError(f"`run_key` must be an agreement run, got {run_key!r}, a run of another kind")
+    if run.key in dataset.list_runs() and not run.exists:
+        raise AgreementInputError(f"`run_key` must be an agreement run, got {run.key!r}, a run of another kind")
     documents = run.documents()
     keys = _field_keys(run, documents)
     declared = sorted({path for key in keys for path in fields_marked(dataset, key)})
@@ -52,8 +55,7 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
     remove_saved_views(dataset, keys)
     remove_app_settings(dataset, keys)
     _delete_maps(dataset, documents, declared)
-    if declared:
-        delete_fields(dataset, declared)
+    delete_fields(dataset, declared)
     unset_undeclared(dataset, sorted(recorded - set(declared)))
     _forget(run, documents)
     refresh(dataset)
@@ -87,18 +89,8 @@ def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], decla
 
 def _forget(run: Run, documents: Sequence[dict[str, Any]]) -> None:
     """Remove the run from the dataset, then its results, documents and records, so that no reference ever dangles."""
-    connected = database()
-    connected.datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
-    files = gridfs.GridFS(connected)
+    database().datasets.update_one({"_id": dataset_id(run.dataset)}, {"$unset": {f"runs.{run.key}": ""}})
     for document in documents:
-        run_id = document["config"]["results_id"]
-        # a cloned dataset has the records of the original
-        if connected.runs.find_one({"config.results_id": run_id, "_id": {"$ne": document["_id"]}}) is None:
-            delete_records(run_id)
-        # the id in the config may belong to a half-written file or, in a cloned dataset, to the original's file
-        for file_id in {document.get("results"), ObjectId(run_id)} - {None}:
-            if connected.runs.find_one({"results": file_id, "_id": {"$ne": document["_id"]}}) is None:
-                files.delete(file_id)
-        connected.runs.delete_one({"_id": document["_id"]})
+        delete_results(document)
     delete_orphans()
     forget_cached_results(run.dataset, run.key)

@@ -6,18 +6,22 @@ FiftyOne has no public way to do these things. ``tests/test_layers.py`` checks t
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from datetime import datetime, timezone
 from typing import Any, Literal
 
 import fiftyone as fo
 import fiftyone.core.media as fom
-from bson import ObjectId
+import fiftyone.core.utils as fou
+from bson import ObjectId, json_util
 from fiftyone.core.collections import SampleCollection
-from fiftyone.core.odm import get_db_conn
+from fiftyone.core.odm import SampleFieldDocument, SavedViewDocument, get_db_conn
 from fiftyone.core.view import DatasetView
 from mongoengine.errors import ValidationError
 from pymongo.collection import Collection
 from pymongo.database import Database
+
+from ..agreement.errors import AgreementInputError
 
 Document = dict[str, Any]
 
@@ -58,8 +62,27 @@ def frame_collection(samples: SampleCollection) -> Collection[Document]:
     return collection
 
 
+def is_deleted(document_id: ObjectId) -> bool:
+    """Whether there is no dataset (any more) whose document has this id."""
+    return database().datasets.find_one({"_id": document_id}, {"_id": True}) is None
+
+
+def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
+    """What to say of a dataset that is gone."""
+    return AgreementInputError(f"The dataset {dataset.name!r} must exist, but it was deleted")
+
+
 def reload_dataset(dataset: fo.Dataset) -> None:
-    """Reload the document of a dataset, its schema and its runs."""
+    """Read the document of a dataset, its schema and its runs again.
+
+    Raises:
+        AgreementInputError: if it was deleted
+    """
+    # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
+    found = database().datasets.find_one({"_id": dataset_id(dataset)}, {"name": True})
+    if found is None:
+        raise deleted_error(dataset)
+    dataset._doc.name = found["name"]
     dataset._reload(hard=True)
 
 
@@ -78,19 +101,53 @@ def reload_saved_views(dataset: fo.Dataset) -> None:
     dataset._doc.reload("saved_views")
 
 
-def save_dataset(dataset: fo.Dataset) -> None:
-    """Save the document of a dataset."""
-    dataset._doc.save()
+def add_saved_view(dataset: fo.Dataset, name: str, view: DatasetView, description: str) -> None:
+    """Save a view under a new name, without touching what others save at the same time."""
+    now = datetime.now(timezone.utc).replace(tzinfo=None)
+    document = SavedViewDocument(
+        dataset_id=dataset_id(dataset),
+        name=name,
+        slug=fou.to_slug(name),
+        description=description,
+        view_stages=[json_util.dumps(stage) for stage in view._serialize(include_uuids=False)],
+        created_at=now,
+        last_modified_at=now,
+    )
+    document.save(upsert=True)
+    database().datasets.update_one({"_id": dataset_id(dataset)}, {"$push": {"saved_views": document.id}})
+    reload_saved_views(dataset)
 
 
-def update_app_config(dataset: fo.Dataset, values: Mapping[str, Any]) -> None:
-    """Change App settings in one write, as FiftyOne stores them; None removes a setting. Names may have dots."""
-    of_kind: dict[str, dict[str, Any]] = {"$set": {}, "$unset": {}}
+def stored_app_config(dataset: fo.Dataset) -> Document:
+    """The settings of the App as they are stored."""
+    found = database().datasets.find_one({"_id": dataset_id(dataset)}, {"app_config": True})
+    if found is None:
+        raise deleted_error(dataset)
+    return dict(found.get("app_config") or {})
+
+
+def replace_app_config(dataset: fo.Dataset, before: Document, values: Document) -> bool:
+    """Change settings of the App in one write, unless somebody changed them since they were read.
+
+    Args:
+        dataset: the dataset
+        before: the settings as they were read
+        values: new ones, as FiftyOne stores them; None removes one. Names may have one dot
+
+    Returns:
+        whether they were changed
+    """
+    condition: Document = {"_id": dataset_id(dataset)}
+    of_kind: Document = {"$set": {}, "$unset": {}}
     for name, value in values.items():
+        outer, _, inner = name.partition(".")
+        stored = before.get(outer)
+        condition[f"app_config.{name}"] = {"$eq": (stored or {}).get(inner) if inner else stored}
         of_kind["$unset" if value is None else "$set"][f"app_config.{name}"] = "" if value is None else value
     changes = {operator: changed for operator, changed in of_kind.items() if changed}
-    database().datasets.update_one({"_id": dataset_id(dataset)}, changes)
+    matched = database().datasets.update_one(condition, changes).matched_count
     reload_dataset(dataset)
+    return bool(matched)
 
 
 # ---- schema ----
@@ -107,22 +164,22 @@ def default_fields(samples: SampleCollection, *, of_frames: bool = False) -> set
     return set(get(include_private=True))
 
 
-def merge_fields(dataset: fo.Dataset, fields: dict[str, fo.Field], *, of_frames: bool) -> None:
-    """Declare fields by path, unchanged."""
-    merge = dataset._merge_frame_field_schema if of_frames else dataset._merge_sample_field_schema
-    merge(fields)
+def field_document(name: str, field: fo.Field) -> Document:
+    """What the dataset's document holds of a field that is declared now."""
+    field = field.copy()
+    field.name = field.db_field = name
+    field._set_created_at(datetime.now(timezone.utc).replace(tzinfo=None))
+    return dict(SampleFieldDocument.from_field(field).to_mongo())
 
 
-def rename_indexes(dataset: fo.Dataset, old: list[str], new: list[str], *, of_frames: bool) -> None:
-    """Rename the indexes of fields."""
-    document_class = dataset._frame_doc_cls if of_frames else dataset._sample_doc_cls
-    document_class._rename_indexes(old, new)
+def delete_indexes(dataset: fo.Dataset, paths: Sequence[str]) -> None:
+    """Delete the indexes that have some fields, alone or among others."""
+    dataset._sample_doc_cls._delete_indexes(list(paths))
 
 
-def rename_app_paths(dataset: fo.Dataset, old: list[str], new: list[str]) -> None:
-    """Rename fields in the settings of the App."""
-    dataset._doc.app_config._rename_paths(old, new)
-    save_dataset(dataset)
+def rename_indexes(dataset: fo.Dataset, old: Sequence[str], new: Sequence[str]) -> None:
+    """Rename fields in indexes."""
+    dataset._sample_doc_cls._rename_indexes(list(old), list(new))
 
 
 def document_fields(document: object) -> tuple[str, ...]:

@@ -12,12 +12,13 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.errors import AgreementInputError
 from .app.settings import AppSettings, app_settings_of, configure_agreement_app, remove_app_settings
-from .fiftyone_private import rename_app_paths, rename_indexes
-from .labels.paths import Place, declare, delete_fields, places
+from .labels.paths import Place, places
 from .labels.source import refuse_read_only
-from .record.fields import fields_marked
+from .record.fields import delete_fields, fields_marked
+from .record.lease import writing
 from .record.run import COMPLETED, RENAMING, Run, refresh
 from .record.run_keys import check_key_is_free, check_not_in_database
+from .record.schema import declare, rename_in_app
 from .views.saved_views import check_view_names, remove_saved_views, save_views, saved_suffixes
 
 logger = logging.getLogger(__name__)
@@ -37,7 +38,12 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
         AgreementInputError: if there is no such completed run, or the new key is not free
     """
     run = Run(dataset, run_key)
-    dataset = run.dataset
+    with writing(run.dataset):
+        _rename(run, new_run_key)
+
+
+def _rename(run: Run, new_run_key: str) -> None:
+    dataset, run_key = run.dataset, run.key
     run.require()
     config = run.config
     if config["status"] != COMPLETED:
@@ -58,9 +64,7 @@ def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_r
     _declare(dataset, renamed, new_run_key)
     for place in places(dataset, old):
         _rename_values(dataset, place, {path: _in_place(renamed[place.prefix + path]) for path in place.paths})
-        inner = [_in_place(renamed[place.prefix + path]) for path in place.paths]
-        rename_indexes(dataset, place.paths, inner, of_frames=bool(place.prefix))
-    rename_app_paths(dataset, old, new)
+    rename_in_app(dataset, renamed)
     delete_fields(dataset, fields_marked(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
     Run(dataset, new_run_key).update(

@@ -14,7 +14,7 @@ import fiftyone as fo
 from bson import ObjectId
 
 from ... import names
-from ..fiftyone_private import update_app_config
+from ..fiftyone_private import reload_dataset, replace_app_config, stored_app_config
 from ..labels.paths import all_fields, run_of
 
 #: settings of a run: ``run_key``; ``paths`` of its sidebar group, if any; ``attribute`` and ``fields`` to colour, if
@@ -47,15 +47,23 @@ def _state(dataset: fo.Dataset) -> dict[str, Any]:
 
 
 def _show(dataset: fo.Dataset, runs: list[Entry]) -> None:
+    while True:  # until nobody changes the settings between reading and writing
+        stored = stored_app_config(dataset)
+        reload_dataset(dataset)
+        if replace_app_config(dataset, stored, _values_for(dataset, runs)):
+            return
+
+
+def _values_for(dataset: fo.Dataset, runs: list[Entry]) -> dict[str, Any]:
+    """The settings of the App with the groups and the colours of some runs; None removes one."""
     state, groups, colors = _state(dataset), _Groups(dataset), _Colors(dataset)
     shown, sidebar = _renewed(groups, state.get("sidebar"), [run for run in runs if run.get("paths")])
     scheme, coloring = _renewed(colors, state.get("colors"), [run for run in runs if run.get("attribute")])
-    values = {
+    return {
         "sidebar_groups": None if shown is None else [fo.SidebarGroupDocument(**group).to_dict() for group in shown],
         "color_scheme": None if scheme is None else _scheme(scheme).to_dict(),
         f"plugins.{_NAME}": {"runs": runs, "sidebar": sidebar, "colors": coloring} if runs else None,
     }
-    update_app_config(dataset, values)
 
 
 def _renewed(

@@ -12,6 +12,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.errors import AgreementInputError
+from ..record.lease import writing
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
 from .appearance import entries, remove_entries, set_entry
@@ -65,26 +66,30 @@ def configure_agreement_app(
     Raises:
         AgreementInputError: if there is no such completed run, or a setting is not usable with its labels
     """
-    labels = open_run_labels(Run(dataset, run_key).dataset, run_key)
-    settings = AppSettings(sidebar, indexes, color_by, link_instances)
+    with writing(Run(dataset, run_key).dataset) as stored:
+        return _configure(open_run_labels(stored, run_key), AppSettings(sidebar, indexes, color_by, link_instances))
+
+
+def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
+    run_key = labels.run_key
     check_settings(labels, settings)
     remove_app_settings(labels.dataset, {run_key})
     fields = _fields_in_order(labels)
     entry: dict[str, Any] = {
         "run_key": run_key,
         "settings": dataclasses.asdict(settings),
-        "paths": list(fields) if sidebar else [],
-        "indexes": _missing_indexes(labels.dataset, fields) if indexes else [],
+        "paths": list(fields) if settings.sidebar else [],
+        "indexes": _missing_indexes(labels.dataset, fields) if settings.indexes else [],
     }
-    if color_by is not None:
-        colors = names.VERDICT_COLORS if color_by == "verdict" else {}
-        entry["attribute"] = f"{labels.field_key}{_SUFFIXES[color_by]}"
+    if settings.color_by is not None:
+        colors = names.VERDICT_COLORS if settings.color_by == "verdict" else {}
+        entry["attribute"] = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
         entry["fields"] = list(labels.config.fields)
         entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
     if settings != AppSettings():
         set_entry(labels.dataset, entry)
     create_indexes(labels.dataset, entry["indexes"])
-    if link_instances:
+    if settings.link_instances:
         link_units(labels)
     refresh(labels.dataset)
     return settings

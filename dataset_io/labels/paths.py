@@ -10,7 +10,7 @@ import fiftyone as fo
 from pymongo.collection import Collection
 
 from ... import names
-from ..fiftyone_private import frame_collection, has_frame_fields, merge_fields, sample_collection
+from ..fiftyone_private import frame_collection, has_frame_fields, sample_collection
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,21 +47,19 @@ def all_fields(dataset: fo.Dataset) -> dict[str, fo.Field]:
     return fields
 
 
+def outermost(paths: Iterable[str]) -> list[str]:
+    """The paths that are not within another one."""
+    wanted = set(paths)
+    return sorted(path for path in wanted if not any(path.startswith(f"{other}.") for other in wanted))
+
+
+def mark_of(field: fo.Field | None) -> str | None:
+    """Key of the run that declared a field; None if no agreement run did."""
+    info: dict[str, Any] = getattr(field, "info", None) or {}
+    return info.get(names.RUN_METHOD)
+
+
 def run_of(path: str, field: fo.Field) -> str | None:
     """Key of the run that wrote a field, read from its mark; None for renamed copies, which belong to the user."""
-    run_key = (getattr(field, "info", None) or {}).get(names.RUN_METHOD)
+    run_key = mark_of(field)
     return run_key if run_key is not None and path.rpartition(".")[2] in names.own_names(run_key) else None
-
-
-def declare(dataset: fo.Dataset, fields: dict[str, fo.Field]) -> None:
-    """Declare fields by path."""
-    for place in places(dataset, fields):
-        schema = {path: fields[place.prefix + path] for path in place.paths}
-        merge_fields(dataset, schema, of_frames=bool(place.prefix))
-
-
-def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
-    """Delete declared fields and their values."""
-    for place in places(dataset, paths):
-        delete = dataset.delete_frame_fields if place.prefix else dataset.delete_sample_fields
-        delete(place.paths, error_level=2)

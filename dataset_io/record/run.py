@@ -8,6 +8,7 @@ from typing import Any
 
 import fiftyone as fo
 import fiftyone.constants as foc
+import gridfs
 import numpy as np
 import scipy
 from bson import ObjectId
@@ -28,8 +29,8 @@ from ..fiftyone_private import (
     run_document,
     stored_dataset,
 )
-from ..labels.paths import delete_fields
-from .fields import declare_fields, fields_marked, unset_undeclared
+from .fields import declare_fields, delete_fields, fields_marked, unset_undeclared
+from .lease import writing
 from .stored_records import (
     OpenRecords,
     StoredRecords,
@@ -134,24 +135,33 @@ class Run:
             only_with: change nothing unless the record has these values
             **values: the entries; names of nested entries have dots
         """
-        document = run_document(self.dataset, self.key)
         update: dict[str, Any] = {"$set": _of_config(values)}
         if fields_added:
             update["$addToSet"] = _of_config({"fields_written": {"$each": list(fields_added)}})
-        if database().runs.update_one({"_id": document.id, **_of_config(only_with or {})}, update).matched_count:
-            document.reload()
+        self._update(update, _of_config(only_with or {}))
+
+    def _update(self, update: Mapping[str, Any], only_with: Mapping[str, Any] | None = None) -> None:
+        """Update the document of the run, and of no other that has taken its key."""
+        own = {"_id": self.reference} if self.run_id is None else self._own()
+        if database().runs.update_one({**own, **(only_with or {})}, update).matched_count:
+            document = run_document(self.dataset, self.key)
+            if document is not None:
+                document.reload()
+
+    def _own(self) -> dict[str, Any]:
+        """A filter for the document of the run with :attr:`run_id`."""
+        return {"_dataset_id": dataset_id(self.dataset), "key": self.key, **_of_config({"results_id": self.run_id})}
 
     def is_current(self, **values: Any) -> bool:
         """Whether the current run still has the id :attr:`run_id`, and its record has the given values."""
-        wanted = _of_config({"results_id": self.run_id, **values})
-        current = {"_dataset_id": dataset_id(self.dataset), "key": self.key, **wanted}
-        return database().runs.find_one(current, {"_id": True}) is not None
+        return database().runs.find_one({**self._own(), **_of_config(values)}, {"_id": True}) is not None
 
     def require_current(self) -> None:
-        """Raise :class:`AgreementInputError` if the run was deleted or replaced since it was registered."""
-        if not self.is_current():
+        """Raise :class:`AgreementInputError` if the run was deleted or replaced, or that has begun."""
+        if not self.is_current(status={"$nin": [DELETING, RENAMING]}):
             raise AgreementInputError(
-                f"The run {self.key!r} was deleted or replaced while it was running; it has stopped writing"
+                f"The run {self.key!r} was deleted or replaced while it was running, or got another key; it has "
+                "stopped writing"
             )
 
     # ---- remains in the database of a run that crashed or that FiftyOne deleted ----
@@ -210,24 +220,25 @@ class Run:
         samples.register_run(config.run_key, record)
         return cls(dataset, config.run_key, run_id)
 
+    def declare(self, fields: Mapping[str, names.FieldSpec]) -> None:
+        """Declare the fields that the run writes."""
+        with writing(self.dataset):
+            self.require_current()
+            declare_fields(self.dataset, self.key, fields)
+
     def complete(self, report: AgreementReport, records: StoredRecords, fields: Mapping[str, names.FieldSpec]) -> None:
         """Store the report and the records, and mark the run as completed."""
-        self.require_current()
-        reload_dataset(self.dataset)
-        declare_fields(self.dataset, self.key, fields)
-        delete_orphans()
-        records.write(self.config["results_id"])
-        document = run_document(self.dataset, self.key)
-        results = self.dataset.init_run_results(self.key, report=json.dumps(report.to_dict()))
-        # stored like FiftyOne's results, but under an id from the run's config, so that a half-written file of a dead
-        # process can be found and removed
-        document.results.put(
-            json.dumps(results.serialize()).encode(),
-            _id=ObjectId(self.config["results_id"]),
-            content_type="application/json",
-        )
-        document.save()
-        self.update(status=COMPLETED)
+        records.write(str(self.run_id))
+        with writing(self.dataset):
+            self.declare(fields)
+            delete_orphans()
+            results = self.dataset.init_run_results(self.key, report=json.dumps(report.to_dict()))
+            # stored like FiftyOne's results, but under an id from the run's config, so that a half-written file of a
+            # dead process can be found and removed
+            file_id = ObjectId(self.run_id)
+            content = json.dumps(results.serialize()).encode()
+            gridfs.GridFS(database()).put(content, _id=file_id, content_type="application/json")
+            self._update({"$set": {"results": file_id, **_of_config({"status": COMPLETED})}})
 
     def fields(self) -> dict[str, fo.Field]:
         """The fields with its mark, by path: the user may have renamed, cloned or deleted label fields since."""

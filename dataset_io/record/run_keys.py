@@ -12,8 +12,7 @@ from ... import names
 from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS
 from ..fiftyone_private import document_fields, pipeline_of
-from ..labels.paths import is_of_frames, places
-from .fields import mark_of
+from ..labels.paths import is_of_frames, mark_of, places
 from .run import Run, list_agreements
 
 

@@ -18,6 +18,7 @@ from typing import Any, Protocol
 
 import gridfs
 import numpy as np
+from bson import ObjectId
 from numpy.typing import NDArray
 
 from ...agreement.family import records_of
@@ -125,6 +126,30 @@ def open_scores(run_id: str) -> FloatArray:
 def delete_records(run_id: str) -> None:
     """Remove the records of a run, including partly written ones."""
     gridfs.GridFS(database()).delete(_file_id(run_id))
+
+
+def delete_results(document: Mapping[str, Any]) -> None:
+    """Delete the document of a run, after its report and its records, unless a cloned dataset has them too."""
+    own = document["_id"]
+    delete_files(document["config"]["results_id"], document.get("results"), own=own)
+    database().runs.delete_one({"_id": own})
+
+
+def delete_files(run_id: str, results: ObjectId | None = None, *, own: ObjectId | None = None) -> None:
+    """Delete the records and the report of a run, unless another run has them, in a cloned dataset.
+
+    Args:
+        run_id: what they are stored under
+        results: what the report is stored under, if it is known to be something else
+        own: id of the document of the run, if there is one
+    """
+    runs, others = database().runs, {"_id": {"$ne": own}}
+    if runs.find_one({"config.results_id": run_id, **others}) is None:
+        delete_records(run_id)
+    # the id of the run may belong to a half-written file or, in a cloned dataset, to the original's file
+    for file_id in {results, ObjectId(run_id)} - {None}:
+        if runs.find_one({"results": file_id, **others}) is None:
+            gridfs.GridFS(database()).delete(file_id)
 
 
 def delete_orphans() -> None:

@@ -16,12 +16,14 @@ from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import list_name, reload_dataset, reload_samples
-from ..labels.paths import declare, delete_fields, places
+from ..fiftyone_private import list_name, reload_samples
+from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
-from ..record.fields import mark_of, new_field
-from ..record.run import COMPLETED, FAILED, RUNNING, Run, refresh
+from ..record.fields import delete_fields, new_field
+from ..record.lease import unless_deleted, writing
+from ..record.run import COMPLETED, FAILED, RUNNING, Run
 from ..record.run_labels import RunLabels
+from ..record.schema import declare
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections, work_through
 from ..run.write import Writer, Written
@@ -91,12 +93,17 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
         if path not in recorded and place.collection.find_one({place.paths[0]: {"$exists": True}}) is not None:
             raise AgreementInputError(f"`{path}` must be free, but it exists, undeclared, in the database; remove it")
         return
-    if mark_of(field) != labels.field_key:
-        raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
+    _refuse_field_of_user(labels, path)
     record = derived_record(labels.run, suffix)
     if record is not None and record["status"] == COMPLETED and not overwrite:
         raise AgreementInputError(f"`{path}` must be new, but it exists already; replace it with overwrite=True")
     refuse_read_only(dataset, [path])
+
+
+def _refuse_field_of_user(labels: RunLabels, path: str) -> None:
+    field = labels.dataset.get_field(path)
+    if field is not None and mark_of(field) != labels.field_key:
+        raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
 
 
 def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, progress: Progress) -> DerivedLabels:
@@ -115,21 +122,25 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
         run.update(only_with=ours, **{f"{entry}.status": status})
 
     started = {**derived.options, "status": RUNNING, "pass": this_pass}
-    run.update(fields_added=[path], **{entry: started})
-    try:
-        if dataset.get_field(path) is not None:
-            delete_fields(dataset, [path])
-        _declare(dataset, labels.field_key, path, derived)
-        with rare_collections():
-            result = _Pass(units, derived, labels, check).execute(progress)
-        check()
-        reload_dataset(dataset)
-        _declare(dataset, labels.field_key, path, derived)
-        record(COMPLETED)
-    except BaseException:
-        _after_failure(run, labels.field_key, path, lambda: record(FAILED))
-        raise
-    reload_samples(dataset)
+    with unless_deleted(dataset):
+        try:
+            with writing(dataset):
+                run.require_current()
+                _refuse_field_of_user(labels, path)
+                run.update(fields_added=[path], **{entry: started})
+                if dataset.get_field(path) is not None:
+                    delete_fields(dataset, [path])
+                _declare(dataset, labels.field_key, path, derived)
+            with rare_collections():
+                result = _Pass(units, derived, labels, check).execute(progress)
+            with writing(dataset):
+                check()
+                _declare(dataset, labels.field_key, path, derived)
+                record(COMPLETED)
+        except BaseException:
+            _after_failure(run, labels.field_key, path, lambda: record(FAILED))
+            raise
+        reload_samples(dataset)
     if result.n_changed:
         logger.warning("%d samples were edited while their objects were written, and are left out", result.n_changed)
     return result
@@ -138,26 +149,27 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
 def _after_failure(run: Run, field_key: str, path: str, record_failure: Callable[[], None]) -> None:
     """Record the failure; if somebody deleted or replaced the run meanwhile, remove the field."""
     try:
-        refresh(run.dataset)
-        if run.is_current():
-            record_failure()
-        elif path not in run.recorded_paths():
-            if mark_of(run.dataset.get_field(path)) == field_key:
-                delete_fields(run.dataset, [path])
-            run.remove_remains([path])
+        with writing(run.dataset):
+            if run.is_current():
+                record_failure()
+            elif path not in run.recorded_paths():
+                if mark_of(run.dataset.get_field(path)) == field_key:
+                    delete_fields(run.dataset, [path])
+                run.remove_remains([path])
+        reload_samples(run.dataset)
     except Exception:  # the user must see the first error, even if recording it fails (database gone)
         logger.exception("The derived labels of the run %r could not be recorded", run.key)
 
 
 def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedField) -> None:
-    """Declare the field, with the mark of its run, and the attributes of its labels (without marks)."""
-    if dataset.get_field(path) is None:
-        info = {names.RUN_METHOD: field_key}
-        declared = fo.EmbeddedDocumentField(derived.stored, description=derived.description, info=info)
-        declare(dataset, {path: declared})
+    """Declare the field, with the mark of its run, and the attributes of its labels, which need none."""
+    info = {names.RUN_METHOD: field_key}
     labels = f"{path}.{list_name(derived.stored)}"
-    attributes = {f"{labels}.{name}": new_field(spec) for name, spec in derived.attributes.items()}
-    declare(dataset, {name: field for name, field in attributes.items() if dataset.get_field(name) is None})
+    fields = {
+        path: fo.EmbeddedDocumentField(derived.stored, description=derived.description, info=info),
+        **{f"{labels}.{name}": new_field(spec) for name, spec in derived.attributes.items()},
+    }
+    declare(dataset, {name: field for name, field in fields.items() if dataset.get_field(name) is None})
 
 
 def _reworded(error: BulkWriteError | DocumentTooLarge, path: str) -> Exception:

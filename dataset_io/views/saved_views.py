@@ -8,11 +8,13 @@ from typing import Any
 
 import fiftyone as fo
 import fiftyone.core.utils as fou
+from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
-from ..fiftyone_private import database, dataset_id, reload_saved_views
+from ..fiftyone_private import add_saved_view, database, dataset_id, reload_saved_views
+from ..record.lease import writing
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from .agreement_view import view_agreement
@@ -42,22 +44,21 @@ def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT
     Raises:
         AgreementInputError: as :func:`view_agreement`; if a saved view that the run did not save has one of the names
     """
-    dataset = dataset_of(dataset)
-    verdicts = open_run_labels(dataset, run_key).family.verdicts
-    suffixes = [suffix for suffix, (verdict, _) in _VIEWS.items() if verdict is None or verdict in verdicts]
-    return save_views(dataset, run_key, suffixes)
+    with writing(dataset_of(dataset)) as stored:
+        verdicts = open_run_labels(stored, run_key).family.verdicts
+        suffixes = [suffix for suffix, (verdict, _) in _VIEWS.items() if verdict is None or verdict in verdicts]
+        return save_views(stored, run_key, suffixes)
 
 
 def save_views(dataset: fo.Dataset, run_key: str, suffixes: Collection[str]) -> list[str]:
     """Save some of the usual views of a run; see :func:`save_agreement_views`."""
     check_view_names(dataset, run_key, suffixes)
-    saved = []
-    for suffix in suffixes:
-        verdict, description = _VIEWS[suffix]
+    wanted = {_name(run_key, suffix): _VIEWS[suffix] for suffix in suffixes}
+    _remove([view["_id"] for view in marked_views(dataset, {run_key}) if view["name"] in wanted], dataset)
+    for name, (verdict, description) in wanted.items():
         view = view_agreement(dataset, run_key, verdict=verdict, max_score=1.0)
-        dataset.save_view(_name(run_key, suffix), view, description=marked(description, run_key), overwrite=True)
-        saved.append(_name(run_key, suffix))
-    return saved
+        add_saved_view(dataset, name, view, marked(description, run_key))
+    return list(wanted)
 
 
 def saved_suffixes(dataset: fo.Dataset, run_key: str) -> list[str]:
@@ -108,7 +109,10 @@ def marked_views(dataset: fo.Dataset, run_keys: Collection[str]) -> list[dict[st
 
 def remove_saved_views(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
     """Remove the saved views of some runs."""
-    ids = [view["_id"] for view in marked_views(dataset, run_keys)]
+    _remove([view["_id"] for view in marked_views(dataset, run_keys)], dataset)
+
+
+def _remove(ids: list[ObjectId], dataset: fo.Dataset) -> None:
     if not ids:
         return
     # references first, then documents, so that no reference ever dangles

@@ -16,7 +16,6 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io import compute
 from annotator_agreement.dataset_io.record import run
 
 ANNOTATORS = ["alice", "bob", "carol"]
@@ -262,7 +261,7 @@ def test_the_first_error_reaches_the_user_even_if_it_cannot_be_recorded(make_dat
         raise OSError("the database is gone")
 
     monkeypatch.setattr(run.Run, "update", fail)
-    monkeypatch.setattr(compute, "declare_fields", lambda *arguments: [][0])
+    monkeypatch.setattr(run.Run, "declare", lambda *arguments: [][0])
     with pytest.raises(IndexError):
         compute_agreement(dataset, ANNOTATORS)
     assert "could not be recorded" in caplog.text

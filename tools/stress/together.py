@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,10 @@ OURS = f"{__package__}.on_dataset"
 FIELDS = ["alice", "bob", "carol"]
 #: what a run leaves out that takes time and has no part in this
 QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
-_N_SAMPLES = 6
+_N_SAMPLES = 12
+#: what is done at once, and what users call a label that they edited
+_OPERATIONS = ("compute", "compute", "delete", "rename", "units", "views", "configure", "export", "field", "edit")
+_EDITED = "edited"
 
 _numbers = itertools.count()
 
@@ -77,9 +81,11 @@ def broken_promises(
     left, values = stored(dataset), user_values(dataset, [])
     fields = {entry["name"] for entry in left["dataset"]["sample_fields"]}
     wrong += [f"user's field {name!r} is lost" for name in sorted(expected.fields - fields)]
-    left["dataset"]["sample_fields"] = [
-        entry for entry in left["dataset"]["sample_fields"] if entry["name"] not in expected.fields
-    ]
+    for entry in (left, expected.stored):
+        of_dataset = entry["dataset"]
+        of_dataset["sample_fields"] = {
+            field["name"]: field for field in of_dataset["sample_fields"] if field["name"] not in expected.fields
+        }
     if values != expected.values:
         wrong.append("values of the user, or values of ours, differ in samples")
     wrong += [_difference(left[name], expected.stored[name], name)
@@ -143,8 +149,67 @@ def _delete_beside_units(seed: int, dataset: fo.Dataset, team: Sequence[Worker],
     return broken_promises(dataset, expected, ["k0", "k1"], answers, opener)
 
 
+#: all keys that runs get in rounds of any operations
+_KEYS = [f"k{number}" for number in range(6)]
+
+
+def any_operations(seed: int, rounds: int) -> Outcome:
+    """Two to five operations at once, of everything that the plugin and its user do."""
+    return work_at_once(seed, rounds, 5, _any_operations)
+
+
+def _any_operations(seed: int, dataset: fo.Dataset, team: Sequence[Worker], opener: Worker) -> list[str]:
+    expected = Expected.of(dataset)
+    made = all_at_once(team[:2], [compute(dataset, key) for key in _KEYS[:2]])
+    wrong = [f"{answer.error}: {answer.message}" for answer in made if answer.error is not None]
+    rng = random.Random(seed)
+    commands = [_any_command(rng, dataset, expected) for _ in range(rng.randint(2, len(team)))]
+    working = rng.sample(list(team), len(commands))
+    all_at_once(working, [calls(dataset, "touch")] * len(commands))
+    answers = all_at_once(working, commands)
+    wrong += broken_promises(dataset, expected, _KEYS, answers, opener)
+    return [", ".join(command.title for command in commands), *wrong] if wrong else []
+
+
+def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected) -> Command:
+    key = rng.choice(_KEYS[:3])
+    overwrite = rng.random() < 0.5
+    match rng.choice(_OPERATIONS):
+        case "compute":
+            return compute(dataset, key, units=rng.random() < 0.3, overwrite=overwrite)
+        case "delete":
+            return calls(dataset, "delete_agreement", key)
+        case "rename":
+            return calls(dataset, "rename_agreement", key, rng.choice(_KEYS))
+        case "units":
+            return calls(dataset, rng.choice(["add_units", "resolve_units"]), key, overwrite=overwrite)
+        case "views":
+            return calls(dataset, "save_agreement_views", key)
+        case "configure":
+            switches = {name: rng.random() < 0.5 for name in ("sidebar", "indexes", "link_instances")}
+            color_by = rng.choice([None, "verdict", "id"])
+            return calls(dataset, "configure_agreement_app", key, color_by=color_by, **switches)
+        case "export":
+            return calls(dataset, "export_agreement", key, os.devnull, format="json", overwrite=True)
+        case "field":
+            name = f"of_user_{len(expected.fields)}"
+            expected.fields.add(name)
+            return calls(dataset, "add_user_field", name)
+        case _:
+            return _any_edit(rng, dataset, expected)
+
+
+def _any_edit(rng: random.Random, dataset: fo.Dataset, expected: Expected) -> Command:
+    """An edit of a class by the user, on another sample each time."""
+    first = [(document, *((document["alice"] or {}).get("detections") or [None])[:1]) for document in expected.values]
+    document, label = rng.choice([pair for pair in first if pair[1] is not None and pair[1]["label"] != _EDITED])
+    label["label"] = _EDITED
+    return calls(dataset, "edit", str(document["_id"]), _EDITED)
+
+
 CAMPAIGNS = (
     Campaign(
         "schema", "delete a run, add units, resolve units at once; opens in a new process", delete_beside_units, 200
     ),
+    Campaign("operations", "2 to 5 of all operations at once; it opens, values and fields stay", any_operations, 200),
 )

@@ -1,0 +1,192 @@
+"""One writer at a time for the schema, the runs, the settings of the App, the saved views and the indexes of a dataset.
+
+The lease stands in the dataset's own document, where FiftyOne ignores what it does not know: it needs no collection,
+goes with the dataset, and nothing is left of it when it is given back. Whoever changes the schema does so on condition
+that the lease is still theirs. Times are those of the database, so that clocks of machines do not matter.
+
+A lease is not held while labels are compared or written: any number of runs of different keys work at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import platform
+import random
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import fiftyone as fo
+import psutil
+from bson import ObjectId
+from pymongo.errors import PyMongoError
+
+from ... import names
+from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import database, dataset_id, deleted_error, is_deleted, reload_dataset, root_dataset
+from .stored_records import delete_orphans, delete_results
+
+#: where the lease stands in the document of a dataset
+LEASE = "annotator_agreement_lease"
+
+#: a lease that is not renewed ends after so many seconds, and is renewed so often
+LEASE_SECONDS, RENEWAL_SECONDS = 30.0, 8.0
+#: how long to wait for a lease that others renew
+PATIENCE_SECONDS = 300.0
+#: shortest and longest pause between two looks at a lease that others hold
+_PAUSES = (0.01, 0.25)
+
+
+class _Held(threading.local):
+    """The leases of this thread, by dataset: it may ask again for what it holds."""
+
+    def __init__(self) -> None:
+        self.owners: dict[ObjectId, str] = {}
+
+
+_held = _Held()
+
+
+@contextlib.contextmanager
+def writing(samples: fo.Dataset) -> Iterator[fo.Dataset]:
+    """Be the only writer of a dataset's schema, runs, settings, saved views and indexes; the dataset is read again.
+
+    A thread that holds the lease may ask for it again. The lease of a process that died is taken over, at once where it
+    was a process of this machine.
+
+    Raises:
+        AgreementInputError: if others write for longer than :data:`PATIENCE_SECONDS`, or the dataset was deleted
+    """
+    dataset = root_dataset(samples)
+    key = dataset_id(dataset)
+    if key in _held.owners:
+        yield dataset
+        return
+    owner = _acquire(dataset, key)
+    _held.owners[key] = owner
+    ended = threading.Event()
+    renewal = threading.Thread(target=_renew, args=(key, owner, ended), name="agreement-lease", daemon=True)
+    renewal.start()
+    try:
+        with unless_deleted(dataset):
+            reload_dataset(dataset)
+            yield dataset
+    finally:
+        ended.set()
+        del _held.owners[key]
+        with contextlib.suppress(PyMongoError):  # then it ends by itself
+            database().datasets.update_one(_held_by(key, owner), {"$unset": {LEASE: ""}})
+
+
+def require_lease(dataset: fo.Dataset) -> dict[str, Any]:
+    """A filter for the dataset's document that matches only while this thread holds the lease."""
+    key = dataset_id(dataset)
+    return _held_by(key, _held.owners[key])
+
+
+def lost_lease(dataset: fo.Dataset) -> AgreementInputError:
+    """What to say where :func:`require_lease` no longer matches."""
+    return AgreementInputError(
+        f"The dataset {dataset.name!r} must be changed by one process at a time, but another one began to change it "
+        f"while this one stood still for more than {LEASE_SECONDS:g} seconds; do this again"
+    )
+
+
+@contextlib.contextmanager
+def unless_deleted(dataset: fo.Dataset) -> Iterator[None]:
+    """Turn whatever goes wrong because the dataset was deleted meanwhile into one sentence; nothing of runs is left.
+
+    Raises:
+        AgreementInputError: if the dataset was deleted
+    """
+    key, name = dataset_id(dataset), dataset.name
+    try:
+        yield
+    except Exception as error:
+        if not is_deleted(key):
+            raise
+        # FiftyOne deletes what the dataset referred to at the moment when it was deleted
+        for document in database().runs.find({"_dataset_id": key, "config.method": names.RUN_METHOD}):
+            delete_results(document)
+        database().views.delete_many({"_dataset_id": key})
+        delete_orphans()
+        raise AgreementInputError(f"The dataset {name!r} was deleted meanwhile; nothing is left of the run") from error
+
+
+def _acquire(dataset: fo.Dataset, key: ObjectId) -> str:
+    owner = f"{_machine()} {os.getpid()} {psutil.Process().create_time()} {ObjectId()}"
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    pause = _PAUSES[0]
+    while True:
+        if database().datasets.update_one(_free(key), _lease_of(owner)).matched_count:
+            return owner
+        holder = _holder(dataset, key)
+        if holder is not None and _has_died(holder):
+            database().datasets.update_one(_held_by(key, holder), {"$unset": {LEASE: ""}})
+            continue
+        if time.monotonic() > deadline:
+            machine, process = (holder or "another 0").split(" ")[:2]
+            raise AgreementInputError(
+                f"The dataset {dataset.name!r} must be changed by one process at a time, but the process {process} on "
+                f"{machine.partition('/')[0]} has been changing it for {PATIENCE_SECONDS:g} seconds; try again when "
+                "it is done"
+            )
+        time.sleep(random.uniform(0.5, 1.0) * pause)
+        pause = min(2 * pause, _PAUSES[1])
+
+
+def _free(key: ObjectId) -> dict[str, Any]:
+    return {"_id": key, "$or": [{LEASE: {"$exists": False}}, {"$expr": {"$lt": [f"${LEASE}.until", "$$NOW"]}}]}
+
+
+def _held_by(key: ObjectId, owner: str) -> dict[str, Any]:
+    return {"_id": key, f"{LEASE}.owner": owner}
+
+
+def _lease_of(owner: str) -> list[dict[str, Any]]:
+    until = {"$add": ["$$NOW", int(1_000 * LEASE_SECONDS)]}
+    return [{"$set": {LEASE: {"owner": {"$literal": owner}, "until": until}}}]
+
+
+def _renew(key: ObjectId, owner: str, ended: threading.Event) -> None:
+    """Renew a lease until it ends; errors are left to the thread that holds it."""
+    while not ended.wait(RENEWAL_SECONDS):
+        with contextlib.suppress(PyMongoError):
+            database().datasets.update_one(_held_by(key, owner), _lease_of(owner))
+
+
+def _holder(dataset: fo.Dataset, key: ObjectId) -> str | None:
+    """Who holds the lease of a dataset."""
+    document = database().datasets.find_one({"_id": key}, {LEASE: True})
+    if document is None:
+        raise deleted_error(dataset)
+    lease: dict[str, Any] = document.get(LEASE) or {}
+    return lease.get("owner")
+
+
+@functools.cache
+def _machine() -> str:
+    """The machine whose processes this process sees: its name, and what tells containers of one name apart."""
+    seen = [platform.node().replace(" ", "-") or "localhost"]
+    with contextlib.suppress(OSError):
+        seen.append(Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip())
+        seen.append(str(Path("/proc/self/ns/pid").stat().st_ino))
+    return "/".join(seen)
+
+
+def _has_died(holder: str) -> bool:
+    """Whether a lease was held by a process of this machine that no longer exists."""
+    machine, process, started, _ = holder.split(" ")
+    if machine != _machine():
+        return False
+    try:
+        found = psutil.Process(int(process))
+        # processes see the start of one another with an error of up to a second, as clocks are set
+        is_same = abs(found.create_time() - float(started)) < 2.0
+        return not is_same or found.status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -1,0 +1,156 @@
+"""Declare, rename and delete fields of a dataset: every change of the schema is one write that others cannot spoil.
+
+FiftyOne saves changes of the schema by their position in a list. If another process shortens the list meanwhile, that
+leaves entries without a name, and the dataset never opens again. Here the whole list is written, on condition that it
+is still the one that was read; if it is not, the change is made again on what is there.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Collection, Mapping
+
+import fiftyone as fo
+
+from ... import names
+from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import (
+    Document,
+    database,
+    dataset_id,
+    delete_indexes,
+    deleted_error,
+    field_document,
+    reload_dataset,
+    rename_indexes,
+)
+from ..labels.paths import is_of_frames
+from .lease import lost_lease, require_lease, writing
+
+#: entries of a dataset's document that name fields, and those of its App settings that do
+_ENTRIES = ("sample_fields", "frame_fields", "label_schemas", "frame_label_schemas", "active_label_schemas")
+_OF_APP = ("active_fields", "sidebar_groups", "media_fields", "grid_media_field", "modal_media_field")
+_MEDIA_FIELD = "filepath"
+
+
+def declare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
+    """Declare fields by path, unless there are fields of these paths.
+
+    Raises:
+        AgreementInputError: if somebody deleted the field that one is to be in
+    """
+
+    def change(document: Document) -> None:
+        for path, field in fields.items():
+            parent, _, name = path.rpartition(".")
+            siblings = _fields_in(document, parent)
+            if siblings is None:
+                raise AgreementInputError(
+                    f"`{parent}` must be a field of {dataset.name!r}, but it was deleted meanwhile"
+                )
+            if not any(entry["name"] == name for entry in siblings):
+                siblings.append(field_document(name, field))
+
+    if fields:
+        _change(dataset, change)
+
+
+def undeclare(dataset: fo.Dataset, paths: Collection[str]) -> None:
+    """Remove fields from the schema, and from indexes and settings of the App; their values stay."""
+    with writing(dataset):
+        delete_indexes(dataset, list(paths))
+        _change(dataset, lambda document: _remove(document, paths))
+
+
+def rename_in_app(dataset: fo.Dataset, renamed: Mapping[str, str]) -> None:
+    """Rename fields in the settings of the App, and in indexes."""
+    with writing(dataset):
+        rename_indexes(dataset, list(renamed), list(renamed.values()))
+        _change(dataset, lambda document: _replace(document["app_config"], renamed))
+
+
+def _change(dataset: fo.Dataset, change: Callable[[Document], None]) -> None:
+    """Change the document of a dataset in one write; the dataset in memory is read again."""
+    wanted = [*_ENTRIES, *(f"app_config.{name}" for name in _OF_APP)]
+    with writing(dataset):
+        while True:
+            found = database().datasets.find_one({"_id": dataset_id(dataset)}, dict.fromkeys(wanted, True))
+            if found is None:
+                raise deleted_error(dataset)
+            found.setdefault("app_config", {})
+            changed = copy.deepcopy(found)
+            change(changed)
+            before, after = _flat(found), _flat(changed)
+            new = {name: value for name, value in after.items() if value != before.get(name)}
+            if not new:
+                break
+            still = {name: {"$eq": before.get(name)} for name in new}
+            update = {"$set": new, "$currentDate": {"last_modified_at": True}}
+            if database().datasets.update_one({**require_lease(dataset), **still}, update).matched_count:
+                break
+            if database().datasets.find_one(require_lease(dataset), {"_id": True}) is None:
+                raise lost_lease(dataset)
+        reload_dataset(dataset)
+
+
+def _flat(document: Document) -> Document:
+    entries = {name: document[name] for name in _ENTRIES if name in document}
+    of_app = document["app_config"]
+    return entries | {f"app_config.{name}": of_app[name] for name in _OF_APP if name in of_app}
+
+
+def _fields_in(document: Document, parent: str) -> list[Document] | None:
+    """The documents of the fields in a field; of all fields of samples, or frames, without one."""
+    of_frames = is_of_frames(f"{parent}.")
+    inner = parent.removeprefix(names.FRAMES_PREFIX.rstrip(".")).removeprefix(".") if of_frames else parent
+    fields: list[Document] = document.setdefault("frame_fields" if of_frames else "sample_fields", [])
+    for name in filter(None, inner.split(".")):
+        entry = next((entry for entry in fields if entry["name"] == name), None)
+        if entry is None:
+            return None
+        if entry.get("fields") is None:
+            entry["fields"] = []
+        fields = entry["fields"]
+    return fields
+
+
+def _remove(document: Document, paths: Collection[str]) -> None:
+    """Remove fields from the schema, and from what the App shows and lets users annotate."""
+    for path in paths:
+        parent, _, name = path.rpartition(".")
+        siblings = _fields_in(document, parent)
+        if siblings is not None:
+            siblings[:] = [entry for entry in siblings if entry["name"] != name]
+        _remove_annotation_schema(document, path)
+    _replace(document["app_config"], dict.fromkeys(paths))
+
+
+def _remove_annotation_schema(document: Document, path: str) -> None:
+    """Remove a field, or an attribute of labels, from what FiftyOne lets users annotate."""
+    parent, _, name = path.removeprefix(names.FRAMES_PREFIX).rpartition(".")
+    schemas = document.get("frame_label_schemas" if is_of_frames(path) else "label_schemas") or {}
+    schemas.pop(path.removeprefix(names.FRAMES_PREFIX), None)
+    for owner in (parent, parent.rpartition(".")[0]):
+        attributes = (schemas.get(owner) or {}).get("attributes")
+        if attributes:
+            attributes[:] = [attribute for attribute in attributes if attribute.get("name") != name]
+    if document.get("active_label_schemas"):
+        document["active_label_schemas"] = [field for field in document["active_label_schemas"] if field != path]
+
+
+def _replace(of_app: Document, renamed: Mapping[str, str | None]) -> None:
+    """Rename fields in settings of the App; those without a new name are left out."""
+
+    def new_path(path: str) -> str | None:
+        for old, new in renamed.items():
+            if path == old or path.startswith(f"{old}."):
+                return None if new is None else new + path[len(old) :]
+        return path
+
+    lists = [*(of_app.get("sidebar_groups") or []), of_app.get("active_fields") or {}]
+    for holder, name in [*((holder, "paths") for holder in lists), (of_app, "media_fields")]:
+        if holder.get(name):
+            holder[name] = [path for path in map(new_path, holder[name]) if path is not None]
+    for name in ("grid_media_field", "modal_media_field"):
+        if of_app.get(name) is not None:
+            of_app[name] = new_path(of_app[name]) or _MEDIA_FIELD
