@@ -46,7 +46,7 @@ from .families.objects import ObjectFamily
 from .families.protocol import LabelFamily
 from .fiftyone_private import dataset_id, is_deleted, is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.assignment import LIST_STATES
-from .labels.checks import check_annotators
+from .labels.checks import check_annotators, check_room
 from .labels.source import Source, open_source
 from .record.fields import fields_marked
 from .record.lease import unless_deleted, writing
@@ -56,7 +56,7 @@ from .record.sample_index import SampleIndex
 from .record.stored_records import StoredRecords, delete_files
 from .results.load import with_samples
 from .run.read import ReadBatch, Reader
-from .run.stored import subsample_keys
+from .run.stored import NoRoomError, subsample_keys
 from .run.work_through import Progress, rare_collections, work_through
 from .run.worst import worst_samples
 from .run.write import Writer, Written
@@ -240,6 +240,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     if overwrite:
         refuse_dependent_view(source.samples, [*paths, *names.reserved_paths(config.run_key)])
     family.check()
+    check_room(source, paths)
     check_annotators(source)
     if config.iou_from_data and isinstance(family, ObjectFamily):
         return _with_iou_from_data(family)
@@ -267,6 +268,9 @@ def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], er
         if not is_deleted(dataset_id(run.dataset)):
             with writing(run.dataset):
                 refresh(run.dataset)
+                if run.is_current() and isinstance(error, NoRoomError):
+                    delete_agreement(run.dataset, run.key)
+                    return
                 if run.is_current():
                     run.update(status=FAILED, error=f"{type(error).__name__}: {error}")
                     return
@@ -294,7 +298,7 @@ class _Pass:
         self._source = source = family.source
         self._run = run
         self._reader = Reader(family)
-        self._writer = Writer(source, source.config.run_key)
+        self._writer = Writer(source, source.config.run_key, source.fields_written(source.config.run_key))
         self._records: Records | None = None
         self._index = SampleIndex()
         self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)

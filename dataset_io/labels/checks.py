@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from bson import ObjectId
 
+from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import value_name
-from ..run.stored import frame_title
+from ..run.stored import MOST_BYTES, NoRoomError, frame_title
 from .kinds import LabelKind
 from .source import Source, annotators_found
 
@@ -112,6 +113,42 @@ def unknown_sizes_error(ids: list[str]) -> AgreementInputError:
         f"Samples must have an image size to compare these labels, got {len(ids)} without (ids {shown(ids)}); run "
         "dataset.compute_metadata() first"
     )
+
+
+#: bytes of values as they are stored, at most; those of lists and maps are not known before
+_BYTES = {"float": 8, "int": 8, "bool": 1, "str": 32, "list": 0, "heatmap": 0}
+#: smaller samples need not be looked at: values take at most so many times what the labels take
+_SMALL = MOST_BYTES // 8
+
+
+def check_room(source: Source, fields: Mapping[str, names.FieldSpec]) -> None:
+    """Refuse samples that would be larger than MongoDB can hold once the values of a run are written.
+
+    Args:
+        source: the samples
+        fields: what the run writes, by path in the schema
+
+    Raises:
+        NoRoomError: naming the first samples
+    """
+    added: list[Any] = [0]
+    for path, spec in fields.items():
+        parent, _, name = path.rpartition(".")
+        size = len(name) + 2 + _BYTES[spec.type]
+        if parent in source.schema_paths:
+            labels = f"${source.label_paths[source.schema_paths.index(parent)]}"
+            added.append({"$multiply": [size, {"$cond": [{"$isArray": labels}, {"$size": labels}, 1]}]})
+        else:
+            added[0] += size
+    now = {"$bsonSize": "$$ROOT"}
+    too_large = {"$and": [{"$gt": [now, _SMALL]}, {"$gt": [{"$add": [now, *added]}, MOST_BYTES]}]}
+    stages: list[dict[str, Any]] = [{"$match": {"$expr": too_large}}, {"$project": dict.fromkeys(NAMING, True)}]
+    found = {document["_id"]: document_title(document) for document in source.collection.aggregate(stages)}
+    if found and source.is_view:
+        compared = source.aggregate([{"$match": {"_id": {"$in": list(found)}}}, {"$project": {"_id": True}}])
+        found = {document["_id"]: found[document["_id"]] for document in compared}
+    if found:
+        raise NoRoomError(sorted(found.values()))
 
 
 def check_files(source: Source) -> None:

@@ -147,7 +147,8 @@ class Source:
 
     def count(self) -> int:
         """Number of documents."""
-        return int(self.samples.count("frames") if self.on_frames else self.samples.count())
+        # counted, as the statistics of a collection are wrong after a crash of the database
+        return sum(row["n"] for row in self.aggregate([{"$count": "n"}]))
 
 
 def open_source(samples: SampleCollection, config: AgreementConfig, *, units: bool = False) -> Source:

@@ -9,7 +9,8 @@ from typing import Any
 import fiftyone as fo
 
 from ... import names
-from ..labels.paths import Place, all_fields, outermost, places, run_of
+from ...agreement.errors import AgreementInputError
+from ..labels.paths import Place, all_fields, mark_of, outermost, places, run_of
 from .lease import writing
 from .schema import declare, undeclare
 
@@ -41,6 +42,13 @@ def fields_marked(dataset: fo.Dataset, run_key: str) -> dict[str, fo.Field]:
     This includes copies that the user made under other names, which belong to the user.
     """
     return {path: field for path, field in all_fields(dataset).items() if run_of(path, field) == run_key}
+
+
+def refuse_field_of_user(dataset: fo.Dataset, path: str, run_key: str) -> None:
+    """Raise :class:`AgreementInputError` if there is a field that a run did not write."""
+    field = dataset.get_field(path)
+    if field is not None and mark_of(field) != run_key:
+        raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
 
 
 def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:

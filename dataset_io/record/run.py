@@ -140,6 +140,10 @@ class Run:
             update["$addToSet"] = _of_config({"fields_written": {"$each": list(fields_added)}})
         self._update(update, _of_config(only_with or {}))
 
+    def withdraw(self, path: str, entry: str) -> None:
+        """Forget a field that was to be added, of which nothing is left, and an entry of the record."""
+        self._update({"$pull": _of_config({"fields_written": path}), "$unset": _of_config({entry: ""})})
+
     def _update(self, update: Mapping[str, Any], only_with: Mapping[str, Any] | None = None) -> None:
         """Update the document of the run, and of no other that has taken its key."""
         own = {"_id": self.reference} if self.run_id is None else self._own()

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
+from ...agreement.errors import AgreementInputError, shown
 from ...metrics.arrays import IntArray
 from ..labels.kinds import LabelKind
 
@@ -58,18 +59,35 @@ def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
 def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[str]) -> dict[str, Any]:
     """A filter that matches a sample only while its time stamp and labels are unchanged."""
     condition: dict[str, Any] = {"_id": sample.sample_id, "last_modified_at": sample.last_modified_at}
-    unchanged = []
+    unchanged: list[dict[str, list[Any]]] = []
     for kind, path, ids in zip(kinds, paths, sample.label_ids, strict=True):
-        if kind.list_name is None:
-            here = f"{path}._id" if kind.is_label else path
-            condition[here] = ids[0] if ids else None
+        if not kind.is_label:
+            condition[path] = ids[0] if ids else None
+        elif ids and kind.list_name is None:
+            condition[f"{path}._id"] = ids[0]
         elif ids:
             unchanged.append({"$eq": [f"${path}._id", ids]})
-        else:
-            condition[f"{path}.0"] = {"$exists": False}
+        else:  # an empty list says that the annotator looked and found nothing, null that nobody looked
+            unchanged.append({"$eq": [label_ids(kind, path), ids]})
     if unchanged:
         condition["$expr"] = {"$and": unchanged}
     return condition
+
+
+#: bytes of a document that MongoDB can hold
+MOST_BYTES = 16 << 20
+
+
+class NoRoomError(AgreementInputError):
+    """A sample would be larger than MongoDB can hold."""
+
+    def __init__(self, titles: Sequence[str]) -> None:
+        of_samples = f"{len(titles)} samples without (ids {shown(titles)})" if titles else "some without"
+        super().__init__(
+            "Samples must have room for what is written, as the database holds 16 MB of each, got "
+            f"{of_samples}: they have too many or too large labels. Store masks in files "
+            "(fiftyone.utils.labels.export_segmentations()), or leave these samples out"
+        )
 
 
 def subsample_keys(sample_ids: Iterable[ObjectId]) -> IntArray:

@@ -6,18 +6,21 @@ and ``pixels.py`` in ``families/``).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
+import bson
 from bson import ObjectId
 from pymongo import UpdateOne
+from pymongo.errors import BulkWriteError, DocumentTooLarge
 
+from ... import names
 from ...metrics.arrays import FloatArray
 from ..labels.source import Source
 from .read import ReadBatch
-from .stored import StoredSample, as_read
+from .stored import MOST_BYTES, NoRoomError, StoredSample, as_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,29 +34,59 @@ class Written:
 
 
 class Writer:
-    """Writes the values of a run."""
+    """Writes the values of a run.
 
-    def __init__(self, source: Source, run_key: str) -> None:
+    Args:
+        source: the samples
+        run_key: what the fields of the run begin with
+        fields: fields whose values a sample may lack, by path in the schema of the dataset
+    """
+
+    def __init__(self, source: Source, run_key: str, fields: Collection[str] = ()) -> None:
         self._source = source
         self._mark = f"{run_key}_n_annotators"
+        prefix = names.FRAMES_PREFIX if source.on_frames else ""
+        inner = [path.removeprefix(prefix) for path in fields if path.startswith(prefix)]
+        self._on_samples = [path for path in inner if "." not in path]
+        self._on_labels = {
+            path: [name.removeprefix(f"{path}.") for name in inner if name.startswith(f"{path}.")]
+            for path in source.label_paths
+        }
+        self._refused: set[ObjectId] = set()
 
     def write(self, read: ReadBatch[Any], updates: list[dict[str, Any]]) -> Written:
-        """Write the values of a batch by path, except to samples that changed since they were read."""
+        """Write the values of a batch by path, except to samples that changed since they were read.
+
+        Raises:
+            NoRoomError: if a sample would take more than MongoDB can hold
+        """
         if not read.samples:
             return Written(0, list(read.changed))
         stamp = _unused_stamp(read.samples)
-        operations = [
-            UpdateOne(
-                as_read(sample, self._source.kinds, self._source.label_paths),
-                {"$set": {**values, "last_modified_at": stamp}},
-            )
-            for sample, values in zip(read.samples, updates, strict=True)
-        ]
-        matched = self._source.collection.bulk_write(operations, ordered=False).matched_count
+        operations = []
+        for sample, values in zip(read.samples, updates, strict=True):
+            update: dict[str, Any] = {"$set": {**values, "last_modified_at": stamp}}
+            if sample.sample_id in self._refused:  # it may have been written, and edited at once
+                update["$unset"] = self._left_out(sample, values)
+            operations.append(UpdateOne(as_read(sample, self._source.kinds, self._source.label_paths), update))
+        try:
+            matched = self._source.collection.bulk_write(operations, ordered=False).matched_count
+        except (BulkWriteError, DocumentTooLarge) as error:
+            raise _reworded(error, read.samples, updates) from None  # it quotes all values
         refused = list(read.changed)
         if matched < len(operations):
             refused += self._not_written([sample.sample_id for sample in read.samples], stamp, matched)
+        self._refused.update(refused)
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
+
+    def _left_out(self, sample: StoredSample, values: dict[str, Any]) -> dict[str, Any]:
+        """Paths at which a sample may have values of a former writing, and gets none."""
+        paths = list(self._on_samples)
+        for kind, path, ids in zip(self._source.kinds, self._source.label_paths, sample.label_ids, strict=True):
+            in_list = kind.list_name is not None
+            labels = [f"{path}.{position}" if in_list else path for position in range(len(ids or ()))]
+            paths += [f"{label}.{name}" for label in labels for name in self._on_labels[path]]
+        return {path: "" for path in paths if path not in values}
 
     def _not_written(self, sample_ids: list[ObjectId], stamp: datetime, n_written: int) -> list[ObjectId]:
         """The samples without the stamp; all samples if somebody else wrote in the same millisecond."""
@@ -72,3 +105,21 @@ def _unused_stamp(samples: Sequence[StoredSample]) -> datetime:
     while stamp in taken:
         stamp += timedelta(milliseconds=1)
     return stamp
+
+
+#: MongoDB's codes for documents that are too large
+_TOO_LARGE = {10334, 17419}
+
+
+def _reworded(
+    error: BulkWriteError | DocumentTooLarge, samples: Sequence[StoredSample], updates: Sequence[dict[str, Any]]
+) -> Exception:
+    """The error with advice if a document grew too large; other errors unchanged."""
+    titles = {sample.sample_id: sample.title for sample in samples}
+    if isinstance(error, DocumentTooLarge):  # of a single update
+        sizes = {sample.sample_id: len(bson.encode(values)) for sample, values in zip(samples, updates, strict=True)}
+        return NoRoomError([titles[sample_id] for sample_id, size in sizes.items() if size > MOST_BYTES])
+    details = error.details["writeErrors"]
+    if not {entry["code"] for entry in details} & _TOO_LARGE:
+        return error
+    return NoRoomError([titles[entry["op"]["q"]["_id"]] for entry in details if entry["code"] in _TOO_LARGE])

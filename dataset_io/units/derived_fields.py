@@ -12,19 +12,19 @@ from typing import Any, Literal
 import fiftyone as fo
 import fiftyone.core.labels as fol
 from bson import ObjectId
-from pymongo.errors import BulkWriteError, DocumentTooLarge
 
 from ... import names
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.errors import AgreementInputError
 from ..fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
-from ..record.fields import delete_fields, new_field
+from ..record.fields import delete_fields, new_field, refuse_field_of_user
 from ..record.lease import unless_deleted, writing
 from ..record.run import COMPLETED, FAILED, RUNNING, Run
 from ..record.run_labels import RunLabels
 from ..record.schema import declare
 from ..run.read import Reader
+from ..run.stored import NoRoomError
 from ..run.work_through import Progress, rare_collections, work_through
 from ..run.write import Writer, Written
 from .unit_members import UnitMembers, UnitReader
@@ -36,9 +36,6 @@ Outcome = Literal["n_labels", "n_below_quorum", "n_tied"]
 
 #: entry of a run's config with the records of derived fields, by suffix
 RECORD = "derived_fields"
-
-#: MongoDB's codes for documents of more than 16 MB
-_TOO_LARGE = {10334, 17419}
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,17 +90,11 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
         if path not in recorded and place.collection.find_one({place.paths[0]: {"$exists": True}}) is not None:
             raise AgreementInputError(f"`{path}` must be free, but it exists, undeclared, in the database; remove it")
         return
-    _refuse_field_of_user(labels, path)
+    refuse_field_of_user(dataset, path, labels.field_key)
     record = derived_record(labels.run, suffix)
     if record is not None and record["status"] == COMPLETED and not overwrite:
         raise AgreementInputError(f"`{path}` must be new, but it exists already; replace it with overwrite=True")
     refuse_read_only(dataset, [path])
-
-
-def _refuse_field_of_user(labels: RunLabels, path: str) -> None:
-    field = labels.dataset.get_field(path)
-    if field is not None and mark_of(field) != labels.field_key:
-        raise AgreementInputError(f"`{path}` must be free, but it is a field of the dataset; rename or delete it")
 
 
 def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, progress: Progress) -> DerivedLabels:
@@ -126,7 +117,7 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
         try:
             with writing(dataset):
                 run.require_current()
-                _refuse_field_of_user(labels, path)
+                refuse_field_of_user(dataset, path, labels.field_key)
                 run.update(fields_added=[path], **{entry: started})
                 if dataset.get_field(path) is not None:
                     delete_fields(dataset, [path])
@@ -137,6 +128,12 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
                 check()
                 _declare(dataset, labels.field_key, path, derived)
                 record(COMPLETED)
+        except NoRoomError:
+            with writing(dataset):
+                check()
+                delete_fields(dataset, [path])
+                run.withdraw(path, entry)
+            raise
         except BaseException:
             _after_failure(run, labels.field_key, path, lambda: record(FAILED))
             raise
@@ -170,18 +167,6 @@ def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedFie
         **{f"{labels}.{name}": new_field(spec) for name, spec in derived.attributes.items()},
     }
     declare(dataset, {name: field for name, field in fields.items() if dataset.get_field(name) is None})
-
-
-def _reworded(error: BulkWriteError | DocumentTooLarge, path: str) -> Exception:
-    """The error with advice if a document grew too large; other errors unchanged."""
-    details = error.details["writeErrors"] if isinstance(error, BulkWriteError) else []
-    if details and not {entry["code"] for entry in details} & _TOO_LARGE:
-        return error
-    ids = shown(str(entry["op"]["q"]["_id"]) for entry in details if entry["code"] in _TOO_LARGE)
-    return AgreementInputError(
-        f"Samples must have room for `{path}` in the database, which holds 16 MB of each, got too many masks"
-        f"{f' (ids {ids})' if ids else ''}; store the masks in files: fiftyone.utils.labels.export_segmentations()"
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,10 +226,7 @@ class _Pass:
     def _count(self, sent: _Sent | None) -> list[ObjectId]:
         if sent is None:
             return []
-        try:
-            refused = sent.written.result().refused
-        except (BulkWriteError, DocumentTooLarge) as error:
-            raise _reworded(error, self._labels.path_of(self._derived.suffix)) from None  # the cause quotes all masks
+        refused = sent.written.result().refused
         without = set(refused)
         for sample_id, counts in zip(sent.ids, sent.counts, strict=True):
             if sample_id not in without:

@@ -28,7 +28,8 @@ def ids_by_pair_score(labels: RunLabels, pair: tuple[str, ...]) -> list[str] | N
         the ids; None if the run has no records of objects, or the dataset has more than ``MAX_SAMPLES``
     """
     dataset = labels.dataset
-    if not labels.family.has_objects or sample_collection(dataset).estimated_document_count() > MAX_SAMPLES:
+    n_samples = sample_collection(dataset).count_documents({}, limit=MAX_SAMPLES + 1)
+    if not labels.family.has_objects or n_samples > MAX_SAMPLES:
         return None
     try:
         loaded = labels.run.records()

@@ -5,12 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+from datetime import timedelta
 from pathlib import Path
 
+import bson
 import fiftyone as fo
+import pymongo
 import pytest
 
-from tests.datasets import random_annotators, stored, user_values
+from tests.datasets import detections, random_annotators, stored, user_values
 
 from annotator_agreement import (
     AgreementInputError,
@@ -19,7 +22,8 @@ from annotator_agreement import (
     list_agreements,
     load_agreement,
 )
-from annotator_agreement.dataset_io.run import read, work_through
+from annotator_agreement.dataset_io import compute
+from annotator_agreement.dataset_io.run import read, work_through, write
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -102,6 +106,116 @@ def test_an_edit_that_leaves_no_time_stamp_cannot_shift_values(make_dataset, bef
     compute_agreement(dataset, ANNOTATORS)
     _assert_consistent(dataset, "agreement")
     assert dataset.values("alice.detections.agreement")[1] == ["missed", "class_conflict"]
+
+
+@pytest.mark.parametrize(("before", "after"), [([], None), (None, [])])
+def test_a_list_and_null_are_told_apart_without_a_time_stamp(make_dataset, before_each_write, before, after):
+    boxes = [("cat", (0.1, 0.1, 0.2, 0.4))]
+    dataset = make_dataset({"alice": [boxes, boxes], "bob": [boxes, before], "carol": [boxes, boxes]})
+    sample_id = dataset.values("_id")[1]
+    done = []
+
+    def change_once(batch):
+        if not done:
+            done.append(True)
+            stored_as = None if after is None else {"_cls": "Detections", "detections": after}
+            dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"bob": stored_as}})
+
+    before_each_write(change_once)
+    compute_agreement(dataset, ANNOTATORS)
+    assert dataset.values("agreement_n_annotators")[1] == (2 if after is None else 3)
+    assert dataset.values("alice.detections.agreement")[1] == ["agreed" if after is None else "missed"]
+
+
+def test_a_single_label_and_null_are_told_apart_without_a_time_stamp(make_dataset, before_each_write):
+    dataset = make_dataset({})
+    labels = {name: fo.Classification(label="a") for name in ANNOTATORS}
+    dataset.add_samples([fo.Sample(f"/images/{k}.jpg", **labels) for k in range(2)])
+    sample_id = dataset.values("_id")[1]
+    before_each_write(lambda _: dataset._sample_collection.update_one({"_id": sample_id}, {"$set": {"bob": None}}))
+    compute_agreement(dataset, ANNOTATORS)
+    assert dataset.values("agreement_n_annotators") == [3, 2]
+
+
+def test_a_second_writing_unsets_what_it_leaves_out(make_dataset, monkeypatch):
+    boxes = [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]
+    dataset = make_dataset({name: [boxes] * 4 for name in ANNOTATORS})
+    first, second = dataset.values("_id")[:2]
+    original, done = write.Writer._not_written, []
+
+    def edited_at_once(self, sample_ids, stamp, n_written):
+        """The first sample was written, and is edited before anybody looks which ones were not."""
+        if not done:
+            done.append(True)
+            change = {"bob": None, "carol": None, "alice.detections.1.bounding_box": None}
+            time = {"last_modified_at": stamp + timedelta(seconds=1)}
+            dataset._sample_collection.update_one({"_id": first}, {"$set": {**change, **time}})
+        return original(self, sample_ids, stamp, n_written)
+
+    def refuse_once(self, batch, updates):
+        if not done:
+            dataset._sample_collection.update_one({"_id": second}, {"$currentDate": {"last_modified_at": True}})
+        return written(self, batch, updates)
+
+    written = write.Writer.write
+    monkeypatch.setattr(write.Writer, "_not_written", edited_at_once)
+    monkeypatch.setattr(write.Writer, "write", refuse_once)
+    compute_agreement(dataset, ANNOTATORS, invalid="skip")
+    found = dataset._sample_collection.find_one({"_id": first})
+    of_run = {name: value for name, value in found.items() if name.startswith("agreement")}
+    assert of_run == {"agreement_n_annotators": 1, "agreement_n_units": 1}
+    of_label = found["alice"]["detections"][1]
+    assert not [name for name in of_label if name.startswith("agreement")], "left out, as it has no box"
+    assert dataset.values("agreement_score")[1:] == [1.0, 1.0, 1.0]
+
+
+def test_nothing_is_counted_by_statistics_which_are_wrong_after_a_crash(make_videos, monkeypatch):
+    one = [("a", (0.1, 0.1, 0.2, 0.2))]
+    dataset = make_videos([{name: [detections(one)] * 3 for name in ANNOTATORS}] * 2)
+    # what a collection of frames says after a crash; MongoDB's fast count is that of the last checkpoint
+    monkeypatch.setattr(pymongo.collection.Collection, "estimated_document_count", lambda *_, **__: 0)
+    assert dataset.count("frames") == 0
+    report = compute_agreement(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    assert (report.n_samples, report.run.n_videos) == (6, 2)
+
+
+def _large_dataset(make_dataset, free):
+    """A dataset of two samples, of which the second has so many bytes left."""
+    boxes = [("cat", (0.1, 0.1, 0.2, 0.4))]
+    dataset = make_dataset({name: [boxes, boxes] for name in ANNOTATORS})
+    collection, sample_id = dataset._sample_collection, dataset.values("_id")[1]
+    dataset.add_sample_field("notes", fo.StringField)
+    size = len(bson.encode(collection.find_one({"_id": sample_id})))
+    collection.update_one({"_id": sample_id}, {"$set": {"notes": "x" * ((16 << 20) - size - 20 - free)}})
+    return dataset, str(sample_id)
+
+
+def test_a_sample_without_room_is_found_before_anything_is_written(make_dataset):
+    dataset, sample_id = _large_dataset(make_dataset, 500)
+    before = stored(dataset)
+    message = rf"must have room for what is written.*got 1 samples without \(ids {sample_id}\)"
+    with pytest.raises(AgreementInputError, match=message) as caught:
+        compute_agreement(dataset, ANNOTATORS)
+    assert len(str(caught.value)) < 2_000
+    assert stored(dataset) == before
+    assert compute_agreement(dataset.limit(1), ANNOTATORS).n_samples == 1
+    delete_agreement(dataset)
+    dataset, _ = _large_dataset(make_dataset, 1_500)
+    assert compute_agreement(dataset, ANNOTATORS).n_samples == 2
+
+
+def test_of_a_run_that_found_no_room_while_it_wrote_nothing_is_left(make_dataset, monkeypatch):
+    dataset, sample_id = _large_dataset(make_dataset, 500)
+    before = stored(dataset)
+    monkeypatch.setattr(compute, "check_room", lambda *_: None)  # a user made the sample larger meanwhile
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 1)
+    with pytest.raises(
+        AgreementInputError, match=rf"must have room for what is written.*\(ids {sample_id}\)"
+    ) as caught:
+        compute_agreement(dataset, ANNOTATORS)
+    assert len(str(caught.value)) < 2_000
+    assert list_agreements(dataset) == []
+    assert stored(dataset) == before
 
 
 def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, before_each_write):

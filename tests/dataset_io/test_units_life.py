@@ -382,10 +382,12 @@ def test_a_sample_without_room_for_its_units_is_named(make_dataset):
     one = detections([("a", (0.1, 0.1, 0.2, 0.2))])
     dataset.add_sample(fo.Sample("2.jpg", alice=one, bob=one.copy(), metadata=metadata))
     compute_quickly(dataset, ["alice", "bob"])
-    with pytest.raises(AgreementInputError, match="must have room for `agreement_units`") as caught:
+    with pytest.raises(AgreementInputError, match="Samples must have room for what is written") as caught:
         add_units(dataset)
     assert dataset.first().id in str(caught.value)
     assert len(str(caught.value)) < 400
+    assert "agreement_units" not in dataset.get_field_schema()
+    assert "derived_fields" not in run.Run(dataset, "agreement").config.get("derived_fields", {})
     delete_agreement(dataset)
     assert "agreement_units" not in dataset.get_field_schema()
 

@@ -1,4 +1,6 @@
-"""A process that does what it is told on datasets of the database, until its standard input is closed.
+"""Processes that do what they are told on datasets of the database, until the connections to them are closed.
+
+Arguments are the numbers of open sockets: FiftyOne is imported once, and every socket is served by a fork.
 
 A command is a line of JSON: ``{"call", "arguments", "options"}``, where ``call`` is ``module:function`` and arguments
 that are ``{"dataset": name}`` stand for a dataset. The answer is a line of JSON: ``{"value"}``, as far as JSON can hold
@@ -9,6 +11,8 @@ from __future__ import annotations
 
 import importlib
 import json
+import os
+import socket
 import sys
 import traceback
 from pathlib import Path
@@ -36,20 +40,36 @@ def _answer(command: dict[str, Any]) -> dict[str, Any]:
     return {"value": value}
 
 
+def _serve(connection: socket.socket) -> None:
+    with connection, connection.makefile("rw", encoding="utf-8") as lines:
+        lines.write("{}\n")
+        lines.flush()
+        for line in lines:
+            lines.write(json.dumps(_answer(json.loads(line)), default=lambda _: None) + "\n")
+            lines.flush()
+
+
 def main() -> None:
-    """Answer commands."""
-    answers = sys.stdout
-    sys.stdout = sys.stderr  # what is printed meanwhile is no answer
+    """Serve every socket in a process of its own."""
     from tools.dev.plugin import load_plugin
 
     load_plugin()
     import fiftyone  # noqa: F401 - takes seconds
 
-    answers.write("{}\n")
-    answers.flush()
-    for line in sys.stdin:
-        answers.write(json.dumps(_answer(json.loads(line)), default=lambda _: None) + "\n")
-        answers.flush()
+    connections = [socket.socket(fileno=int(number)) for number in sys.argv[1:]]
+    for connection in connections:
+        if os.fork() == 0:
+            for other in connections:
+                if other is not connection:
+                    other.close()
+            try:
+                _serve(connection)
+            finally:
+                os._exit(0)
+    for connection in connections:
+        connection.close()
+    for _ in connections:
+        os.wait()
 
 
 if __name__ == "__main__":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import select
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -41,16 +42,11 @@ class Answer(NamedTuple):
 
 
 class Worker:
-    """A process that answers commands one after the other."""
+    """A process that answers commands one after the other; it ends when the connection to it is closed."""
 
-    def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, str(Path(__file__).with_name("worker.py"))],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            text=True,
-        )
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._lines = connection.makefile("rw", encoding="utf-8")
 
     def wait_until_ready(self) -> None:
         """Wait until the process has imported what it needs."""
@@ -58,10 +54,9 @@ class Worker:
 
     def send(self, command: Command) -> None:
         """Start a command."""
-        assert self._process.stdin is not None
         request = {"call": command.call, "arguments": list(command.arguments), "options": command.options}
-        self._process.stdin.write(json.dumps(request) + "\n")
-        self._process.stdin.flush()
+        self._lines.write(json.dumps(request) + "\n")
+        self._lines.flush()
 
     def answer(self) -> Answer:
         """Wait for the answer to the last command."""
@@ -74,27 +69,29 @@ class Worker:
         return self.answer()
 
     def _read(self) -> dict[str, Any]:
-        assert self._process.stdout is not None
-        if not select.select([self._process.stdout], [], [], PATIENCE)[0]:
-            self._process.kill()
+        if not select.select([self._connection], [], [], PATIENCE)[0]:
             return {"error": "Hanging", "message": f"no answer within {PATIENCE} seconds"}
-        line = self._process.stdout.readline()
-        return dict(json.loads(line)) if line else {"error": "Died", "message": f"status {self._process.wait()}"}
+        line = self._lines.readline()
+        return dict(json.loads(line)) if line else {"error": "Died", "message": "the process is gone"}
 
     def stop(self) -> None:
         """End the process."""
-        assert self._process.stdin is not None
-        self._process.stdin.close()
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._process.wait(5)
-        if self._process.poll() is None:
-            self._process.kill()
+        self._connection.shutdown(socket.SHUT_RDWR)
+        self._connection.close()
 
 
 @contextlib.contextmanager
 def workers(n: int) -> Iterator[list[Worker]]:
-    """Some processes, ready to work, that end with the context."""
-    started = [Worker() for _ in range(n)]
+    """Some processes, ready to work, that end with the context; they are forks of one, which imports FiftyOne once."""
+    pairs = [socket.socketpair() for _ in range(n)]
+    inherited = [theirs.fileno() for _, theirs in pairs]
+    program = str(Path(__file__).with_name("worker.py"))
+    command = [sys.executable, program, *map(str, inherited)]
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=inherited)
+    started = []
+    for ours, theirs in pairs:
+        theirs.close()
+        started.append(Worker(ours))
     try:
         for worker in started:
             worker.wait_until_ready()
@@ -102,6 +99,9 @@ def workers(n: int) -> Iterator[list[Worker]]:
     finally:
         for worker in started:
             worker.stop()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+        process.kill()
 
 
 def all_at_once(team: Sequence[Worker], commands: Sequence[Command]) -> list[Answer]:
