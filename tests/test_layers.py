@@ -178,6 +178,21 @@ def test_relative_imports_stay_within_the_checkout() -> None:
         assert {entry.name for entry in _imports(path) if entry.relative} <= known, path
 
 
+#: methods of FiftyOne's that save the schema, or lists of a dataset, without regard to what others save meanwhile
+CARELESS = {
+    *("add_sample_field", "add_frame_field", "add_dynamic_sample_fields", "add_dynamic_frame_fields", "save_view"),
+    *("delete_sample_field", "delete_sample_fields", "delete_frame_field", "delete_frame_fields", "delete_saved_view"),
+    *("rename_sample_field", "rename_sample_fields", "clone_sample_field", "clone_sample_fields", "delete_run"),
+}
+
+
+def test_the_schema_is_changed_by_our_own_means_alone() -> None:
+    """``dataset_io/record/schema.py`` changes it in one write, which other processes cannot spoil."""
+    for path in _source_files():
+        used = {node.attr for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Attribute)}
+        assert not used & CARELESS, path
+
+
 def test_the_root_imports_nothing_of_ours_before_it_is_used() -> None:
     early = [entry for entry in _imports(ROOT / "__init__.py") if not entry.function and not entry.typing_only]
     assert [entry.name for entry in early if entry.relative] == []
