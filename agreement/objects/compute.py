@@ -12,7 +12,7 @@ import numpy as np
 
 from ...metrics.alpha.nominal import alpha_by_group, ratings_by_group
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.geometry.objects import Objects, Overlaps, dice_from_iou
+from ...metrics.geometry.objects import Objects, Overlaps, dice_from_iou, iou_from_areas
 from ...metrics.matching import Matching, match_objects, without_units_of
 from ...metrics.matching.partition import TIE
 from ...metrics.pairs import panoptic_quality
@@ -333,6 +333,10 @@ def _matched_pairs(batch: Batch, overlaps: Overlaps, matching: Matching) -> Matc
     i, j = order[first], order[second]
     category = batch.objects.category
     iou = overlaps.values_at(overlaps.similarity("iou"), i, j)
+    if overlaps.crowded is not None:  # not all overlapping pairs are there
+        left_out = np.flatnonzero(overlaps.crowded[i] & (iou == 0.0))
+        a, b = i[left_out], j[left_out]
+        iou[left_out] = iou_from_areas(batch.geometry.intersection_of(a, b), overlaps.area[a], overlaps.area[b])
     return MatchedPairs(i, j, iou, category[i] == category[j])
 
 

@@ -71,7 +71,7 @@ def box_overlaps(objects: Objects, boxes_xyxy: FloatArray) -> Overlaps:
         shared: FloatArray = np.maximum(width, 0.0) * np.maximum(height, 0.0)
         return shared
 
-    return find_overlaps(objects, box_area(boxes), intersection_of)
+    return find_overlaps(objects, box_area(boxes), intersection_of, boxes)
 
 
 def box_iou(boxes_a: FloatArray, boxes_b: FloatArray) -> FloatArray:

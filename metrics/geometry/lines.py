@@ -69,7 +69,9 @@ class Lines:
 
     def overlaps(self, objects: Objects) -> Overlaps:
         """The overlapping pairs of lines of different annotators on the same sample."""
-        return find_overlaps(objects, self.length, _overlap_of(self.geometry, self.length, self.tolerance_px))
+        reach = self.tolerance_px * np.array([-1.0, -1.0, 1.0, 1.0])
+        intersection_of = _overlap_of(self.geometry, self.length, self.tolerance_px)
+        return find_overlaps(objects, self.length, intersection_of, self.boxes_xyxy() + reach)
 
 
 def lines_from_points(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, group_ends, pairs_between
+from .crowded import MAX_PAIRS_OF_SAMPLE, near_pairs
 
 G = TypeVar("G", bound="Geometry")
 
@@ -17,6 +18,9 @@ Similarity = Literal["iou", "dice"]
 
 #: pairs whose overlaps are computed at once (about 300 bytes each)
 MAX_PAIRS_AT_ONCE = 500_000
+
+#: from this many pairs of objects of a sample on, only those whose bounding boxes overlap are compared
+_MANY_PAIRS = 250_000
 
 #: maps two index columns ``(i, j)`` to the shared areas, in the unit of the objects' areas
 IntersectionOf = Callable[[IntArray, IntArray], FloatArray]
@@ -131,12 +135,15 @@ class Overlaps:
         j: shape ``(P,)``, row of the second object; ``i < j``
         intersection: shape ``(P,)``, shared area, ``> 0``
         area: shape ``(N,)``, area of every object
+        crowded: shape ``(N,)``, objects of samples with so many overlapping pairs that only the most similar ones are
+            here (see :func:`~.crowded.near_pairs`); None if there are none
     """
 
     i: IntArray
     j: IntArray
     intersection: FloatArray
     area: FloatArray
+    crowded: BoolArray | None = None
 
     def similarity(self, kind: Similarity) -> FloatArray:
         """IoU or Dice of every pair, shape ``(P,)``."""
@@ -151,7 +158,10 @@ class Overlaps:
         """The pairs of which both objects are kept by a mask ``(N,)``, with the row numbers of the kept objects."""
         number = np.cumsum(kept) - 1
         pairs = kept[self.i] & kept[self.j]
-        return Overlaps(number[self.i[pairs]], number[self.j[pairs]], self.intersection[pairs], self.area[kept])
+        crowded = None if self.crowded is None else self.crowded[kept]
+        return Overlaps(
+            number[self.i[pairs]], number[self.j[pairs]], self.intersection[pairs], self.area[kept], crowded
+        )
 
     def find(self, i: IntArray, j: IntArray) -> tuple[IntArray, BoolArray]:
         """Positions of pairs ``(i, j)``, ``i < j``, among the overlapping pairs, and whether each is one of them."""
@@ -170,24 +180,53 @@ class Overlaps:
         return np.where(found, values[position], 0.0)
 
 
-def find_overlaps(objects: Objects, area: FloatArray, intersection_of: IntersectionOf) -> Overlaps:
+def find_overlaps(
+    objects: Objects, area: FloatArray, intersection_of: IntersectionOf, bounds: FloatArray | None = None
+) -> Overlaps:
     """Compare all objects of different annotators on the same sample, in chunks of bounded memory.
 
     Args:
-        objects: ``N`` objects
+        objects: the objects
         area: shape ``(N,)``
-        intersection_of: gives the areas shared by the objects of two index columns
+        intersection_of: areas shared by the objects of two index columns
+        bounds: shape ``(N, 4)``, ``(x_min, y_min, x_max, y_max)``; objects share nothing where these boxes do not
+            overlap. On samples with very many objects only the others are compared; without bounds all are
     """
-    first = objects.same_annotator_ends()
     parts = []
-    for i, j in pairs_between(first, group_ends(objects.sample), MAX_PAIRS_AT_ONCE):
+    crowded = np.zeros(len(objects), np.bool_)
+    for i, j in _pairs_to_compare(objects, bounds, crowded):
         shared = intersection_of(i, j)
         kept = shared > 0
         parts.append((i[kept], j[kept], shared[kept]))
     if not parts:
         return Overlaps(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), area)
     i, j, shared = (np.concatenate(column) for column in zip(*parts, strict=True))
-    return Overlaps(i, j, shared, area)
+    return Overlaps(i, j, shared, area, crowded if crowded.any() else None)
+
+
+def _pairs_to_compare(
+    objects: Objects, bounds: FloatArray | None, crowded: BoolArray
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """Pairs of objects of different annotators on the same sample, chunk by chunk, ordered by ``(i, j)``; marks the
+    objects of samples of which only the most similar pairs are compared."""
+    first, end = objects.same_annotator_ends(), group_ends(objects.sample)
+    large: list[int] = []  # samples
+    if bounds is not None and len(objects):
+        n_pairs = np.bincount(objects.sample, weights=end - first)
+        large = np.flatnonzero(n_pairs > _MANY_PAIRS).tolist()
+    done = 0
+    for sample in large:
+        start, stop = np.searchsorted(objects.sample, [sample, sample + 1]).tolist()
+        for i, j in pairs_between(first[done:start], end[done:start], MAX_PAIRS_AT_ONCE):
+            yield i + done, j
+        near = near_pairs(bounds[start:stop], objects.annotator[start:stop], MAX_PAIRS_OF_SAMPLE)  # type: ignore[index]
+        crowded[start:stop] = not near.complete
+        for chunk in range(0, len(near.i), MAX_PAIRS_AT_ONCE):
+            rows = slice(chunk, chunk + MAX_PAIRS_AT_ONCE)
+            yield near.i[rows] + start, near.j[rows] + start
+        done = stop
+    for i, j in pairs_between(first[done:], end[done:], MAX_PAIRS_AT_ONCE):
+        yield i + done, j
 
 
 class Geometry(Protocol):

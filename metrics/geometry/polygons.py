@@ -74,7 +74,7 @@ class Polygons:
 
     def overlaps(self, objects: Objects) -> Overlaps:
         """The overlapping pairs of polygons of different annotators on the same sample."""
-        return find_overlaps(objects, self.area, _intersection_of(self))
+        return find_overlaps(objects, self.area, _intersection_of(self), self.bounds)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
         """Areas shared by the polygons of two index columns."""

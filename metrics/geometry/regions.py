@@ -69,6 +69,11 @@ class Regions(Geometry):
         return _of_kind(LINE, lines.boxes_xyxy(), lines.length, lines=lines)
 
     @property
+    def _reach(self) -> FloatArray:
+        """How far from an object others can be that it overlaps."""
+        return np.where(self.kind == LINE, 0.0 if self.lines is None else self.lines.tolerance_px, 0.0)
+
+    @property
     def n_repaired(self) -> int:
         """Number of polygons with a ring that had to be repaired."""
         return int(self.polygons.repaired[self.row[self.kind == POLYGON]].sum())
@@ -131,12 +136,13 @@ class Regions(Geometry):
         """The overlapping pairs of objects of different annotators on the same sample."""
         if (self.kind == BOX).all():
             return box_overlaps(objects, self.bounds)
-        return find_overlaps(objects, self.area, self.intersection_of)
+        reach = self._reach[:, None] * [-1.0, -1.0, 1.0, 1.0]
+        return find_overlaps(objects, self.area, self.intersection_of, self.bounds + reach)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
         """Intersections of the objects of two index columns, row by row; shape ``(P,)``, symmetric up to rounding."""
         shared = np.zeros(len(i))
-        reach = np.where(self.kind == LINE, 0.0 if self.lines is None else self.lines.tolerance_px, 0.0)
+        reach = self._reach
         gap = np.maximum(self.bounds[i, :2], self.bounds[j, :2]) - np.minimum(self.bounds[i, 2:], self.bounds[j, 2:])
         near = np.flatnonzero((gap <= reach[i][:, None]).all(axis=1))
         # order each pair by kind

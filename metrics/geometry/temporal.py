@@ -90,7 +90,10 @@ class Intervals(Geometry):
         """
         if len(objects) != len(self):
             raise ValueError(f"`objects` must have the length {len(self)}, got {len(objects)}")
-        return find_overlaps(objects, self.area, self.intersection_of)
+        start = np.nextafter(self.first.astype(np.float64), -np.inf)
+        end = np.nextafter(self.last + 1.0, np.inf)
+        bounds = np.column_stack([start, np.zeros(len(self)), end, np.ones(len(self))])
+        return find_overlaps(objects, self.area, self.intersection_of, bounds)
 
     def intersection_of(self, i: IntArray, j: IntArray) -> FloatArray:
         """Number of frames shared by the intervals of two index columns."""
