@@ -12,7 +12,7 @@ samples, the output a unit number per object. The methods:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -36,6 +36,8 @@ class Matching:
         n_units: number of units
         n_hard: components that needed a decision between several partitions
         n_inexact: hard components whose solution is not proven to be optimal
+        inexact_surplus: sum over within-unit pairs of (similarity - threshold) in inexact components, as it was found
+            and as no solution can exceed
         aligned: shape ``(2, A)``, pairs of objects that are each other's best match (method ``mutual_best`` only)
     """
 
@@ -43,6 +45,7 @@ class Matching:
     n_units: int
     n_hard: int = 0
     n_inexact: int = 0
+    inexact_surplus: tuple[float, float] = (0.0, 0.0)
     aligned: IntArray | None = None
 
 
@@ -97,7 +100,8 @@ def match_objects(
         return Matching(unit, int(unit.max(initial=-1)) + 1)
     thresholds = np.full(len(objects), threshold)
     found = match_optimal(objects.annotator, objects.category, overlaps.i, overlaps.j, values, thresholds, classes)
-    return Matching(found.unit, found.n_units, len(found.hard_at), len(found.inexact_at))
+    surplus, bound = found.inexact_surplus.tolist()
+    return Matching(found.unit, found.n_units, len(found.hard_at), len(found.inexact_at), (surplus, bound))
 
 
 def without_units_of(matching: Matching, objects: BoolArray) -> Matching:
@@ -106,4 +110,4 @@ def without_units_of(matching: Matching, objects: BoolArray) -> Matching:
     aligned = matching.aligned
     if aligned is not None:
         aligned = (np.cumsum(~objects) - 1)[aligned[:, ~objects[aligned].any(axis=0)]]
-    return Matching(unit, n_units, matching.n_hard, matching.n_inexact, aligned)
+    return replace(matching, unit=unit, n_units=n_units, aligned=aligned)

@@ -8,10 +8,14 @@ from typing import Literal
 import numpy as np
 
 from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_by
+from .linkage import Nodes, average_linkage_of, improved, places_of, sides_of
 from .partition import TIE, best_partitions
 
 ClassHandling = Literal["prefer", "ignore", "require"]
 
+#: components of more nodes are solved by average linkage, but for those of two annotators up to the second number
+MAX_NODES_MERGED = 64
+MAX_NODES_ASSIGNED = 2_000
 #: entries of weight matrices of hard components that are solved at once
 _MAX_WEIGHTS_AT_ONCE = 4_000_000
 
@@ -25,6 +29,8 @@ class OptimalMatching:
     #: shape ``(H,)``, threshold of every hard component (with a decision between several partitions)
     hard_at: FloatArray
     inexact_at: FloatArray  #: threshold of every hard component whose solution is not proven to be optimal
+    #: shape ``(2,)``, of these together: the surplus that was found, and a bound that no partition exceeds
+    inexact_surplus: FloatArray
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +67,7 @@ def match_optimal(
         programme: as :func:`~.partition.best_partitions`
     """
     n = len(annotator)
-    alone = _Nodes(np.arange(n), np.ones(n, np.int64), _annotator_bits(annotator), threshold)
+    alone = _Nodes(np.arange(n), np.ones(n, np.int64), annotator_bits(annotator), threshold)
     if classes == "ignore":
         return _stage(alone, i, j, similarity, programme)
     same_class = category[i] == category[j]
@@ -79,10 +85,11 @@ def match_optimal(
         second.n_units,
         np.concatenate([first.hard_at, second.hard_at]),
         np.concatenate([first.inexact_at, second.inexact_at]),
+        first.inexact_surplus + second.inexact_surplus,
     )
 
 
-def _annotator_bits(annotator: IntArray) -> IntArray:
+def annotator_bits(annotator: IntArray) -> IntArray:
     """One bit for the annotator of every object, shape ``(N, W)``; 63 annotators per word."""
     words = int(annotator.max(initial=0)) // 63 + 1
     bits = np.zeros((len(annotator), words), np.int64)
@@ -105,12 +112,14 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prog
     of_component = np.empty(n_components)
     of_component[component] = nodes.threshold
     inexact = np.zeros(n_components, np.bool_)
+    surplus = np.zeros(2)
     if hard.any():
         within = hard[component[u]] & (component[u] == component[v])
         pairs = (u[within], v[within], gain[within])
         group, inexact = _split_hard(nodes, component, n_members, hard, pairs, programme)
+        surplus = _surplus(nodes, inexact[component], group, pairs)
     numbers, n_units = number_by_first(group[nodes.group])
-    return OptimalMatching(numbers, n_units, of_component[hard], of_component[inexact])
+    return OptimalMatching(numbers, n_units, of_component[hard], of_component[inexact], surplus)
 
 
 def _node_pairs(
@@ -140,8 +149,12 @@ def _split_hard(
     u, v, gain = pairs
     group = component.copy()
     next_group = len(n_members)
-    inexact = np.zeros(len(n_members), np.bool_)
-    in_hard = np.flatnonzero(hard[component])
+    inexact = are_large(component, n_members, nodes.annotators) & hard
+    if inexact.any():
+        linked = _link(nodes, component, inexact, pairs)
+        group[inexact[component]] = next_group + linked
+        next_group += len(linked)
+    in_hard = np.flatnonzero((hard & ~inexact)[component])
     in_hard = in_hard[np.argsort(component[in_hard], kind="stable")]
     n_of_node = n_members[component[in_hard]]
     place = np.zeros(len(component), np.int64)  # position of a node within its component
@@ -163,6 +176,81 @@ def _split_hard(
             next_group += members.size
             inexact[component[members[:, 0]]] = ~exact
     return group, inexact
+
+
+def are_large(component: IntArray, n_members: IntArray, annotators: IntArray) -> BoolArray:
+    """Which components ``(C,)`` are solved by average linkage; ``annotators`` are bit sets ``(V, W)``."""
+    large: BoolArray = n_members > MAX_NODES_MERGED
+    if large.any():
+        of_two = large & (n_members <= MAX_NODES_ASSIGNED)
+        rows = np.flatnonzero(of_two[component])
+        _, kind = np.unique(annotators[rows], axis=0, return_inverse=True)
+        low, high = np.full(len(n_members), len(rows)), np.full(len(n_members), -1)
+        np.minimum.at(low, component[rows], kind.reshape(-1))
+        np.maximum.at(high, component[rows], kind.reshape(-1))
+        between = (kind != low[component[rows]]) & (kind != high[component[rows]])
+        of_two[component[rows[between]]] = False
+        large &= ~of_two
+    return large
+
+
+def _link(
+    nodes: _Nodes,
+    component: IntArray,
+    chosen: BoolArray,
+    pairs: tuple[IntArray, IntArray, FloatArray],
+) -> IntArray:
+    """Groups of the nodes of some components by average linkage."""
+    rows = np.flatnonzero(chosen[component])
+    number = np.full(len(component), -1)
+    number[rows] = np.arange(len(rows))
+    u, v, gain = pairs
+    here = number[u] >= 0
+    u, v, gain = u[here], v[here], gain[here]
+    threshold = nodes.threshold[rows]
+    of_pair = threshold[number[u]]
+    annotators, of_component = nodes.annotators[rows], component[rows]
+    linked = Nodes(
+        of_component,
+        places_of(of_component, sides_of(annotators)),
+        nodes.size[rows],
+        annotators,
+        number[u],
+        number[v],
+        gain + of_pair * (nodes.size[u] * nodes.size[v]),
+    )
+    joins = average_linkage_of(linked, float(threshold.min()))
+    group = np.empty(len(rows), np.int64)
+    for level in np.unique(threshold).tolist():
+        group[threshold == level] = improved(linked, joins.groups(level), level)[threshold == level]
+    return group
+
+
+def _surplus(
+    nodes: _Nodes, inexact: BoolArray, group: IntArray, pairs: tuple[IntArray, IntArray, FloatArray]
+) -> FloatArray:
+    """Sum of the surplus of some nodes' groups, and a bound of it: half of what each node gains with its best partner
+    of every side, where nodes that have the lowest annotator in common are a side."""
+    rows = np.flatnonzero(inexact)
+    if not len(rows):
+        return np.zeros(2)
+    u, v, gain = (column[inexact[pairs[0]]] for column in pairs)
+    number, _ = number_by_first(group[rows])
+    n_of, squares = np.bincount(number, nodes.size[rows]), np.bincount(number, nodes.size[rows] ** 2)
+    together = group[u] == group[v]
+    # pairs that do not overlap lose the threshold
+    lost = nodes.threshold[u] * (nodes.size[u] * nodes.size[v]) + gain
+    threshold = np.zeros(len(n_of))
+    threshold[number] = nodes.threshold[rows]
+    total = lost[together].sum() - (threshold * (n_of**2 - squares)).sum() / 2.0
+    side = sides_of(nodes.annotators)
+    gains = (gain > 0.0) & ~(nodes.annotators[u] & nodes.annotators[v]).any(axis=1)
+    u, v, gain = u[gains], v[gains], gain[gains]
+    node, other = np.concatenate([u, v]), np.concatenate([v, u])
+    key, place = np.unique(node * (int(side.max(initial=0)) + 1) + side[other], return_inverse=True)
+    most = np.zeros(len(key))
+    np.maximum.at(most, place, np.tile(gain, 2))
+    return np.array([total, max(total, most.sum() / 2.0)])
 
 
 def _sharing(bits: IntArray) -> BoolArray:

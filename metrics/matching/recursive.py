@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from ..arrays import FloatArray, IntArray, number_by_first
 from ..geometry.objects import Objects
 from .partition import TIE
+
+#: cells of the table of an assignment; with more only the overlapping pairs are kept
+_MAX_CELLS = 1_000_000
 
 
 def match_recursive(
@@ -40,10 +45,24 @@ def match_recursive(
     same_class = objects.category[i] == objects.category[j]
     every = np.ones(len(i), np.bool_)
     passes = {"ignore": [every], "require": [same_class], "prefer": [same_class, every]}[classes]
-    of_pair = _pairs_of_annotators(objects.annotator[i], objects.annotator[j])
+    above = similarity > threshold + TIE
+    order = np.lexsort((objects.annotator[i], objects.annotator[j]))  # stable: rows stay in their order
+    starts = np.searchsorted(objects.annotator[j[order]], np.arange(int(objects.annotator.max(initial=0)) + 2))
     for current in np.unique(objects.annotator).tolist():
         taken[:] = False
-        for pairs in of_pair.get(current, []):
+        of_current = order[starts[current] : starts[current + 1]]
+        earlier = objects.annotator[i[of_current]]
+        live, last = (
+            np.flatnonzero(above[of_current]),
+            -1,
+        )  # what may still be matched, and the annotator it was tried with
+        while True:
+            pairs = of_current[live]
+            live = live[(earlier[live] > last) & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]
+            if not len(live):
+                break
+            last = int(earlier[live[0]])
+            pairs = of_current[np.searchsorted(earlier, last) : np.searchsorted(earlier, last, side="right")]
             for allowed in passes:
                 free = pairs[allowed[pairs] & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]
                 chosen = free[_assigned(objects.sample[i[free]], i[free], j[free], similarity[free], threshold)]
@@ -52,16 +71,6 @@ def match_recursive(
         opens = np.flatnonzero((objects.annotator == current) & (unit < 0))
         unit[opens] = opens
     return number_by_first(unit)[0]
-
-
-def _pairs_of_annotators(first: IntArray, second: IntArray) -> dict[int, list[IntArray]]:
-    """For every annotator, the pairs with each earlier annotator, in order."""
-    of_pair: dict[int, list[IntArray]] = {}
-    order = np.lexsort((first, second))  # stable: rows stay in their order
-    ends = np.flatnonzero(np.r_[np.diff(first[order]) != 0, True] | np.r_[np.diff(second[order]) != 0, True]) + 1
-    for pairs in np.split(order, ends[:-1]) if len(order) else []:
-        of_pair.setdefault(int(second[pairs[0]]), []).append(pairs)
-    return of_pair
 
 
 def _assigned(sample: IntArray, p: IntArray, q: IntArray, similarity: FloatArray, threshold: float) -> IntArray:
@@ -96,9 +105,23 @@ def _best_assignment(p: IntArray, q: IntArray, similarity: FloatArray) -> IntArr
     """The pairs of the assignment with the greatest total similarity; other pairs have similarity 0."""
     row_of, row = np.unique(p, return_inverse=True)
     column_of, column = np.unique(q, return_inverse=True)
+    if len(row_of) * len(column_of) > _MAX_CELLS:
+        return _best_of_few(row, column, similarity)
     matrix = np.zeros((len(row_of), len(column_of)))
     number = np.full(matrix.shape, -1)
     matrix[row, column], number[row, column] = similarity, np.arange(len(p))
     assigned = number[linear_sum_assignment(matrix, maximize=True)]
     found: IntArray = assigned[assigned >= 0]
+    return found
+
+
+def _best_of_few(row: IntArray, column: IntArray, similarity: FloatArray) -> IntArray:
+    """The same where very many objects have few candidates each."""
+    n_rows, n_columns = int(row.max()) + 1, int(column.max()) + 1
+    alone = np.arange(n_rows)  # every row has a column of its own too, which stands for no match
+    cost = np.concatenate([2.0 - similarity, np.full(n_rows, 2.0)])
+    places = np.concatenate([row, alone]), np.concatenate([column, n_columns + alone])
+    shape = (n_rows, n_columns + n_rows)
+    _, assigned = min_weight_full_bipartite_matching(coo_array((cost, places), shape=shape).tocsr())
+    found: IntArray = np.flatnonzero(assigned[row] == column)
     return found

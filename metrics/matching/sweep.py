@@ -7,14 +7,16 @@ other components of all thresholds are solved together, as copies with their own
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
-from ..arrays import FloatArray, IntArray, components
+from ..arrays import BoolArray, FloatArray, IntArray, components
 from ..geometry.objects import Objects, Overlaps, Similarity
 from . import Matching
-from .optimal import ClassHandling, match_optimal
+from .linkage import Nodes, average_linkage_of, contracted, improved, places_of
+from .optimal import ClassHandling, annotator_bits, are_large, match_optimal
 from .partition import TIE
 
 #: the thresholds of a report
@@ -22,6 +24,8 @@ THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(2, 20))
 
 #: objects of undecided components, over all thresholds, that are solved at once
 _MAX_OBJECTS_AT_ONCE = 500_000
+#: their pairs that are solved at once
+_MAX_PAIRS_AT_ONCE = 2_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +86,16 @@ def sweep_thresholds(
     first = np.empty((len(levels), len(objects)), np.int64)
     counts = np.zeros((2, len(levels)), np.int64)
     waiting: list[_Copies] = []
-    for copies in _copies_to_solve(i, j, values, levels, first):
+    large = _Large(np.zeros(first.shape, np.bool_), np.full(len(i), -1, np.int8), counts)
+    for copies in _copies_to_solve(objects, i, j, values, levels, first, large):
         waiting.append(copies)
-        if copies.at == len(levels) - 1 or sum(len(each.row) for each in waiting) > _MAX_OBJECTS_AT_ONCE:
+        full = sum(len(each.row) for each in waiting) > _MAX_OBJECTS_AT_ONCE
+        full |= sum(len(each.i) for each in waiting) > _MAX_PAIRS_AT_ONCE
+        if full or copies.at == len(levels) - 1:
             counts += _solve(objects, waiting, levels, classes, first)
             waiting = []
+    if large.objects.any():
+        _link(objects, large, (i, j, values), levels, classes, first)
     return Sweep(tuple(levels.tolist()), first, *counts)
 
 
@@ -101,14 +110,31 @@ class _Copies:
     similarity: FloatArray
 
 
+@dataclass(frozen=True, slots=True)
+class _Large:
+    """The components that are solved by average linkage."""
+
+    objects: BoolArray  # (T, N) whether an object is in one
+    until: NDArray[np.int8]  # (P,) last threshold at which both objects of a pair are in the same one; -1: at none
+    counts: IntArray  # (2, T) how many there are, in both rows
+
+
 def _copies_to_solve(
-    i: IntArray, j: IntArray, similarity: FloatArray, levels: FloatArray, first: IntArray
+    objects: Objects,
+    i: IntArray,
+    j: IntArray,
+    similarity: FloatArray,
+    levels: FloatArray,
+    first: IntArray,
+    large: _Large,
 ) -> Iterator[_Copies]:
     """Fill in the units of the components that need no decision; yield the others, threshold by threshold."""
     n, n_levels = first.shape[1], len(levels)
     reached = np.searchsorted(levels - TIE, similarity, side="right")  # how many thresholds a pair reaches
     stands = np.zeros(n, np.int64)  # index of the threshold up to which the component of an object is one unit
     unit = np.arange(n)
+    annotators = annotator_bits(objects.annotator)
+    pair = np.arange(len(i))
     for at in range(n_levels):
         row = np.flatnonzero(stands == at)
         number = np.empty(n, np.int64)
@@ -129,7 +155,11 @@ def _copies_to_solve(
         start[component[::-1]] = row[::-1]
         unit[row] = start[component]
         first[at] = unit
-        undecided = ~whole[component]
+        linked = are_large(component, size, annotators[row]) & ~whole
+        large.objects[at, row] = linked[component]
+        large.until[pair[looked_at[within & linked[component[u]]]]] = at
+        large.counts[:, at] += linked.sum()
+        undecided = ~(whole | linked)[component]
         place = np.cumsum(undecided) - 1
         kept = within & undecided[u]
         yield _Copies(at, row[undecided], place[u[kept]], place[v[kept]], similarity[looked_at[kept]])
@@ -137,6 +167,7 @@ def _copies_to_solve(
         compared = np.ones(len(i), np.bool_)
         compared[looked_at[~within]] = False
         i, j, similarity, reached = i[compared], j[compared], similarity[compared], reached[compared]
+        pair = pair[compared]
 
 
 def _solve(
@@ -165,3 +196,72 @@ def _solve(
     first[at, row] = start[found.unit]
     hard, inexact = (np.searchsorted(levels, thresholds) for thresholds in (found.hard_at, found.inexact_at))
     return np.stack([np.bincount(hard, minlength=len(levels)), np.bincount(inexact, minlength=len(levels))])
+
+
+def _link(
+    objects: Objects,
+    large: _Large,
+    pairs: tuple[IntArray, IntArray, FloatArray],
+    levels: FloatArray,
+    classes: ClassHandling,
+    first: IntArray,
+) -> None:
+    """Fill in the units of large components, which are solved at all thresholds by one average linkage.
+
+    Classes that are preferred need two: one within the classes, and at every threshold one of its units. As units only
+    grow towards lower thresholds, that is found from the highest threshold on, with fewer nodes and pairs at each. The
+    units of a single threshold are also improved by local moves, which takes too long for many.
+    """
+    row = np.flatnonzero(large.objects.any(axis=0))
+    number = np.empty(len(objects), np.int64)
+    number[row] = np.arange(len(row))
+    used = large.until >= 0
+    until = large.until[used]
+    i, j, similarity = pairs[0][used], pairs[1][used], pairs[2][used]
+    u, v = number[i], number[j]
+    annotator = objects.annotator[row]
+    _, sample = np.unique(objects.sample[row], return_inverse=True)
+    alone = Nodes(
+        sample, places_of(sample, annotator), np.ones(len(row), np.int64), annotator_bits(annotator), u, v, similarity
+    )
+    if classes == "ignore":
+        joins = average_linkage_of(alone, float(levels[0]))
+        for at, level in enumerate(levels.tolist()):
+            group = joins.groups(level)
+            if len(levels) == 1:
+                group = improved(alone, group, level)
+            _write_groups(group, large.objects[at], row, first[at])
+        return
+    same = objects.category[i] == objects.category[j]
+    of_class = replace(alone, u=u[same], v=v[same], similarity=similarity[same])
+    joins = average_linkage_of(of_class, float(levels[0]))
+    of_row = np.arange(len(row))  # node of every object
+    nodes = replace(alone, u=u[:0], v=v[:0], similarity=similarity[:0])
+    for at in reversed(range(len(levels))):
+        if not large.objects[at].any():
+            continue
+        level = float(levels[at])
+        new = until == at
+        nodes = replace(
+            nodes,
+            u=np.concatenate([nodes.u, of_row[u[new]]]),
+            v=np.concatenate([nodes.v, of_row[v[new]]]),
+            similarity=np.concatenate([nodes.similarity, similarity[new]]),
+        )
+        group = joins.groups(level)
+        if len(levels) == 1:
+            group = improved(of_class, group, level)
+        of_node = np.empty(len(nodes.size), np.int64)
+        of_node[of_row] = group
+        nodes, of_row = contracted(nodes, of_node), group
+        second = average_linkage_of(nodes, level).groups(level)
+        if len(levels) == 1:
+            second = improved(nodes, second, level)
+        _write_groups(second[group], large.objects[at], row, first[at])
+
+
+def _write_groups(group: IntArray, chosen: BoolArray, row: IntArray, first: IntArray) -> None:
+    """Write the row of the first object of their group for the chosen objects; ``group`` is of the rows ``row``."""
+    start = np.empty(int(group.max(initial=-1)) + 1, np.int64)
+    start[group[::-1]] = row[::-1]
+    first[row] = np.where(chosen[row], start[group], first[row])

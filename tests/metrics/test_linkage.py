@@ -1,0 +1,137 @@
+"""Average linkage of large components: against scipy, and what the matching makes of it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.cluster.hierarchy import fcluster, linkage
+from scipy.spatial.distance import squareform
+
+from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics.geometry.boxes import Boxes
+from annotator_agreement.metrics.matching import match_objects, optimal, recursive
+from annotator_agreement.metrics.matching.linkage import Nodes, average_linkage_of, places_of, sides_of
+from annotator_agreement.metrics.matching.optimal import annotator_bits
+from annotator_agreement.metrics.matching.sweep import sweep_thresholds
+
+FLOOR = 0.1
+
+
+def _nodes(similarity: np.ndarray, annotator: np.ndarray) -> Nodes:
+    u, v = np.nonzero(np.triu(similarity, 1))
+    of_one = np.zeros(len(annotator), np.int64)
+    ones = np.ones(len(annotator), np.int64)
+    return Nodes(of_one, places_of(of_one, annotator), ones, annotator_bits(annotator), u, v, similarity[u, v])
+
+
+def _partition(group: np.ndarray) -> set[frozenset[int]]:
+    return {frozenset(np.flatnonzero(group == number).tolist()) for number in np.unique(group)}
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_groups_at_all_thresholds_are_those_of_scipy(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    similarity = rng.random((70, 70)) * (rng.random((70, 70)) < 0.7)
+    similarity = np.triu(similarity, 1) + np.triu(similarity, 1).T
+    joins = average_linkage_of(_nodes(similarity, np.arange(70)), FLOOR)
+    tree = linkage(squareform(1.0 - similarity - np.eye(70), checks=False), "average")
+    for threshold in (0.15, 0.3, 0.35, 0.4, 0.5, 0.8):
+        assert _partition(joins.groups(threshold)) == _partition(fcluster(tree, 1.0 - threshold, "distance"))
+
+
+def test_no_group_has_two_nodes_of_an_annotator() -> None:
+    rng = np.random.default_rng(3)
+    annotator = np.sort(rng.integers(0, 130, 200))
+    similarity = np.triu(rng.random((200, 200)) ** 0.2, 1)
+    similarity[annotator[:, None] == annotator] = 0.0
+    group = average_linkage_of(_nodes(similarity, annotator), FLOOR).groups(FLOOR)
+    assert len(np.unique(group * 130 + annotator)) == 200
+    assert len(np.unique(group)) < 30
+
+
+def test_side_is_the_lowest_annotator() -> None:
+    bits = annotator_bits(np.array([0, 5, 62, 63, 64, 130]))
+    assert sides_of(bits).tolist() == [0, 5, 62, 63, 64, 130]
+    assert sides_of(bits | bits[3]).tolist() == [0, 5, 62, 63, 63, 63]
+
+
+def _crowd(n_annotators: int, n: int, spread: float, seed: int = 1) -> tuple[Objects, Boxes]:
+    """Objects of several annotators on one spot, all of which overlap each other."""
+    rng = np.random.default_rng(seed)
+    corner = rng.normal(0.0, spread, (n_annotators * n, 2))
+    boxes = np.hstack([corner, corner + 1.0 + rng.normal(0.0, spread, (n_annotators * n, 2))])
+    annotator = np.repeat(np.arange(n_annotators), n)
+    return Objects(np.zeros(len(boxes), np.int64), annotator, rng.integers(1, 4, len(boxes))), Boxes(boxes)
+
+
+def test_equal_boxes_on_one_spot_are_matched_by_their_place() -> None:
+    objects, boxes = _crowd(5, 40, 0.0)
+    matching = match_objects(objects, boxes.overlaps(objects), classes="ignore")
+    assert matching.n_units == 40
+    assert (matching.unit == np.tile(np.arange(40), 5)).all()
+    assert matching.n_inexact == 1
+    assert matching.inexact_surplus == pytest.approx((40 * 10 * 0.5, 40 * 10 * 0.5))
+
+
+@pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
+def test_large_components_are_solved_nearly_as_well_as_by_merges_and_moves(
+    classes: optimal.ClassHandling, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    objects, boxes = _crowd(6, 30, 0.15)
+    overlaps = boxes.overlaps(objects)
+    linked = match_objects(objects, overlaps, classes=classes)
+    monkeypatch.setattr(optimal, "MAX_NODES_MERGED", 1_000)
+    merged = match_objects(objects, overlaps, classes=classes)
+    found, bound = linked.inexact_surplus
+    assert merged.inexact_surplus[0] <= bound
+    assert found <= bound
+    similarity = overlaps.similarity("iou") - 0.5
+    totals = []
+    for matching in (linked, merged):
+        assert len(np.unique(matching.unit * 6 + objects.annotator)) == len(objects)
+        together = matching.unit[overlaps.i] == matching.unit[overlaps.j]
+        totals.append(similarity[together].sum())
+    assert totals[0] > 0.9 * totals[1]
+
+
+@pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
+def test_large_components_do_not_depend_on_other_samples(classes: optimal.ClassHandling) -> None:
+    crowds = [_crowd(4, 25, 0.1, seed) for seed in range(3)]
+    sizes = [len(objects) for objects, _ in crowds]
+    together = Objects(
+        np.repeat(np.arange(3), sizes),
+        np.concatenate([objects.annotator for objects, _ in crowds]),
+        np.concatenate([objects.category for objects, _ in crowds]),
+    )
+    boxes = Boxes(np.concatenate([geometry.xyxy for _, geometry in crowds]))
+    sweep = sweep_thresholds(together, boxes.overlaps(together), classes=classes)
+    start = 0
+    for objects, geometry in crowds:
+        alone = sweep_thresholds(objects, geometry.overlaps(objects), classes=classes)
+        assert (sweep.first[:, start : start + len(objects)] - start == alone.first).all()
+        start += len(objects)
+
+
+@pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
+def test_a_large_component_has_the_same_units_whatever_other_thresholds_there_are(
+    classes: optimal.ClassHandling,
+) -> None:
+    objects, boxes = _crowd(5, 30, 0.1)
+    overlaps = boxes.overlaps(objects)
+    sweep = sweep_thresholds(objects, overlaps, classes=classes)
+    assert (sweep.n_inexact > 0).any()
+    for at, threshold in enumerate(sweep.thresholds[:-1]):
+        few = sweep_thresholds(objects, overlaps, thresholds=[threshold, 0.99], classes=classes)
+        assert (sweep.first[at] == few.first[0]).all()
+
+
+def test_assignments_of_few_candidates_are_as_good_as_those_of_the_whole_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects, boxes = _crowd(2, 60, 0.4)
+    overlaps = boxes.overlaps(objects)
+    similarity = overlaps.similarity("iou")
+    totals = []
+    for cells in (10**9, 0):
+        monkeypatch.setattr(recursive, "_MAX_CELLS", cells)
+        unit = match_objects(objects, overlaps, method="recursive", classes="ignore").unit
+        totals.append(similarity[unit[overlaps.i] == unit[overlaps.j]].sum())
+    assert totals[0] == pytest.approx(totals[1], abs=1e-9)
