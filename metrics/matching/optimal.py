@@ -14,7 +14,7 @@ from .partition import TIE, best_partitions
 ClassHandling = Literal["prefer", "ignore", "require"]
 
 #: components of more nodes are solved by average linkage, but for those of two annotators up to the second number
-MAX_NODES_MERGED = 64
+MAX_NODES_MERGED = 200
 MAX_NODES_ASSIGNED = 2_000
 #: entries of weight matrices of hard components that are solved at once
 _MAX_WEIGHTS_AT_ONCE = 4_000_000

@@ -65,19 +65,19 @@ def _crowd(n_annotators: int, n: int, spread: float, seed: int = 1) -> tuple[Obj
 
 
 def test_equal_boxes_on_one_spot_are_matched_by_their_place() -> None:
-    objects, boxes = _crowd(5, 40, 0.0)
+    objects, boxes = _crowd(5, 60, 0.0)
     matching = match_objects(objects, boxes.overlaps(objects), classes="ignore")
-    assert matching.n_units == 40
-    assert (matching.unit == np.tile(np.arange(40), 5)).all()
+    assert matching.n_units == 60
+    assert (matching.unit == np.tile(np.arange(60), 5)).all()
     assert matching.n_inexact == 1
-    assert matching.inexact_surplus == pytest.approx((40 * 10 * 0.5, 40 * 10 * 0.5))
+    assert matching.inexact_surplus == pytest.approx((60 * 10 * 0.5, 60 * 10 * 0.5))
 
 
 @pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
 def test_large_components_are_solved_nearly_as_well_as_by_merges_and_moves(
     classes: optimal.ClassHandling, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    objects, boxes = _crowd(6, 30, 0.15)
+    objects, boxes = _crowd(6, 60, 0.15)
     overlaps = boxes.overlaps(objects)
     linked = match_objects(objects, overlaps, classes=classes)
     monkeypatch.setattr(optimal, "MAX_NODES_MERGED", 1_000)
@@ -96,7 +96,7 @@ def test_large_components_are_solved_nearly_as_well_as_by_merges_and_moves(
 
 @pytest.mark.parametrize("classes", ["ignore", "require", "prefer"])
 def test_large_components_do_not_depend_on_other_samples(classes: optimal.ClassHandling) -> None:
-    crowds = [_crowd(4, 25, 0.1, seed) for seed in range(3)]
+    crowds = [_crowd(4, 70, 0.1, seed) for seed in range(3)]
     sizes = [len(objects) for objects, _ in crowds]
     together = Objects(
         np.repeat(np.arange(3), sizes),
@@ -116,7 +116,7 @@ def test_large_components_do_not_depend_on_other_samples(classes: optimal.ClassH
 def test_a_large_component_has_the_same_units_whatever_other_thresholds_there_are(
     classes: optimal.ClassHandling,
 ) -> None:
-    objects, boxes = _crowd(5, 30, 0.1)
+    objects, boxes = _crowd(5, 60, 0.1)
     overlaps = boxes.overlaps(objects)
     sweep = sweep_thresholds(objects, overlaps, classes=classes)
     assert (sweep.n_inexact > 0).any()
