@@ -18,6 +18,7 @@ from .labels.source import refuse_read_only
 from .record.fields import delete_fields, fields_marked, unset_undeclared
 from .record.lease import writing
 from .record.run import DELETING, Run, list_agreements, refresh
+from .record.schema import mend
 from .record.stored_records import delete_orphans, delete_results
 from .views.saved_views import remove_saved_views
 
@@ -58,6 +59,7 @@ def _delete(run: Run) -> None:
     delete_fields(dataset, declared)
     unset_undeclared(dataset, sorted(recorded - set(declared)))
     _forget(run, documents)
+    mend(dataset)
     refresh(dataset)
 
 

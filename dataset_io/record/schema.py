@@ -62,6 +62,14 @@ def undeclare(dataset: fo.Dataset, paths: Collection[str]) -> None:
         _change(dataset, lambda document: _remove(document, paths))
 
 
+def mend(dataset: fo.Dataset) -> None:
+    """Remove entries without a name, which FiftyOne leaves behind if it saves while fields are deleted.
+
+    With them the dataset would never open again; the dataset in memory is read again.
+    """
+    _change(dataset, lambda document: None)
+
+
 def rename_in_app(dataset: fo.Dataset, renamed: Mapping[str, str]) -> None:
     """Rename fields in the settings of the App, and in indexes."""
     with writing(dataset):
@@ -79,6 +87,7 @@ def _change(dataset: fo.Dataset, change: Callable[[Document], None]) -> None:
                 raise deleted_error(dataset)
             found.setdefault("app_config", {})
             changed = copy.deepcopy(found)
+            _drop_nameless(changed)
             change(changed)
             before, after = _flat(found), _flat(changed)
             new = {name: value for name, value in after.items() if value != before.get(name)}
@@ -87,10 +96,16 @@ def _change(dataset: fo.Dataset, change: Callable[[Document], None]) -> None:
             still = {name: {"$eq": before.get(name)} for name in new}
             update = {"$set": new, "$currentDate": {"last_modified_at": True}}
             if database().datasets.update_one({**require_lease(dataset), **still}, update).matched_count:
-                break
+                continue  # until there is nothing to change, also of what others saved just now
             if database().datasets.find_one(require_lease(dataset), {"_id": True}) is None:
                 raise lost_lease(dataset)
         reload_dataset(dataset)
+
+
+def _drop_nameless(document: Document) -> None:
+    for name in ("sample_fields", "frame_fields"):
+        if document.get(name):
+            document[name] = [entry for entry in document[name] if entry and entry.get("name") and entry.get("ftype")]
 
 
 def _flat(document: Document) -> Document:

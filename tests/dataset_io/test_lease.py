@@ -23,6 +23,7 @@ from annotator_agreement import (
     list_agreements,
     rename_agreement,
 )
+from annotator_agreement.dataset_io import delete
 from annotator_agreement.dataset_io.record import fields, lease, run, schema
 from annotator_agreement.dataset_io.run.work_through import work_through
 
@@ -175,6 +176,31 @@ def test_fields_that_somebody_adds_between_reading_and_writing_stay(make_dataset
     fields.delete_fields(dataset, ["mine"])
     assert {*added} <= dataset.get_field_schema().keys()
     assert "mine" not in dataset.get_field_schema()
+
+
+@pytest.mark.parametrize("when", ["at once", "later"])
+def test_what_fiftyone_saves_by_position_while_fields_are_deleted_is_mended(make_dataset, monkeypatch, when):
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    dataset.add_sample_field("of_user", fo.EmbeddedDocumentField, embedded_doc_type=fo.Detections)
+    n = len(_document(dataset)["sample_fields"])
+    nested = {f"sample_fields.{n - 1}.fields": _document(dataset)["sample_fields"][-1]["fields"]}
+    module, function = {"at once": (schema, "dataset_id"), "later": (delete, "_forget")}[when]
+    original, done = getattr(module, function), []
+
+    def save_meanwhile(*arguments):
+        # dataset.add_sample_field("of_user.detections.new", …) of another process, which has read the longer list
+        if not done and len(_document(dataset)["sample_fields"]) < n - 1:
+            done.append(get_db_conn().datasets.update_one({"_id": dataset._doc.id}, {"$set": nested}))
+            assert None in _document(dataset)["sample_fields"]
+        return original(*arguments)
+
+    monkeypatch.setattr(module, function, save_meanwhile)
+    delete_agreement(dataset)
+    assert done
+    assert all(entry and entry["name"] for entry in _document(dataset)["sample_fields"])
+    dataset.reload()
+    assert "of_user" in dataset.get_field_schema()
 
 
 def test_a_field_in_one_that_was_deleted_is_refused(make_dataset):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -87,7 +89,8 @@ def workers(n: int) -> Iterator[list[Worker]]:
     inherited = [theirs.fileno() for _, theirs in pairs]
     program = str(Path(__file__).with_name("worker.py"))
     command = [sys.executable, program, *map(str, inherited)]
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=inherited)
+    nowhere = subprocess.DEVNULL
+    process = subprocess.Popen(command, stdin=nowhere, stderr=nowhere, pass_fds=inherited, start_new_session=True)
     started = []
     for ours, theirs in pairs:
         theirs.close()
@@ -101,7 +104,8 @@ def workers(n: int) -> Iterator[list[Worker]]:
             worker.stop()
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(10)
-        process.kill()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)  # those that hang, too
 
 
 def all_at_once(team: Sequence[Worker], commands: Sequence[Command]) -> list[Answer]:
