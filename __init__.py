@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     import fiftyone.operators as foo
 
 _PUBLIC = {
+    "import_annotations": ".dataset_io",
     "compute_agreement": ".dataset_io",
     "load_agreement": ".dataset_io",
     "list_agreements": ".dataset_io",

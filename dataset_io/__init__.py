@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .annotation_files.importing import import_annotations
 from .app.settings import configure_agreement_app
 from .compute import compute_agreement, run_agreement
 from .delete import delete_agreement
@@ -29,6 +30,7 @@ __all__ = [
     "configure_agreement_app",
     "delete_agreement",
     "export_agreement",
+    "import_annotations",
     "list_agreements",
     "load_agreement",
     "rename_agreement",

@@ -22,7 +22,7 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "charts": ({"agreement", "names"}, {"numpy", "pandas", "plotly", "tabulate", "jinja2", "markupsafe"}),
     "dataset_io": (
         {"charts", "agreement", "metrics", "names"},
-        {*PURE, "cv2", "pandas", "plotly", "fiftyone", "pymongo", "bson", "gridfs", "mongoengine", "psutil"},
+        {*PURE, "cv2", "pandas", "plotly", "fiftyone", "pymongo", "bson", "gridfs", "mongoengine", "psutil", "defusedxml"},
     ),
     "operators": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
     "panels": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, ClassVar, Protocol
@@ -15,6 +16,9 @@ from ...metrics.geometry.objects import Geometry
 
 #: numbers with a greater absolute value count as infinite, so that nothing overflows
 LARGEST = 1e9
+
+#: a coordinate in shares of the image is at most this, but for rounding
+_LARGEST_SHARE = 1.0 + 1e-6
 
 #: requirement of a box, for messages
 BOX_NUMBERS = f"four finite numbers (to {LARGEST:g}) with a width and height of at least 0"
@@ -109,6 +113,12 @@ def is_usable_box(box: object) -> bool:
     if not isinstance(box, list | tuple) or len(box) != 4:
         return False
     return all(map(is_finite, box)) and bool(box[2] >= 0 and box[3] >= 0)
+
+
+def lies_outside(box: Sequence[float]) -> bool:
+    """Whether a box ``(x, y, width, height)`` does not fit an image, as one in pixels does not: it is larger than the
+    image, or lies beside it."""
+    return max(box) > _LARGEST_SHARE or box[0] + box[2] < 0 or box[1] + box[3] < 0
 
 
 def is_finite(value: object, largest: float = LARGEST) -> bool:

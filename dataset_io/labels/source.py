@@ -311,7 +311,7 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
             raise AgreementInputError(
                 f"`fields` must hold what annotators gave, got {name!r}, which the run {written_by!r} wrote"
             )
-        kind = kind_of(schema[name]) if name not in _own_fields(samples) else None
+        kind = kind_of(schema[name]) if name not in own_fields(samples) else None
         if kind is None:
             raise AgreementInputError(
                 f"`fields` must hold labels of a type that can be compared ({shown(titles(), limit=20)}), got "
@@ -328,7 +328,7 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
 
 def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:
     """The fields with labels that can be compared, and their types; not fields of our runs or of FiftyOne."""
-    own = _own_fields(samples)
+    own = own_fields(samples)
     kinds = {
         name: kind_of(field)
         for name, field in field_schema(samples).items()
@@ -337,7 +337,7 @@ def comparable_fields(samples: SampleCollection) -> dict[str, LabelKind]:
     return {name: kind for name, kind in kinds.items() if kind is not None}
 
 
-def _own_fields(samples: SampleCollection) -> set[str]:
+def own_fields(samples: SampleCollection) -> set[str]:
     """Names of the fields that FiftyOne itself has on every sample and frame."""
     own = set(default_fields(samples))
     if has_frame_fields(samples):

@@ -1,0 +1,171 @@
+"""What annotation files say, whatever their format: who looked at which images, and what they drew there."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from ...agreement.errors import AgreementInputError, shown
+from ...metrics.arrays import BoolArray
+
+Point = tuple[float, float]
+
+
+class ImageKey(NamedTuple):
+    """An image as a file names it, or a frame of a video."""
+
+    name: str
+    frame: int = 0  #: number of the frame, from 1; 0 where it is an image
+
+
+class PlacedMask(NamedTuple):
+    """A mask cut to its pixels, and the column and row of its first pixel in the image."""
+
+    pixels: BoolArray
+    left: int
+    top: int
+
+
+@dataclass(slots=True)
+class DrawnLabel:
+    """A label as a file has it: a class, and what was drawn, in the unit of its :class:`Page`."""
+
+    label: str | None
+    box: tuple[float, float, float, float] | None = None  #: x, y, width, height
+    rings: list[list[Point]] | None = None  #: of a polygon; a ring in a ring is a hole
+    closed: bool = True  #: whether the rings enclose an area
+    rotated: bool = False  #: whether the rings are the corners of a rotated box
+    mask: Callable[[], PlacedMask] | None = None  #: in pixels of the image
+    points: list[Point] | None = None  #: key points, nan where one is not labelled
+    named_points: dict[str, Point] | None = None  #: key points that have names instead of an order
+    value: float | None = None  #: a number that was given instead of a class
+    question: str = ""  #: what a class or number of the whole image answers
+    attributes: dict[str, Any] = field(default_factory=dict)
+    confidence: float | None = None
+    index: int | None = None  #: number of the track in a video
+    document: dict[str, Any] | None = None  #: the label as FiftyOne stores it, where FiftyOne read it
+    document_type: str = ""  #: its label type
+
+    @property
+    def is_answer(self) -> bool:
+        """Whether this is about the whole image."""
+        return bool(self.question)
+
+
+@dataclass(slots=True)
+class Page:
+    """What one annotator drew on one image."""
+
+    labels: list[DrawnLabel] = field(default_factory=list)
+    #: width and height of the image in the unit of coordinates; None: pixels, and the file does not say how many
+    scale: tuple[float, float] | None = None
+    size_px: tuple[int, int] | None = None  #: width and height of the image in pixels, if the file says so
+
+
+class Tally:
+    """How often something happened, with the first examples."""
+
+    def __init__(self) -> None:
+        self.examples: dict[str, list[str]] = defaultdict(list)
+
+    def add(self, what: str, example: object) -> None:
+        """Count one."""
+        self.examples[what].append(str(example))
+
+    def lines(self) -> list[str]:
+        """A sentence for each: what, how often, where first."""
+        return [f"{what}: {len(found)} ({shown(dict.fromkeys(found), 3)})" for what, found in self.examples.items()]
+
+
+@dataclass(slots=True)
+class AnnotationSet:
+    """Everything that the files of an import say."""
+
+    title: str  #: name of the format
+    pages: dict[str, dict[ImageKey, Page]] = field(default_factory=dict)  #: by annotator; an image without is not there
+    #: labels that are nobody's, such as predictions, by the name of their field
+    separate: dict[str, dict[ImageKey, Page]] = field(default_factory=dict)
+    #: names under which an image may be found if it is not found under its own
+    other_names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    #: whether a label is given in every label type that it can be given in, as in COCO; else as it was drawn
+    every_type: bool = False
+    persons: dict[str, str] = field(default_factory=dict)  #: the person behind each session, by its name
+    left_out: Tally = field(default_factory=Tally)
+    notes: list[str] = field(default_factory=list)
+
+    def page(self, annotator: str, image: ImageKey) -> Page:
+        """The page of an annotator, a new one if there is none: they looked at this image."""
+        return self.pages.setdefault(annotator, {}).setdefault(image, Page())
+
+    def every_page(self) -> Iterator[tuple[ImageKey, Page]]:
+        """All pages, also of what is nobody's."""
+        for pages in (*self.pages.values(), *self.separate.values()):
+            yield from pages.items()
+
+    def labels(self) -> Iterator[DrawnLabel]:
+        """All labels."""
+        for _, page in self.every_page():
+            yield from page.labels
+
+    def add(self, other: AnnotationSet) -> None:
+        """Add what another file says.
+
+        Raises:
+            AgreementInputError: if both have labels of one annotator on one image
+        """
+        for mine, theirs in ((self.pages, other.pages), (self.separate, other.separate)):
+            for owner, pages in theirs.items():
+                merged = mine.setdefault(owner, {})
+                refuse_repeated(owner, merged.keys() & pages.keys())
+                merged.update(pages)
+        self.other_names.update(other.other_names)
+        self.persons.update(other.persons)
+        self.every_type |= other.every_type
+        for what, examples in other.left_out.examples.items():
+            self.left_out.examples[what] += examples
+        self.notes += [note for note in other.notes if note not in self.notes]
+
+    def order_named_points(self) -> None:
+        """Give key points that have names one order for each class: that of their names; nan where one is absent."""
+        names: dict[str | None, set[str]] = defaultdict(set)
+        for label in self.labels():
+            names[label.label].update(label.named_points or ())
+        for label in self.labels():
+            if label.named_points is not None:
+                absent = (float("nan"), float("nan"))
+                label.points = [label.named_points.get(name, absent) for name in sorted(names[label.label])]
+        for owner, found in sorted((str(owner), found) for owner, found in names.items() if found):
+            self.notes.append(f"Points of {owner!r}, in this order: {shown(sorted(found), 40)}")
+
+
+def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
+    """Refuse several sets of labels of one annotator on one image.
+
+    Raises:
+        AgreementInputError: if there are any
+    """
+    names = sorted({image.name for image in images})
+    if names:
+        raise AgreementInputError(
+            f"Every annotator must have one set of labels for an image, got more than one of {owner!r} for "
+            f"{shown(map(repr, names))}; give each set a name of its own ({{name: path}}), or leave all but one out"
+        )
+
+
+def as_number(value: object) -> float | None:
+    """A finite number; None for anything else."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
+        return float(value)
+    return None
+
+
+def plain_attributes(values: dict[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:
+    """The entries that labels can have as attributes: texts, numbers, true or false."""
+    left_out = set(without)
+    return {
+        str(name): value
+        for name, value in values.items()
+        if name not in left_out and isinstance(value, str | int | float | bool)
+    }

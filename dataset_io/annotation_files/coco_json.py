@@ -1,0 +1,224 @@
+"""COCO's JSON, in the three ways in which it has several annotators."""
+
+from __future__ import annotations
+
+import functools
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from ...agreement.errors import AgreementInputError, shown
+from .annotation_set import (
+    AnnotationSet,
+    DrawnLabel,
+    ImageKey,
+    Page,
+    Point,
+    as_number,
+    plain_attributes,
+    refuse_repeated,
+)
+from .run_length import coco_mask
+
+TITLE = "COCO JSON"
+
+Entry = dict[str, Any]
+
+#: keys that name the annotator of an annotation, or of an entry of an image
+_RATER_KEYS = ("rater_id", "annotator", "annotator_id", "rater")
+_RATER_LIST = "rater_list"
+#: keys of an annotation that are no attributes
+_OWN_KEYS = (
+    *("id", "image_id", "category_id", "bbox", "segmentation", "keypoints", "num_keypoints", "score", "area"),
+    *("session_id", "attributes", *_RATER_KEYS),
+)
+
+
+def read_coco(content: Entry, annotator: str | None) -> AnnotationSet:
+    """All annotations of a file.
+
+    Args:
+        content: of the file
+        annotator: who drew everything in it; None: the file says who drew what
+
+    Raises:
+        AgreementInputError: if the file does not say it, or its parts do not belong together
+    """
+    images = _by_id(content, "images")
+    annotations = [entry for entry in content.get("annotations") or [] if isinstance(entry, dict)]
+    classes = {number: str(entry.get("name", number)) for number, entry in _by_id(content, "categories").items()}
+    found = AnnotationSet(TITLE, every_type=True)
+    lost = [entry.get("id") for entry in annotations if entry.get("image_id") not in images]
+    if lost:
+        raise AgreementInputError(
+            f"Annotations of a COCO file must refer to its images, got {len(lost)} that do not (ids {shown(lost)})"
+        )
+    raters = _Raters(images.values(), annotations, annotator)
+    found.persons, found.notes = raters.persons, raters.notes
+    looked = [(name, image) for image in images.values() for name in raters.of_image(image)]
+    for name, image in looked:
+        if ImageKey(str(image["file_name"])) in found.pages.get(name, {}):
+            refuse_repeated(name, [ImageKey(str(image["file_name"]))])
+        _page(found, name, image)
+    n_unlisted = 0
+    for entry in annotations:
+        image = images[entry["image_id"]]
+        name = raters.of_annotation(entry, image)
+        key = ImageKey(str(image["file_name"]))
+        n_unlisted += key not in found.pages.get(name, {})
+        label = _label(entry, classes, image)
+        if label is None:
+            found.left_out.add("annotations that cannot be read", f"{key.name}: id {entry.get('id')}")
+        else:
+            _page(found, name, image).labels.append(label)
+    if n_unlisted:
+        found.notes.append(f"{n_unlisted} times somebody drew on an image whose {_RATER_LIST} lacks them; they count "
+                           "as assigned to it")  # fmt: skip
+    return found
+
+
+def names_raters(content: Entry) -> bool:
+    """Whether a file says who drew what in it."""
+    images, annotations = (entries if isinstance(entries := content.get(key), list) else []
+                           for key in ("images", "annotations"))  # fmt: skip
+    keys = {*_RATER_KEYS, _RATER_LIST}
+    return any(keys & entry.keys() for entry in (*images, *annotations) if isinstance(entry, dict))
+
+
+def _page(found: AnnotationSet, annotator: str, image: Entry) -> Page:
+    page = found.page(annotator, ImageKey(str(image["file_name"])))
+    width, height = as_number(image.get("width")), as_number(image.get("height"))
+    if page.size_px is None and width and height:
+        page.scale, page.size_px = (width, height), (int(width), int(height))
+    return page
+
+
+def _by_id(content: Entry, key: str) -> dict[Any, Entry]:
+    entries = content.get(key)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) and "id" in entry for entry in entries):
+        raise AgreementInputError(f"A COCO file must have a list `{key}` of entries with an `id`, got none")
+    found: dict[Any, Entry] = {}
+    for entry in entries:
+        if entry["id"] in found or (key == "images" and not isinstance(entry.get("file_name"), str)):
+            raise AgreementInputError(
+                f"Entries of `{key}` must have an `id` of their own (images also a `file_name`), got {entry['id']!r} "
+                "without"
+            )
+        found[entry["id"]] = entry
+    return found
+
+
+class _Raters:
+    """Who looked at an image, and who drew an annotation."""
+
+    def __init__(self, images: Iterable[Entry], annotations: list[Entry], annotator: str | None) -> None:
+        images = list(images)
+        self._only = annotator
+        self._image_key = next((key for key in _RATER_KEYS if any(key in image for image in images)), None)
+        self._key = next((key for key in _RATER_KEYS if any(key in entry for entry in annotations)), None)
+        self._has_lists = any(_RATER_LIST in image for image in images)
+        self.persons: dict[str, str] = {}
+        self.notes: list[str] = []
+        self._everybody: list[str] = []
+        sessions: dict[str, set[str]] = defaultdict(set)
+        for image in images:
+            for person, session in _listed(image.get(_RATER_LIST)):
+                sessions[person].add(session)
+        for entry in annotations:
+            if self._key is not None and self._key in entry:
+                sessions[str(entry[self._key])].add(str(entry.get("session_id") or ""))
+        self._has_sessions = any(len(names) > 1 for names in sessions.values())
+        if annotator is not None:
+            named = set(sessions) | {str(image[self._image_key]) for image in images if self._image_key}
+            if len(named) > 1:
+                raise AgreementInputError(
+                    f"A file that is given for one annotator must be that annotator's alone, got {annotator!r} for a "
+                    f"file of {shown(sorted(named))}; give the path alone, and rename them with `annotators`"
+                )
+        elif self._has_lists or self._key is not None:
+            names = {self._name(person, session): person for person in sessions for session in sessions[person]}
+            self.persons = names if self._has_sessions else {}
+            if not self._has_lists and self._image_key is None:
+                self._everybody = sorted(names)
+                self.notes.append(
+                    f"The images have no {_RATER_LIST}: everybody is taken to have looked at every image of the file"
+                )
+        elif self._image_key is None:
+            raise AgreementInputError(
+                f"A COCO file of several annotators must name them, by {_RATER_KEYS[0]!r} on annotations, "
+                f"{_RATER_LIST!r} or {_RATER_KEYS[1]!r} on images, got a file without; give one file for each "
+                'annotator: {"alice": path, "bob": path}'
+            )
+
+    def _name(self, person: str, session: str) -> str:
+        return f"{person}_{session}" if self._has_sessions and session else person
+
+    def of_image(self, image: Entry) -> list[str]:
+        """Names of those who looked at an image."""
+        if self._only is not None:
+            return [self._only]
+        if self._has_lists:
+            return [self._name(person, session) for person, session in _listed(image.get(_RATER_LIST))]
+        if self._image_key is None:
+            return self._everybody
+        if image.get(self._image_key) is None:
+            raise AgreementInputError(
+                f"Every image must name its annotator in {self._image_key!r}, got id {image['id']!r} without"
+            )
+        return [str(image[self._image_key])]
+
+    def of_annotation(self, entry: Entry, image: Entry) -> str:
+        """Name of who drew an annotation."""
+        if self._only is not None:
+            return self._only
+        if self._key is None:
+            return self.of_image(image)[0]
+        if entry.get(self._key) is None:
+            raise AgreementInputError(
+                f"Every annotation must name its annotator in {self._key!r}, got id {entry.get('id')!r} without"
+            )
+        return self._name(str(entry[self._key]), str(entry.get("session_id") or ""))
+
+
+def _listed(raters: Any) -> list[tuple[str, str]]:
+    """Persons and their sessions in the ``rater_list`` of an image."""
+    if isinstance(raters, dict):
+        return [(str(person), str(session)) for person, found in raters.items()
+                for session in (found if isinstance(found, list) else [found])]  # fmt: skip
+    return [(str(person), "") for person in raters or ()]
+
+
+def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | None:
+    """The label of an annotation; None if nothing in it can be read."""
+    category = entry.get("category_id")
+    if category is not None and category not in classes:
+        raise AgreementInputError(
+            f"Annotations of a COCO file must refer to its categories, got category_id {category!r} (annotation "
+            f"{entry.get('id')!r})"
+        )
+    extra = entry.get("attributes")
+    attributes = plain_attributes({**entry, **(extra if isinstance(extra, dict) else {})}, _OWN_KEYS)
+    label = DrawnLabel(classes.get(category), attributes=attributes, confidence=as_number(entry.get("score")))
+    try:
+        box = entry.get("bbox")
+        if box:
+            x, y, width, height = map(float, box)
+            label.box = (x, y, width, height)
+        shape = entry.get("segmentation")
+        if isinstance(shape, list) and shape:
+            label.rings = [_pairs(ring) for ring in shape if len(ring) >= 6] or None
+        elif isinstance(shape, dict):
+            height_px, width_px = shape.get("size") or (image["height"], image["width"])
+            label.mask = functools.partial(coco_mask, shape["counts"], int(width_px), int(height_px))
+        points = entry.get("keypoints")
+        if points:
+            x_y_v = [points[k : k + 3] for k in range(0, len(points), 3)]
+            label.points = [(float(x), float(y)) if v else (float("nan"),) * 2 for x, y, v in x_y_v]
+    except (KeyError, TypeError, ValueError):
+        return None
+    return label if label.box or label.rings or label.mask or label.points else None
+
+
+def _pairs(numbers: list[Any]) -> list[Point]:
+    """Vertices from a flat list of coordinates."""
+    return [(float(x), float(y)) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]

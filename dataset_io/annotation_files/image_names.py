@@ -1,0 +1,126 @@
+"""Which sample is meant by the name of an image in a file."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+import fiftyone as fo
+from bson import ObjectId
+
+from ...agreement.errors import AgreementInputError, shown
+from ..fiftyone_private import sample_collection
+from .annotation_set import AnnotationSet
+
+Match = Literal["filename", "stem", "path"]
+MATCHES = ("filename", "stem", "path")
+
+
+@dataclass(slots=True)
+class Target:
+    """A sample that gets labels: of the dataset, or a new one."""
+
+    path: str
+    sample_id: ObjectId | None = None  #: None: a new sample
+    size_px: tuple[int, int] | None = None
+    is_video: bool = False
+    new_size: tuple[int, int] | None = None  #: a size that files say and the sample does not know
+
+
+class _Names:
+    """Paths by the names under which files may refer to them."""
+
+    def __init__(self, paths: Iterable[str], match: Match) -> None:
+        self._match = match
+        self._paths: dict[str, list[str]] = defaultdict(list)
+        for path in paths:
+            self._paths[self._key(path)].append(path)
+
+    def _key(self, name: str) -> str:
+        path = PurePosixPath(name.replace("\\", "/"))
+        return path.stem if self._match == "stem" else path.name
+
+    def find(self, name: str) -> list[str]:
+        """All paths that a name may mean."""
+        found = self._paths.get(self._key(name), [])
+        if self._match != "path":
+            return found
+        parts = PurePosixPath(name.replace("\\", "/").lstrip("/")).parts
+        return [path for path in found if PurePosixPath(path.replace("\\", "/")).parts[-len(parts) :] == parts]
+
+
+def match_images(
+    dataset: fo.Dataset, found: AnnotationSet, match: Match, media_dir: Path | None
+) -> tuple[dict[str, Target], list[str]]:
+    """The sample of every image name in the files, and the names without one.
+
+    Args:
+        dataset: the dataset
+        found: what the files say
+        match: what of a name must be equal
+        media_dir: folder with images of which new samples are made; None: no samples are made
+
+    Raises:
+        AgreementInputError: if a name may mean several samples, or no name means any
+    """
+    if match not in MATCHES:
+        raise AgreementInputError(f"`match` must be one of {shown(MATCHES)}, got {match!r}")
+    names = sorted({image.name for image, _ in found.every_page()})
+    if not names:
+        raise AgreementInputError(f"`source` must hold annotations of images, got {found.title} without any")
+    samples = {target.path: target for target in _samples(dataset)}
+    in_dataset = _Names(samples, match)
+    in_folder: _Names | None = None
+    targets: dict[str, Target] = {}
+    unknown, ambiguous = [], []
+    for name in names:
+        paths = _first(in_dataset, name, found)
+        if not paths and media_dir is not None:
+            in_folder = in_folder or _Names(_files_in(media_dir), match)
+            paths = _first(in_folder, name, found)
+        if len(paths) > 1:
+            ambiguous.append(f"{name} ({len(paths)} files)")
+        elif not paths:
+            unknown.append(name)
+        else:
+            targets[name] = samples.setdefault(paths[0], Target(paths[0]))
+    if ambiguous:
+        raise AgreementInputError(
+            f"Names of images in the file must mean one sample each, got {shown(ambiguous)}; say match='path' if the "
+            "file has their folders too"
+        )
+    if not targets:
+        raise AgreementInputError(
+            f"The images of the file must be in the dataset {dataset.name!r} or in `media_dir`, got none of "
+            f"{len(names)} ({shown(names, 3)}), for samples such as {shown(samples, 3) or '(no samples)'}; say "
+            "match='stem' if only their endings differ, or `media_dir=` to make new samples"
+        )
+    return targets, unknown
+
+
+def _first(names: _Names, name: str, found: AnnotationSet) -> list[str]:
+    """What is meant by a name, or by the first of its other names that means anything."""
+    return next((paths for tried in (name, *found.other_names.get(name, ())) if (paths := names.find(tried))), [])
+
+
+def _samples(dataset: fo.Dataset) -> Iterable[Target]:
+    wanted = {"filepath": True, "_media_type": True}
+    wanted |= {f"metadata.{name}": True for name in ("width", "height", "frame_width", "frame_height")}
+    for row in sample_collection(dataset).find({}, wanted):
+        metadata: dict[str, Any] = row.get("metadata") or {}
+        is_video = row.get("_media_type") == "video"
+        prefix = "frame_" if is_video else ""
+        width, height = metadata.get(f"{prefix}width"), metadata.get(f"{prefix}height")
+        size = (int(width), int(height)) if width and height else None
+        yield Target(row["filepath"], row["_id"], size, is_video)
+
+
+def _files_in(folder: Path) -> list[str]:
+    """All files in a folder and its folders. Names from annotation files are only looked up among these."""
+    if not folder.is_dir():
+        raise AgreementInputError(f"`media_dir` must be a folder, got {str(folder)!r}, which is not")
+    return [os.path.join(place, name) for place, _, files in os.walk(folder) for name in files]

@@ -1,0 +1,436 @@
+"""Import annotation files into a dataset: everything is read and checked, then written at once."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+import fiftyone as fo
+import pandas as pd
+
+from ...agreement.errors import AgreementInputError, shown
+from ..run.work_through import Progress
+from . import fiftyone_formats
+from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated
+from .file_format import TABLE, TITLES, read_annotations
+from .image_names import Match, Target, match_images
+from .import_summary import ImportedAnnotator, ImportSummary
+from .label_documents import Document, LabelMaker, Slot, slots_of
+from .long_table import read_table
+from .written_fields import NewField, check_fields, write_fields
+
+Into = Literal["fields", "attribute"]
+Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
+
+#: attribute of the labels that names their annotator, where one field holds the labels of all
+ANNOTATOR_ATTRIBUTE = "annotator"
+#: from so many annotators on one field is easier to work with than one for each
+_MANY = 10
+
+
+def import_annotations(
+    dataset: fo.Dataset,
+    source: Source,
+    *,
+    format: str | type = "auto",
+    label_types: str | Sequence[str] | None = None,
+    into: Into = "fields",
+    prefix: str = "",
+    field: str = "annotations",
+    match: Match = "filename",
+    media_dir: str | os.PathLike[str] | None = None,
+    annotators: Mapping[str, str] | None = None,
+    overwrite: bool = False,
+    progress: Progress = None,
+    columns: Mapping[str, str] | None = None,
+    clip: bool = False,
+) -> ImportSummary:
+    """Import the labels of several annotators, and who looked at which images.
+
+    An image that an annotator looked at and drew nothing on gets an empty list; one that they were not assigned to gets
+    nothing. Everything is read and checked before anything is written.
+
+    Args:
+        dataset: the dataset
+        source: a file or folder with the labels of all; or a mapping of the names of annotators to a file or folder
+            each; or a DataFrame with a row for each label
+        format: ``"auto"``: what the files look like; ``"label_studio"``, ``"coco"``, ``"cvat"`` or ``"table"`` (CSV,
+            TSV, Parquet); or a type of FiftyOne's, such as ``fo.types.YOLOv5Dataset``, with one path for each annotator
+        label_types: one or several of ``"detections"`` (boxes), ``"segmentations"`` (instance masks), ``"polylines"``,
+            ``"keypoints"`` and ``"classifications"`` (classes, tags and numbers of whole images), each in fields of its
+            own; by default boxes where a file has any (polygons where some are rotated), else what was drawn; and the
+            classes and numbers
+        into: ``"fields"``: one field for each annotator; ``"attribute"``: one field, an attribute ``annotator`` on
+            every label, and a sample field ``<field>_assigned`` that lists who was assigned
+        prefix: first part of the name of every field of an annotator
+        field: name of the field with ``into="attribute"``
+        match: what of an image's name in the files must be that of the sample's file: ``"filename"``, ``"stem"``
+            (without the ending) or ``"path"`` (the folders that the files name too)
+        media_dir: folder with images, of which samples are made where the dataset has none
+        annotators: names for the annotators in the files, such as ``{"1": "alice"}``
+        overwrite: replace fields that exist
+        progress: a progress bar (True or False), FiftyOne's default (None), or a function that is called with it
+        columns: of a table: which column has which meaning (``{"image": "scan", "annotator": "reader"}``), where it
+            cannot be guessed
+        clip: whether coordinates outside of the image are moved to its border; they are counted anyway
+
+    Returns:
+        what was imported, what was left out and why, and the call of ``compute_agreement`` that fits
+
+    Raises:
+        AgreementInputError: if something in the files or the request must be changed; nothing was written then
+    """
+    return prepare_import(
+        dataset,
+        source,
+        format=format,
+        label_types=label_types,
+        into=into,
+        prefix=prefix,
+        field=field,
+        match=match,
+        media_dir=media_dir,
+        annotators=annotators,
+        overwrite=overwrite,
+        columns=columns,
+        clip=clip,
+    ).write(progress)
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedImport:
+    """An import that is read and checked, and not written yet."""
+
+    dataset: fo.Dataset
+    fields: list[NewField]
+    targets: list[Target]
+    summary: ImportSummary
+    overwrite: bool
+
+    def write(self, progress: Progress = None) -> ImportSummary:
+        """Write everything."""
+        write_fields(self.dataset, self.fields, self.targets, overwrite=self.overwrite, progress=progress)
+        return dataclasses.replace(self.summary, is_written=True)
+
+
+def prepare_import(
+    dataset: fo.Dataset,
+    source: Source,
+    *,
+    format: str | type = "auto",
+    label_types: str | Sequence[str] | None = None,
+    into: Into = "fields",
+    prefix: str = "",
+    field: str = "annotations",
+    match: Match = "filename",
+    media_dir: str | os.PathLike[str] | None = None,
+    annotators: Mapping[str, str] | None = None,
+    overwrite: bool = False,
+    columns: Mapping[str, str] | None = None,
+    clip: bool = False,
+) -> PreparedImport:
+    """Read and check everything; arguments as in :func:`import_annotations`."""
+    if not isinstance(dataset, fo.Dataset):
+        raise AgreementInputError(f"`dataset` must be a FiftyOne dataset, got {type(dataset).__name__}")
+    if into not in ("fields", "attribute"):
+        raise AgreementInputError(f"`into` must be 'fields' or 'attribute', got {into!r}")
+    found = _read(source, format, columns, None if media_dir is None else Path(media_dir), label_types)
+    _rename(found, annotators)
+    slots = slots_of(found, label_types)
+    folder = None if media_dir is None else Path(media_dir).expanduser().absolute()
+    targets, unknown = match_images(dataset, found, match, folder)
+    for name in unknown:
+        found.left_out.add("images that the dataset does not have", name)
+    pages = _by_target(found, targets)
+    maker = LabelMaker(slots, found.left_out, every_type=found.every_type, clip=clip)
+    plan = _Plan(dataset, found, slots, pages, maker)
+    fields = plan.in_fields(prefix) if into == "fields" else plan.in_one_field(prefix, field)
+    _refuse_pixels(maker)
+    check_fields(dataset, fields, overwrite=overwrite)
+    return PreparedImport(dataset, fields, plan.targets, plan.summary(into, prefix, fields), overwrite)
+
+
+def _read(
+    source: Source,
+    format: str | type,
+    columns: Mapping[str, str] | None,
+    media_dir: Path | None,
+    label_types: str | Sequence[str] | None,
+) -> AnnotationSet:
+    """What the source says, in any format."""
+    if isinstance(format, str) and format not in ("auto", *TITLES):
+        raise AgreementInputError(
+            f"`format` must be 'auto', {shown(map(repr, TITLES), 9)}, or a type of fiftyone.types, got {format!r}"
+        )
+    if isinstance(source, pd.DataFrame):
+        if format not in ("auto", TABLE):
+            raise AgreementInputError(f"A DataFrame is a table, got `format` {format!r}")
+        return read_table(source.copy(deep=False), None, columns)
+    if isinstance(source, Mapping):
+        if not source:
+            raise AgreementInputError("`source` must name at least one annotator, got an empty mapping")
+        paths = {str(name): Path(path).expanduser().absolute() for name, path in source.items()}
+    elif isinstance(source, str | os.PathLike):
+        paths = {}
+    else:
+        raise AgreementInputError(
+            f"`source` must be a path, a mapping of annotators to paths, or a DataFrame, got {type(source).__name__}"
+        )
+    if not isinstance(format, str):
+        if not paths:
+            raise AgreementInputError(
+                f"`source` must be one path for each annotator where FiftyOne reads the format, got {str(source)!r}; "
+                'say {"alice": path, "bob": path}'
+            )
+        return fiftyone_formats.read_with_fiftyone(paths, format, media_dir, label_types)
+    if not isinstance(source, Mapping):
+        return read_annotations(Path(source).expanduser().absolute(), format, None, columns)
+    first, *others = [read_annotations(path, format, name, columns) for name, path in paths.items()]
+    for other in others:
+        first.add(other)
+    return first
+
+
+def _rename(found: AnnotationSet, annotators: Mapping[str, str] | None) -> None:
+    """Give annotators other names."""
+    if annotators is None:
+        return
+    if not isinstance(annotators, Mapping):
+        raise AgreementInputError(
+            f"`annotators` must map names in the files to others, got {type(annotators).__name__}"
+        )
+    names = {str(old): str(new) for old, new in annotators.items()}
+    unknown = sorted(names.keys() - found.pages.keys())
+    if unknown:
+        raise AgreementInputError(
+            f"`annotators` must name annotators of the files ({shown(sorted(found.pages), 20)}), got "
+            f"{shown(map(repr, unknown))}"
+        )
+    pages: dict[str, dict[ImageKey, Page]] = {}
+    for old, of_annotator in found.pages.items():
+        merged = pages.setdefault(names.get(old, old), {})
+        refuse_repeated(names.get(old, old), merged.keys() & of_annotator.keys())
+        merged.update(of_annotator)
+    found.pages = pages
+    found.persons = {names.get(name, name): person for name, person in found.persons.items()}
+
+
+#: by owner: the page for every sample, and the number of the frame
+_Pages = dict[str, dict[tuple[int, int], Page]]
+
+
+@dataclass(slots=True)
+class _ByTarget:
+    """The pages of everybody, by the number of their sample among the targets, and frame."""
+
+    targets: list[Target]
+    annotators: _Pages = field(default_factory=dict)
+    separate: _Pages = field(default_factory=dict)
+    on_frames: bool = False
+
+
+def _by_target(found: AnnotationSet, by_name: Mapping[str, Target]) -> _ByTarget:
+    """Pages by sample instead of by name; sizes that only one of the two knows are known to both then.
+
+    Raises:
+        AgreementInputError: if somebody has several pages of one sample, or sizes are needed that nobody knows
+    """
+    targets = list({id(target): target for target in by_name.values()}.values())
+    number = {id(target): k for k, target in enumerate(targets)}
+    result = _ByTarget(targets)
+    without_size: list[str] = []
+    for mine, theirs in ((result.annotators, found.pages), (result.separate, found.separate)):
+        for owner, pages in theirs.items():
+            placed = mine.setdefault(owner, {})
+            for image, page in pages.items():
+                target = by_name.get(image.name)
+                if target is None:
+                    continue
+                key = (number[id(target)], image.frame)
+                if key in placed:
+                    refuse_repeated(owner, [image])
+                placed[key] = page
+                result.on_frames |= image.frame > 0
+                if target.is_video != (image.frame > 0):
+                    what = ("a video", "labels of an image") if target.is_video else ("an image", "labels of frames")
+                    raise AgreementInputError(f"{target.path!r} is {what[0]}, got {what[1]} for it from {image.name!r}")
+                _share_size(page, target)
+                if page.scale is None and not all(label.question or label.document for label in page.labels):
+                    without_size.append(target.path)
+    if without_size:
+        raise AgreementInputError(
+            f"Samples must have an image size to read coordinates in pixels, got {len(set(without_size))} without "
+            f"({shown(dict.fromkeys(without_size), 3)}); run dataset.compute_metadata() first"
+        )
+    return result
+
+
+def _share_size(page: Page, target: Target) -> None:
+    if target.size_px is None and page.size_px is None and target.sample_id is None:
+        metadata = fo.ImageMetadata.build_for(target.path)
+        page.size_px = (metadata.width, metadata.height)
+    if target.size_px is None and page.size_px is not None:
+        target.size_px = target.new_size = page.size_px
+    if page.size_px is None:
+        page.size_px = target.size_px
+    if page.scale is None and page.size_px is not None:
+        page.scale = (float(page.size_px[0]), float(page.size_px[1]))
+
+
+def _refuse_pixels(maker: LabelMaker) -> None:
+    """Refuse labels of which most lie outside of their images."""
+    if 2 * maker.n_far_outside > maker.n_drawn:
+        raise AgreementInputError(
+            f"Labels must lie in their images, got {maker.n_far_outside} of {maker.n_drawn} outside: their coordinates "
+            "are in another unit than the format says (pixels, where shares of the image are expected), or the sizes "
+            "of the images are wrong"
+        )
+
+
+class _Plan:
+    """Which fields an import writes, and what of it is said to the user."""
+
+    def __init__(
+        self, dataset: fo.Dataset, found: AnnotationSet, slots: list[Slot], pages: _ByTarget, maker: LabelMaker
+    ) -> None:
+        self.targets = pages.targets
+        self._dataset = dataset
+        self._found = found
+        self._slots = slots
+        self._pages = pages
+        self._maker = maker
+        self._frames = "frames." if pages.on_frames else ""
+        self._made: dict[str, dict[tuple[int, int], dict[Slot, list[Document]]]] = {}
+        for owner, placed in {**pages.separate, **pages.annotators}.items():
+            self._made[owner] = {
+                key: maker.documents(page, f"{owner}: {os.path.basename(self.targets[key[0]].path)}")
+                for key, page in placed.items()
+            }
+
+    def in_fields(self, prefix: str) -> list[NewField]:
+        """One field for each annotator and slot."""
+        owners = [*self._pages.annotators, *self._pages.separate]
+        return [
+            NewField(
+                self._path(prefix + field_name(owner), slot),
+                slot,
+                {key: _value(slot, made[slot]) for key, made in self._made[owner].items() if slot in made},
+                owner,
+            )
+            for owner in owners
+            for slot in self._slots
+        ]
+
+    def in_one_field(self, prefix: str, name: str) -> list[NewField]:
+        """One field for each slot, in which labels name their annotator; and the field with the assigned."""
+        answers = [slot.name for slot in self._slots if slot.list_name is None]
+        if answers:
+            raise AgreementInputError(
+                f"One field holds a list of labels, got {shown(map(repr, answers))} with one class or number an image; "
+                'say into="fields", or leave them out with `label_types`'
+            )
+        fields = []
+        for slot in self._slots:
+            values: dict[tuple[int, int], list[Document]] = defaultdict(list)
+            for owner in self._pages.annotators:
+                for key, made in self._made[owner].items():
+                    values[key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
+            path = self._path(name, slot)
+            fields.append(NewField(path, slot, {key: _value(slot, found) for key, found in values.items()}, ""))
+        assigned: dict[tuple[int, int], list[str]] = defaultdict(list)
+        for owner, placed in sorted(self._pages.annotators.items()):
+            for number in dict.fromkeys(key[0] for key in placed):
+                assigned[number, 0].append(owner)
+        separate = [
+            NewField(self._path(prefix + field_name(owner), slot), slot,
+                     {key: _value(slot, made[slot]) for key, made in self._made[owner].items()}, owner)
+            for owner in self._pages.separate for slot in self._slots
+        ]  # fmt: skip
+        return [*fields, NewField(f"{name}_assigned", None, dict(assigned), ""), *separate]
+
+    def _path(self, name: str, slot: Slot) -> str:
+        return self._frames + (name if len(self._slots) == 1 else f"{name}_{field_name(slot.name)}")
+
+    def summary(self, into: Into, prefix: str, fields: Sequence[NewField]) -> ImportSummary:
+        """What the import does."""
+        of_owner: dict[str, list[str]] = defaultdict(list)
+        for entry in fields:
+            of_owner[entry.owner].append(entry.path)
+        together = tuple(entry.path for entry in fields if not entry.owner and entry.slot is not None)
+        annotators, separate = (
+            tuple(self._annotator(owner, tuple(of_owner[owner]) or together) for owner in sorted(pages))
+            for pages in (self._pages.annotators, self._pages.separate)
+        )
+        is_one_field = into == "attribute"
+        assigned = next((entry.path for entry in fields if entry.slot is None), None)
+        return ImportSummary(
+            dataset=self._dataset.name,
+            format=self._found.title,
+            annotators=annotators,
+            separate=separate,
+            n_images=len({key for made in self._made.values() for key in made}),
+            n_new=sum(target.sample_id is None for target in self.targets),
+            assigned_field=assigned,
+            left_out=tuple(self._found.left_out.lines()),
+            notes=tuple(self._notes(is_one_field=is_one_field)),
+            calls=tuple(self._calls(fields, assigned)) if len(annotators) > 1 else (),
+        )
+
+    def _annotator(self, owner: str, fields: tuple[str, ...]) -> ImportedAnnotator:
+        made = self._made[owner].values()
+        counts = Counter(slot.name for entry in made for slot, documents in entry.items() for _ in documents)
+        n_empty = sum(not any(entry.values()) for entry in made)
+        return ImportedAnnotator(owner, fields, len(made), n_empty, dict(sorted(counts.items())))
+
+    def _notes(self, *, is_one_field: bool) -> Iterable[str]:
+        yield from self._found.notes
+        for what, n in sorted(self._maker.converted.items()):
+            yield f"{n} {what}; say `label_types` for others"
+        if self._maker.n_reach_out:
+            n_out, n_drawn = self._maker.n_reach_out, self._maker.n_drawn
+            yield f"{n_out} of {n_drawn} labels reach out of their image; clip=True cuts them"
+        n_sizes = sum(target.new_size is not None for target in self.targets if target.sample_id is not None)
+        if n_sizes:
+            yield f"{n_sizes} samples had no image size and get that of the file"
+        if not is_one_field and len(self._pages.annotators) >= _MANY:
+            yield f'{len(self._pages.annotators)} annotators: into="attribute" keeps them in one field'
+
+    def _calls(self, fields: Sequence[NewField], assigned: str | None) -> Iterable[str]:
+        persons = self._found.persons
+        for slot in self._slots:
+            paths = {entry.owner: entry.path for entry in fields if entry.slot == slot
+                     and entry.owner not in self._pages.separate}  # fmt: skip
+            options = {}
+            if assigned is not None:
+                options = {"annotator_attribute": ANNOTATOR_ATTRIBUTE, "assigned_field": assigned}
+                names: dict[str, str] = dict(persons)
+            else:
+                names = {path: persons.get(owner, owner) for owner, path in paths.items()}
+                if not persons and not any("@" in owner for owner in paths):
+                    names = {}
+            arguments = [repr(next(iter(paths.values()))) if assigned is not None else repr(sorted(paths.values()))]
+            arguments += [f"{name}={value!r}" for name, value in options.items()]
+            if names:
+                arguments.append(f"annotators={dict(sorted(names.items()))!r}")
+            if slot.name == "polylines" and self._maker.has_open_lines:
+                arguments.append("line_tolerance=5.0")
+            yield f"compute_agreement(dataset, {', '.join(arguments)})"
+
+
+def field_name(owner: str) -> str:
+    """The name of a field for an annotator, a model or a question."""
+    name = re.sub(r"\W+", "_", owner).strip("_")
+    return f"annotator_{name}" if not name or name[0].isdigit() else name
+
+
+def _value(slot: Slot, documents: list[Document]) -> Document:
+    """What FiftyOne stores in a field."""
+    if slot.list_name is None:
+        return documents[0]
+    return {"_cls": slot.stored.__name__, slot.list_name: documents}

@@ -1,0 +1,321 @@
+"""Labels of files as FiftyOne stores them: which label types an import gives, and the documents of each."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.utils import serialize_numpy_array
+
+from ...agreement.errors import AgreementInputError, shown
+from ...metrics.geometry.polygons import polygons_from_rings
+from ...metrics.geometry.rasterize import region_pixels
+from ...metrics.geometry.regions import Regions
+from ..fiftyone_private import document_fields
+from ..labels.geometry_readers import is_finite, lies_outside
+from .annotation_set import AnnotationSet, DrawnLabel, Page, PlacedMask, Point, Tally
+
+Document = dict[str, Any]
+
+DETECTIONS, MASKS, POLYLINES, KEYPOINTS, CLASSES = LABEL_TYPES = (
+    *("detections", "segmentations", "polylines", "keypoints", "classifications"),
+)
+_STORED: dict[str, type[fol.Label]] = {
+    DETECTIONS: fol.Detections,
+    MASKS: fol.Detections,
+    POLYLINES: fol.Polylines,
+    KEYPOINTS: fol.Keypoints,
+}
+#: the list of a field, and the label in it
+_LISTS: dict[type[fol.Label], tuple[str, type[fol.Label]]] = {
+    fol.Detections: ("detections", fol.Detection),
+    fol.Polylines: ("polylines", fol.Polyline),
+    fol.Keypoints: ("keypoints", fol.Keypoint),
+    fol.Classifications: ("classifications", fol.Classification),
+}
+#: a coordinate may be this much outside of the image by rounding
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class Slot:
+    """Labels that stand in one field of each annotator: of one label type, or the answers to one question."""
+
+    name: str  #: the label type, or the question
+    stored: type[fol.Label]  #: type of the field
+    is_answer: bool = False  #: whether it is about whole images
+
+    @property
+    def list_name(self) -> str | None:
+        """Name of the list in the field; None where it is one label."""
+        return _LISTS[self.stored][0] if self.stored in _LISTS else None
+
+    @property
+    def label_class(self) -> type[fol.Label]:
+        """Type of the labels."""
+        return _LISTS[self.stored][1] if self.stored in _LISTS else self.stored
+
+
+def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[Slot]:
+    """What is imported: the label types that are asked for, or those that fit what was drawn, and the questions.
+
+    Raises:
+        AgreementInputError: if a label type is unknown, or there is nothing of it
+    """
+    objects = [label for label in found.labels() if not label.question]
+    if label_types is None:
+        types = [*_fitting_types(objects, every_type=found.every_type), CLASSES]
+    else:
+        types = [label_types] if isinstance(label_types, str) else list(label_types)
+        unknown = [kind for kind in types if kind not in LABEL_TYPES]
+        if unknown or not types:
+            raise AgreementInputError(
+                f"`label_types` must be among {shown(LABEL_TYPES, 9)}, got {shown(map(repr, unknown)) or 'none'}"
+            )
+    answers = _questions(found) if CLASSES in types else []
+    is_drawn = bool(objects) or label_types is not None or not answers
+    drawn = [Slot(kind, _STORED[kind]) for kind in dict.fromkeys(types) if kind != CLASSES and is_drawn]
+    if not drawn and not answers:
+        raise AgreementInputError(
+            f"`label_types` must be found in the files, got {shown(map(repr, types))}, which is not"
+        )
+    return [*drawn, *answers]
+
+
+def _fitting_types(objects: list[DrawnLabel], *, every_type: bool) -> list[str]:
+    """The label types of what was drawn: boxes where there are any, but polygons where some are rotated."""
+    natural = {kind for label in objects for kind in _natural_types(label)}
+    if any(label.rotated for label in objects):
+        return [POLYLINES]
+    if DETECTIONS in natural or not natural:
+        return [DETECTIONS]
+    return [kind for kind in LABEL_TYPES if kind in natural][: 1 if every_type else None]
+
+
+def _natural_types(label: DrawnLabel) -> tuple[str, ...]:
+    """The label types that need no conversion."""
+    if label.document is not None:
+        return (label.document_type,)
+    drawn = {
+        DETECTIONS: label.box is not None,
+        MASKS: label.mask is not None,
+        POLYLINES: bool(label.rings),
+        KEYPOINTS: label.points is not None,
+    }
+    return tuple(kind for kind, is_drawn in drawn.items() if is_drawn)
+
+
+def _possible_types(label: DrawnLabel) -> tuple[str, ...]:
+    """The label types that a label can be given in."""
+    natural = _natural_types(label)
+    if label.document is not None or natural == (KEYPOINTS,):
+        return natural
+    return (DETECTIONS, MASKS, POLYLINES, *natural)
+
+
+def _questions(found: AnnotationSet) -> list[Slot]:
+    """The fields for the answers to every question: numbers, one class, or several classes."""
+    types: dict[str, Counter[type[fol.Label]]] = defaultdict(Counter)
+    several: set[str] = set()
+    for _, page in found.every_page():
+        answers = [label for label in page.labels if label.question]
+        several |= {question for question, n in Counter(label.question for label in answers).items() if n > 1}
+        for label in answers:
+            types[label.question][_answer_type(label)] += 1
+    slots = []
+    for question, counts in sorted(types.items()):
+        if len(counts) > 1 or (question in several and fol.Classification not in counts):
+            given = shown(f"{n} of type {kind.__name__}" for kind, n in counts.items())
+            raise AgreementInputError(
+                f"The answers to {question!r} must be one number an image, or classes, got {given}; correct the file"
+            )
+        stored = fol.Classifications if question in several else next(iter(counts))
+        slots.append(Slot(question, stored, is_answer=True))
+    return slots
+
+
+def _answer_type(label: DrawnLabel) -> type[fol.Label]:
+    if label.document is not None:
+        stored: type[fol.Label] = getattr(fol, label.document["_cls"])
+        return stored
+    return fol.Classification if label.value is None else fol.Regression
+
+
+class LabelMaker:
+    """Makes the documents of an import, and counts what becomes of its labels."""
+
+    def __init__(self, slots: list[Slot], left_out: Tally, *, every_type: bool, clip: bool) -> None:
+        self._slots = slots
+        self._by_name = {slot.name: slot for slot in slots if not slot.is_answer}
+        self._answers = {slot.name: slot for slot in slots if slot.is_answer}
+        self._left_out = left_out
+        self._every_type = every_type
+        self._clip = clip
+        self._templates = {slot: _template(slot.label_class) for slot in slots}
+        self._reserved = {slot: {"_id", "_cls", "id", *document_fields(slot.label_class)} for slot in slots}
+        self.converted: Counter[str] = Counter()  #: labels that are given as another type than they were drawn
+        self.n_drawn = 0  #: labels with a place on the image
+        self.n_far_outside = 0  #: of these, those that lie outside of it
+        self.n_reach_out = 0  #: of these, those that reach out of it
+        self.has_open_lines = False
+
+    def documents(self, page: Page, place: str) -> dict[Slot, list[Document]]:
+        """The documents of a page, for every slot that gets a list, or has an answer."""
+        made: dict[Slot, list[Document]] = {slot: [] for slot in self._slots if slot.list_name}
+        for label in page.labels:
+            for slot in self._chosen(label, place):
+                document = self._document(slot, label, page, place)
+                if document is not None:
+                    made.setdefault(slot, []).append(document)
+        return made
+
+    def _chosen(self, label: DrawnLabel, place: str) -> list[Slot]:
+        """The slots that a label goes into."""
+        if label.question:
+            slot = self._answers.get(label.question)
+            if slot is None:
+                self._left_out.add(f"answers to {label.question!r}, which is not among the label types", place)
+            return [slot] if slot else []
+        natural, possible = _natural_types(label), _possible_types(label)
+        fitting = [name for name in self._by_name if name in (possible if self._every_type else natural)]
+        if not fitting:
+            fitting = [name for name in self._by_name if name in possible][:1]
+            if not fitting:
+                self._left_out.add(
+                    f"{natural[0]} that cannot be given as {shown(self._by_name) or 'such a field'}", place
+                )
+            elif label.document is None:
+                self.converted[f"{natural[0]} given as {fitting[0]}"] += 1
+        return [self._by_name[name] for name in fitting]
+
+    def _document(self, slot: Slot, label: DrawnLabel, page: Page, place: str) -> Document | None:
+        if label.document is not None:
+            self._count_box(label.document.get("bounding_box"))
+            return label.document
+        try:
+            extent = self._extent(slot, label, page)
+        except (ValueError, ZeroDivisionError) as error:
+            self._left_out.add(f"labels that cannot be used ({error})", place)
+            return None
+        document = {**self._templates[slot], "_id": ObjectId(), "tags": [], **extent}
+        if label.label is not None:
+            document["label"] = label.label
+        if label.confidence is not None:
+            document["confidence"] = label.confidence
+        if label.index is not None:
+            document["index"] = label.index
+        for name, value in label.attributes.items():
+            name = name.replace(".", "_").lstrip("$_") or "attribute"
+            document[f"attribute_{name}" if name in self._reserved[slot] else name] = value
+        return document
+
+    def _extent(self, slot: Slot, label: DrawnLabel, page: Page) -> Document:
+        """The attributes that say where a label is, as shares of the image, or its value.
+
+        Raises:
+            ValueError: if they cannot be used
+        """
+        if slot.is_answer:
+            return {} if label.value is None else {"value": label.value}
+        if slot.name == KEYPOINTS:
+            return {"points": self._points(label.points or [], page)}
+        mask = label.mask() if label.mask is not None else None
+        if mask is not None and not mask.pixels.size:
+            raise ValueError("the mask is empty")
+        if slot.name == POLYLINES:
+            return self._polyline(label, page, mask)
+        if slot.name == MASKS and mask is None and label.rings and label.closed and page.size_px is not None:
+            mask = _filled(self._rings(label.rings, page), page.size_px)
+        if slot.name == MASKS and mask is not None and mask.pixels.size:
+            return {"bounding_box": self._box(_box_of(mask, page)), "mask": serialize_numpy_array(mask.pixels)}
+        if label.box is not None:
+            scale = _scale(page)
+            return {"bounding_box": self._box([value / side for value, side in zip(label.box, scale * 2, strict=True)])}
+        if mask is not None:
+            return {"bounding_box": self._box(_box_of(mask, page))}
+        return {"bounding_box": self._box(_bounds(self._rings(label.rings or [], page)))}
+
+    def _polyline(self, label: DrawnLabel, page: Page, mask: PlacedMask | None) -> Document:
+        if label.rings:
+            rings = self._rings(label.rings, page)
+            self.has_open_lines |= not label.closed
+        elif mask is not None:
+            # with a frame of one pixel, without which FiftyOne loses half a pixel at every side
+            outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels).to_polyline(tolerance=1)
+            rings = [[(x, y) for x, y in ring] for ring in outline.points]
+        else:
+            x, y, width, height = label.box or (0.0,) * 4
+            rings = self._rings([[(x, y), (x + width, y), (x + width, y + height), (x, y + height)]], page)
+        self._count_box(_bounds(rings))
+        return {"points": [list(map(list, ring)) for ring in rings], "closed": label.closed, "filled": label.closed}
+
+    def _rings(self, rings: list[list[Point]], page: Page) -> list[list[Point]]:
+        return [[(x, y) for x, y in self._points([*ring], page)] for ring in rings]
+
+    def _points(self, points: list[Point], page: Page) -> list[list[float]]:
+        width, height = _scale(page)
+        found = [[x / width, y / height] for x, y in points]
+        numbers = [value for point in found for value in point if value == value]
+        if not numbers or not all(map(is_finite, numbers)):
+            raise ValueError("no point is labelled" if not numbers else "coordinates are not finite")
+        return [[min(max(value, 0.0), 1.0) for value in point] for point in found] if self._clip else found
+
+    def _box(self, box: list[float]) -> list[float]:
+        if not all(map(is_finite, box)) or min(box[2:]) < 0:
+            raise ValueError("the box is not four finite numbers with a width and height of at least 0")
+        self._count_box(box)
+        if not self._clip:
+            return box
+        left, top, right, bottom = (
+            min(max(value, 0.0), 1.0) for value in (box[0], box[1], box[0] + box[2], box[1] + box[3])
+        )
+        return [left, top, right - left, bottom - top]
+
+    def _count_box(self, box: list[float] | None) -> None:
+        if box is not None:
+            self.n_drawn += 1
+            self.n_far_outside += lies_outside(box)
+            ends = (-box[0], -box[1], box[0] + box[2] - 1, box[1] + box[3] - 1)
+            self.n_reach_out += max(ends) > _ROUNDING
+
+
+def _template(label_class: type[fol.Label]) -> Document:
+    """What FiftyOne stores of every label of a type."""
+    return {name: value for name, value in label_class().to_dict().items() if name not in ("_id", "tags")}
+
+
+def _scale(page: Page) -> tuple[float, float]:
+    if page.scale is None:
+        raise ValueError("the size of the image is unknown")
+    return page.scale
+
+
+def _box_of(mask: PlacedMask, page: Page) -> list[float]:
+    """The box of a mask as shares of the image."""
+    if page.size_px is None:
+        raise ValueError("the size of the image is unknown")
+    width, height = page.size_px
+    rows, columns = mask.pixels.shape
+    return [mask.left / width, mask.top / height, columns / width, rows / height]
+
+
+def _bounds(rings: list[list[Point]]) -> list[float]:
+    """The box around points."""
+    every = np.array([point for ring in rings for point in ring])
+    low, high = every.min(axis=0), every.max(axis=0)
+    return [*low.tolist(), *(high - low).tolist()]
+
+
+def _filled(rings: list[list[Point]], size_px: tuple[int, int]) -> PlacedMask:
+    """The pixels of the image whose centres are in a polygon."""
+    points = np.array([point for ring in rings for point in ring]) * size_px
+    ring = np.repeat(np.arange(len(rings)), [len(entry) for entry in rings])
+    polygons = polygons_from_rings(points, ring, np.zeros(len(rings), np.int64), 1)
+    masks = region_pixels(Regions.of_polygons(polygons), np.array([size_px]))
+    return PlacedMask(masks.crop(0), int(masks.left[0]), int(masks.top[0]))

@@ -1,0 +1,245 @@
+"""Label Studio's JSON: tasks with the annotations of everybody, by who completed them."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import Any
+from urllib.parse import parse_qs, unquote, urlsplit
+
+from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, PlacedMask, Point, as_number
+from .run_length import label_studio_mask
+
+TITLE = "Label Studio JSON"
+GROUND_TRUTH = "ground_truth"
+
+Result = dict[str, Any]
+
+#: keys of a task's data that may hold its image, in this order; else the first text
+_IMAGE_KEYS = ("image", "img", "image_url", "url", "photo", "picture")
+#: Label Studio puts this before the names of files that were uploaded
+_UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
+#: results on the whole image, and the key of their value
+_ANSWERS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "number": "number"}
+_DRAWN = ("rectangle", "polygon", "keypoint", "brush")
+#: percent of the image
+_PERCENT = (100.0, 100.0)
+
+
+def read_label_studio(tasks: list[Any]) -> AnnotationSet:
+    """All annotations, predictions and ground truths of an export."""
+    found = AnnotationSet(TITLE)
+    for task in tasks:
+        name, others = _image_names(task)
+        if name is None:
+            found.left_out.add("tasks without an image", task.get("id"))
+            continue
+        found.other_names[name] = others
+        image = ImageKey(name)
+        annotations = [entry for entry in task.get("annotations") or [] if isinstance(entry, dict)]
+        # the latest first, which counts where somebody has several
+        for annotation in sorted(annotations, key=_age, reverse=True):
+            if annotation.get("was_cancelled"):
+                found.left_out.add("tasks that their annotator skipped (was_cancelled), which are not assigned", name)
+            elif annotation.get("ground_truth"):
+                _add(found, found.separate.setdefault(GROUND_TRUTH, {}), image, annotation)
+            else:
+                _add(found, found.pages.setdefault(_annotator(annotation), {}), image, annotation)
+        for prediction in task.get("predictions") or []:
+            if isinstance(prediction, dict):  # exports without predictions have their ids, or their number
+                model = str(prediction.get("model_version") or "").strip()
+                owner = f"prediction_{model}" if model else "prediction"
+                _add(found, found.separate.setdefault(owner, {}), image, prediction)
+    found.order_named_points()
+    return found
+
+
+def _age(annotation: Result) -> tuple[str, int]:
+    return str(annotation.get("updated_at") or ""), int(annotation.get("id") or 0)
+
+
+def _add(found: AnnotationSet, pages: dict[ImageKey, Page], image: ImageKey, annotation: Result) -> None:
+    """Add the results of an annotation, unless there is a later one by the same annotator."""
+    if image in pages:
+        found.left_out.add("annotations that a later one of the same annotator replaces", image.name)
+        return
+    results = [result for result in annotation.get("result") or [] if isinstance(result, dict)]
+    page = pages[image] = Page(scale=_PERCENT, size_px=_size(results))
+    page.labels += _labels(found, image.name, results)
+
+
+def _size(results: list[Result]) -> tuple[int, int] | None:
+    for result in results:
+        width, height = result.get("original_width"), result.get("original_height")
+        if isinstance(width, int) and isinstance(height, int) and width > 0 and height > 0:
+            return width, height
+    return None
+
+
+def _annotator(annotation: Result) -> str:
+    """Mail address, name or number of who completed an annotation."""
+    who = annotation.get("completed_by")
+    if isinstance(who, dict):
+        who = next((who[key] for key in ("email", "username", "id") if who.get(key)), None)
+    for key in ("created_username", "last_created_by", "updated_by"):
+        who = who if who is not None else annotation.get(key)
+    return "unknown" if who is None else str(who).strip()
+
+
+def _image_names(task: Any) -> tuple[str | None, tuple[str, ...]]:
+    """The path in a task's address of an image, and the names that its file may have had before its upload."""
+    data = task.get("data") if isinstance(task, dict) else None
+    if not isinstance(data, dict):
+        return None, ()
+    values = [data[key] for key in (*_IMAGE_KEYS, *data) if isinstance(data.get(key), str)]
+    if not values:
+        return None, ()
+    address = urlsplit(values[0])
+    local = parse_qs(address.query).get("d")
+    path = unquote(local[0] if local else address.path)
+    names = [path, str(task.get("file_upload") or "")]
+    names += [_UPLOAD_PREFIX.sub("", name.rpartition("/")[2]) for name in names]
+    return path, tuple(dict.fromkeys(name for name in names[1:] if name))
+
+
+def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[DrawnLabel]:
+    """The labels of an annotation; results of one id are of one region."""
+    regions: dict[str, list[Result]] = defaultdict(list)
+    for number, result in enumerate(results):
+        if result.get("type") != "relation":
+            regions[str(result.get("id") or f"result {number}")].append(result)
+    points: dict[str, DrawnLabel] = {}
+    drawn: dict[str, DrawnLabel] = {}
+    for region, entries in regions.items():
+        shapes = [entry for entry in entries if str(entry.get("type")).startswith(_DRAWN)]
+        others = [entry for entry in entries if entry not in shapes]
+        if not shapes:
+            yield from _answers(found, name, others)
+        for number, shape in enumerate(shapes):
+            try:
+                label = _drawn(shape, others)
+            except (KeyError, TypeError, ValueError) as error:
+                found.left_out.add(f"regions that cannot be read ({error})", f"{name}: {region}")
+                continue
+            label.attributes.update(_of_region(found, name, others))
+            (points if label.points else drawn)[f"{region} {number}" if number else region] = label
+    yield from drawn.values()
+    yield from _keypoints(results, points, drawn)
+
+
+def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
+    """The label of a region; its class may stand in another result."""
+    kind, value = str(shape["type"]), shape["value"]
+    if shape.get("image_rotation"):
+        raise ValueError("the image is rotated")
+    classes = next((entry["value"].get(str(entry["type"])) for entry in (shape, *others)
+                    if str(entry["type"]).endswith("labels")), None) or [None]  # fmt: skip
+    label = DrawnLabel(None if classes[0] is None else str(classes[0]), confidence=as_number(shape.get("score")))
+    if len(classes) > 1:
+        label.attributes["other_labels"] = ", ".join(map(str, classes[1:]))
+    if kind.startswith("rectangle"):
+        x, y, width, height = (float(value[key]) for key in ("x", "y", "width", "height"))
+        if float(value.get("rotation") or 0.0) % 360.0:
+            label.rings, label.rotated = [_rotated(shape, x, y, width, height)], True
+        else:
+            label.box = (x, y, width, height)
+    elif kind.startswith("polygon"):
+        label.rings, label.closed = (
+            [[(float(x), float(y)) for x, y in value["points"]]],
+            value.get("closed") is not False,
+        )
+    elif kind.startswith("keypoint"):
+        label.points = [(float(value["x"]), float(value["y"]))]
+    elif value.get("format") == "rle":
+        label.mask = functools.partial(
+            _brush, value["rle"], int(shape["original_width"]), int(shape["original_height"])
+        )
+    else:
+        raise ValueError(f"a brush in the format {value.get('format')!r}")
+    return label
+
+
+def _brush(rle: list[int], width: int, height: int) -> PlacedMask:
+    return label_studio_mask(rle, width, height)
+
+
+def _rotated(shape: Result, x: float, y: float, width: float, height: float) -> list[Point]:
+    """Corners of a box that is rotated clockwise, in pixels, about its upper left corner."""
+    width_px, height_px = float(shape["original_width"]), float(shape["original_height"])
+    angle = math.radians(float(shape["value"]["rotation"]))
+    corners = []
+    for right, down in ((0.0, 0.0), (width, 0.0), (width, height), (0.0, height)):
+        right_px, down_px = right * width_px, down * height_px
+        corners.append(
+            (
+                x + (right_px * math.cos(angle) - down_px * math.sin(angle)) / width_px,
+                y + (right_px * math.sin(angle) + down_px * math.cos(angle)) / height_px,
+            )
+        )
+    return corners
+
+
+def _answers(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[DrawnLabel]:
+    """Classes and numbers of the whole image."""
+    for entry in entries:
+        kind, question = str(entry.get("type")), str(entry.get("from_name") or entry.get("type"))
+        value = (entry.get("value") or {}).get(_ANSWERS.get(kind, ""))
+        number = as_number(value)
+        if number is not None:
+            yield DrawnLabel(None, value=number, question=question)
+        elif isinstance(value, list):
+            for choice in value:
+                path = choice if isinstance(choice, list) else [choice]
+                yield DrawnLabel("/".join(map(str, path)), question=question)
+        else:
+            found.left_out.add(f"results of the type {kind}, which are not read", name)
+
+
+def _of_region(found: AnnotationSet, name: str, entries: list[Result]) -> Iterator[tuple[str, Any]]:
+    """Attributes of a region: its choices, ratings and numbers, by the name of the control."""
+    for entry in entries:
+        if str(entry.get("type")).endswith("labels") and str(entry.get("type")) not in _ANSWERS:
+            continue
+        question = str(entry.get("from_name") or entry.get("type"))
+        answers = list(_answers(found, name, [entry]))
+        if answers:
+            values = [answer.label if answer.value is None else answer.value for answer in answers]
+            yield question, values[0] if len(values) == 1 else ", ".join(map(str, values))
+
+
+def _keypoints(
+    results: list[Result], points: dict[str, DrawnLabel], drawn: dict[str, DrawnLabel]
+) -> Iterator[DrawnLabel]:
+    """Key points that belong together (by their parent, or by relations) as one label each; others one by one."""
+    neighbours: dict[str, set[str]] = defaultdict(set)
+    links = [(result.get("id"), result.get("parentID")) for result in results]
+    links += [(result.get("from_id"), result.get("to_id")) for result in results if result.get("type") == "relation"]
+    for a, b in links:
+        if isinstance(a, str) and isinstance(b, str) and (a in points or b in points):
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    seen: set[str] = set()
+    for first in points:
+        if first in seen:
+            continue
+        group, queue = [], [first]
+        while queue:
+            region = queue.pop()
+            if region not in seen:
+                seen.add(region)
+                group.append(region)
+                queue += neighbours[region]
+        members = [points[region] for region in group if region in points]
+        parents = sorted(str(drawn[region].label) for region in group if region in drawn)
+        if not parents and len(members) == 1:
+            yield members[0]
+            continue
+        named: dict[str, Point] = {}
+        for member in members:
+            for point in member.points or ():
+                number = sum(name.partition("#")[0] == str(member.label) for name in named)
+                named[str(member.label) if not number else f"{member.label}#{number + 1}"] = point
+        yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)

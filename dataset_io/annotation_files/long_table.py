@@ -1,0 +1,266 @@
+"""A long table: a row for each label, with its image and annotator."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from ...agreement.errors import AgreementInputError, shown
+from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Point
+
+TITLE = "a long table"
+
+#: how a file of a table may end, and what separates its columns; None: no text
+SUFFIXES: dict[str, str | None] = {".csv": ",", ".tsv": "\t", ".parquet": None}
+
+#: the meanings of columns, and names that are taken for them, in lower case without "_", "-" and blanks
+_NAMES = {
+    "image": "image imageid imagename imagepath img imgid filename filepath file path item url",
+    "annotator": "annotator annotatorid rater raterid radid reader readerid worker workerid user userid username "
+    "labeler labeller completedby uid reviewer",
+    "label": "label class classname classlabel category categoryname tag diagnosis finding",
+    "value": "value rating score grade number",
+    "x_min": "xmin x1 left xtl x0 bboxxmin",
+    "y_min": "ymin y1 top ytl y0 bboxymin",
+    "x_max": "xmax x2 right xbr bboxxmax",
+    "y_max": "ymax y2 bottom ybr bboxymax",
+    "x": "x bboxx",
+    "y": "y bboxy",
+    "width": "width w bboxwidth bboxw boxwidth",
+    "height": "height h bboxheight bboxh boxheight",
+    "image_width": "imagewidth imgwidth originalwidth widthpx imw",
+    "image_height": "imageheight imgheight originalheight heightpx imh",
+    "boxes": "boxes bboxes annotation annotations bbox box",
+    "polygon": "polygon segmentation points vertices",
+    "confidence": "confidence probability",
+}
+_CORNERS, _SIZES = ("x_min", "y_min", "x_max", "y_max"), ("x", "y", "width", "height")
+#: with one corner of a box given as left and top, and its size
+_MIXED = ("x_min", "y_min", "width", "height")
+#: classes of rows that mean that nothing was found
+_NOTHING = {"no finding", "no findings", "nothing", "none", "empty", "no object", "no objects"}
+#: the question that classes or numbers without boxes answer
+_QUESTION = "classes"
+
+
+def load_table(path: Path) -> pd.DataFrame:
+    """The table in a file.
+
+    Raises:
+        AgreementInputError: if it cannot be read
+    """
+    separator = SUFFIXES[path.suffix.lower()]
+    try:
+        if separator is None:
+            return pd.read_parquet(path)
+        # names of images and annotators are texts, even where they look like numbers
+        head = pd.read_csv(path, sep=separator, nrows=0, encoding="utf-8-sig")
+        meant = guessed_columns(list(head.columns))
+        texts = {meant[key]: str for key in ("image", "annotator", "label") if key in meant}
+        return pd.read_csv(path, sep=separator, dtype=texts, encoding="utf-8-sig")
+    except ImportError as error:
+        raise AgreementInputError(f"Reading {path.name!r} needs pyarrow: pip install pyarrow") from error
+    except (ValueError, OSError) as error:
+        raise AgreementInputError(f"{path.name!r} must be a table, got an error: {error}") from error
+
+
+def guessed_columns(columns: list[Any]) -> dict[str, str]:
+    """The column of every meaning that is found, by usual names."""
+    plain = {str(name).lower().translate(str.maketrans("", "", "_- .")): str(name) for name in reversed(columns)}
+    found = {}
+    for meaning, names in _NAMES.items():
+        usual = next((plain[name] for name in names.split() if name in plain), None)
+        if usual is not None:
+            found[meaning] = usual
+    return found
+
+
+def read_table(table: pd.DataFrame, annotator: str | None, columns: Mapping[str, str] | None) -> AnnotationSet:
+    """All labels of a table.
+
+    Args:
+        table: the rows
+        annotator: whose labels they are; None: a column says it
+        columns: which column has which meaning, where it cannot be guessed
+
+    Raises:
+        AgreementInputError: if columns are not found or do not fit together
+    """
+    meant = _meanings(table, columns, annotator)
+    found = AnnotationSet(TITLE)
+    values = {meaning: table[column].tolist() for meaning, column in meant.items()}
+    n = len(table)
+    corners = next((names for names in (_CORNERS, _SIZES, _MIXED) if set(names) <= meant.keys()), None)
+    drawn = corners is not None or "boxes" in meant or "polygon" in meant
+    used = "; ".join(f"{meaning}: {column}" for meaning, column in meant.items())
+    found.notes.append(f"Columns: {used}")
+    attributes = {str(column): table[column].tolist() for column in table.columns if str(column) not in meant.values()}
+    shapes = [_shapes(values, corners, row) for row in range(n)] if drawn else [[] for _ in range(n)]
+    in_shares = _are_shares(shapes)
+    if drawn:
+        found.notes.append(f"Coordinates are read as {'shares of the image' if in_shares else 'pixels'}")
+    n_none = 0
+    for row in range(n):
+        name, owner = values["image"][row], annotator if annotator is not None else values["annotator"][row]
+        if _is_absent(name) or _is_absent(owner):
+            found.left_out.add("rows without an image or an annotator", f"row {row + 1}")
+            continue
+        page = found.page(_as_text(owner), ImageKey(_as_text(name)))
+        size = _size(values, row)
+        page.size_px = size or page.size_px
+        page.scale = (1.0, 1.0) if in_shares else (page.size_px and (float(page.size_px[0]), float(page.size_px[1])))
+        text = None if "label" not in values or _is_absent(values["label"][row]) else _as_text(values["label"][row])
+        if drawn and not shapes[row]:
+            if text is not None and text.lower() not in _NOTHING and _has_numbers(values, corners, row):
+                found.left_out.add("rows whose coordinates cannot be read", f"row {row + 1}")
+            n_none += 1
+            continue
+        extra = {key: column[row] for key, column in attributes.items() if _is_plain(column[row])}
+        confidence = values["confidence"][row] if "confidence" in values else None
+        for shape in shapes[row]:
+            shape.label, shape.attributes = text, dict(extra)
+            shape.confidence = None if confidence is None or _is_absent(confidence) else float(confidence)
+            page.labels.append(shape)
+        if not drawn:
+            page.labels += _answers(values, row, text)
+    if drawn and n_none:
+        found.notes.append(f"{n_none} rows say that nothing was found: their annotators looked and drew nothing")
+    return found
+
+
+def _meanings(table: pd.DataFrame, columns: Mapping[str, str] | None, annotator: str | None) -> dict[str, str]:
+    """The column of every meaning."""
+    names = list(map(str, table.columns))
+    table.columns = pd.Index(names)
+    given = dict(columns or {})
+    unknown = sorted(given.keys() - _NAMES.keys()), sorted(set(given.values()) - set(names))
+    if any(unknown):
+        raise AgreementInputError(
+            f"`columns` must map meanings ({shown(_NAMES, 20)}) to columns of the table ({shown(names, 20)}), got "
+            f"{shown(map(repr, [*unknown[0], *unknown[1]]))}"
+        )
+    guessed = {meaning: name for meaning, name in guessed_columns(names).items() if name not in given.values()}
+    meant = {**guessed, **given}
+    if annotator is not None:
+        meant.pop("annotator", None)
+    if not meant.keys() & {*_CORNERS, *_SIZES, "boxes", "polygon", "label", "value"}:
+        missing = "label"
+    else:
+        missing = next((key for key in ("image", "annotator") if key not in meant), "")
+    if missing and not (missing == "annotator" and annotator is not None):
+        raise AgreementInputError(
+            f"A table must have a column for the {missing}, got the columns {shown(names, 20)}; say which it is with "
+            f"columns={{{missing!r}: …}}"
+        )
+    if set(_CORNERS) <= meant.keys():  # beside corners a width and a height are those of the image
+        for side in ("width", "height"):
+            if side in meant:
+                meant.setdefault(f"image_{side}", meant.pop(side))
+    if meant.keys() & {*_CORNERS, *_SIZES, "boxes", "polygon"} and "value" in meant:
+        meant.setdefault("confidence", meant.pop("value"))
+    return meant
+
+
+def _is_absent(value: object) -> bool:
+    return value is None or value is pd.NaT or value is pd.NA or (isinstance(value, float) and math.isnan(value))
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, str | int | float | bool) and not _is_absent(value)
+
+
+def _as_text(value: Any) -> str:
+    """A text; of a number without a fraction its digits."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+
+
+def _size(values: dict[str, list[Any]], row: int) -> tuple[int, int] | None:
+    found = [values[key][row] if key in values else None for key in ("image_width", "image_height")]
+    width, height = found
+    return None if _is_absent(width) or _is_absent(height) else (int(width or 0), int(height or 0))
+
+
+def _has_numbers(values: dict[str, list[Any]], corners: tuple[str, ...] | None, row: int) -> bool:
+    """Whether a row has any coordinates, readable or not."""
+    names = [*(corners or ()), *(name for name in ("boxes", "polygon") if name in values)]
+    return not all(_is_absent(values[name][row]) or _is_listed_empty(values[name][row]) for name in names)
+
+
+def _is_listed_empty(value: object) -> bool:
+    return isinstance(value, str) and value.strip() in ("", "[]", "()")
+
+
+def _shapes(values: dict[str, list[Any]], corners: tuple[str, ...] | None, row: int) -> list[DrawnLabel]:
+    """The boxes or the polygon of a row; none where they are empty."""
+    if "polygon" in values:
+        rings = _rings(_evaluated(values["polygon"][row]))
+        if rings:
+            return [DrawnLabel(None, rings=rings)]
+    if corners is not None:
+        numbers = [values[name][row] for name in corners]
+        if any(map(_is_absent, numbers)):
+            return []
+        try:
+            x, y, a, b = map(float, numbers)
+        except (TypeError, ValueError):
+            return []
+        return [DrawnLabel(None, box=(x, y, a - x, b - y) if corners == _CORNERS else (x, y, a, b))]
+    boxes = _evaluated(values["boxes"][row]) if "boxes" in values else []
+    found = []
+    for box in [boxes] if _is_flat(boxes) else boxes:
+        flat = [float(number) for part in box for number in (part if isinstance(part, list | tuple) else [part])]
+        if len(flat) == 4:
+            (left, right), (top, bottom) = sorted(flat[::2]), sorted(flat[1::2])
+            found.append(DrawnLabel(None, box=(left, top, right - left, bottom - top)))
+    return found
+
+
+def _is_flat(numbers: list[Any]) -> bool:
+    return len(numbers) == 4 and all(isinstance(number, int | float) for number in numbers)
+
+
+def _evaluated(value: Any) -> list[Any]:
+    """The list that a cell holds or spells."""
+    if isinstance(value, str):
+        try:
+            value = ast.literal_eval(value)
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return []
+    if hasattr(value, "tolist"):
+        value = value.tolist()
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _rings(value: list[Any]) -> list[list[Point]]:
+    """Rings from a flat list of coordinates, a list of points, or a list of either."""
+    if not value:
+        return []
+    if not isinstance(value[0], list | tuple):
+        return [[(float(x), float(y)) for x, y in zip(value[::2], value[1::2], strict=False)]]
+    if len(value[0]) == 2 and not isinstance(value[0][0], list | tuple):
+        return [[(float(point[0]), float(point[1])) for point in value]]
+    return [ring for part in value for ring in _rings(list(part))]
+
+
+def _are_shares(shapes: list[list[DrawnLabel]]) -> bool:
+    """Whether all coordinates are shares of the image: none is beyond 1."""
+    every = [shape for row in shapes for shape in row]
+    of_boxes = (value for shape in every for value in shape.box or ())
+    of_rings = (value for shape in every for ring in shape.rings or () for point in ring for value in point)
+    return bool(every) and all(abs(value) <= 1.0 + 1e-6 for value in chain(of_boxes, of_rings))
+
+
+def _answers(values: dict[str, list[Any]], row: int, text: str | None) -> list[DrawnLabel]:
+    """The class or number of a row without coordinates."""
+    if "value" in values and not _is_absent(values["value"][row]):
+        value = values["value"][row]
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return [DrawnLabel(None, value=float(value), question=text or _QUESTION)]
+        return [DrawnLabel(_as_text(value), question=text or _QUESTION)]
+    return [] if text is None else [DrawnLabel(text, question=_QUESTION)]

@@ -1,0 +1,71 @@
+"""Small annotation files of several annotators, and datasets for them."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import fiftyone as fo
+from PIL import Image
+
+_numbers = itertools.count()
+
+
+def dataset_of(names: Iterable[str], folder: str = "/images") -> fo.Dataset:
+    """A dataset of images that need not exist."""
+    dataset = fo.Dataset(f"test-imports-{os.getpid()}-{next(_numbers)}")
+    dataset.add_samples([fo.Sample(f"{folder}/{name}") for name in names])
+    return dataset
+
+
+def written(path: Path, content: Any) -> Path:
+    """A file with a text, or with JSON."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(content if isinstance(content, str) else json.dumps(content), "utf-8")
+    return path
+
+
+def images_in(folder: Path, names: Iterable[str], size: tuple[int, int] = (40, 20)) -> Path:
+    """Real images in a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in names:
+        Image.new("L", size).save(folder / name)
+    return folder
+
+
+def coco(
+    images: list[dict[str, Any]], annotations: list[dict[str, Any]], classes: Iterable[str] = ("cat", "dog")
+) -> Any:
+    """A COCO file; images of 40 x 20 pixels where they do not say it."""
+    return {
+        "images": [{"id": k, "width": 40, "height": 20, **image} for k, image in enumerate(images)],
+        "annotations": [{"id": k, "category_id": 1, **entry} for k, entry in enumerate(annotations)],
+        "categories": [{"id": k, "name": name} for k, name in enumerate(("cat", "dog"), 1)],
+    }
+
+
+def label_studio_task(name: str, *annotations: dict[str, Any], predictions: Iterable[Any] = ()) -> dict[str, Any]:
+    """A task of Label Studio."""
+    return {"id": 1, "data": {"image": f"/data/upload/3/{name}"}, "annotations": list(annotations),
+            "predictions": list(predictions)}  # fmt: skip
+
+
+def by(who: Any, *results: dict[str, Any], **more: Any) -> dict[str, Any]:
+    """An annotation of Label Studio."""
+    return {"completed_by": who, "was_cancelled": False, "result": list(results), **more}
+
+
+def region(kind: str, value: dict[str, Any], name: str = "r", **more: Any) -> dict[str, Any]:
+    """A result of Label Studio, on an image of 200 x 100 pixels."""
+    return {"id": name, "type": kind, "from_name": "label", "to_name": "image", "original_width": 200,
+            "original_height": 100, "value": value, **more}  # fmt: skip
+
+
+def ls_box(x: float, y: float, width: float, height: float, label: str = "cat", **more: Any) -> dict[str, Any]:
+    """A rectangle of Label Studio, in percent."""
+    value = {"x": x, "y": y, "width": width, "height": height, "rotation": more.pop("rotation", 0)}
+    return region("rectanglelabels", {**value, "rectanglelabels": [label]}, **more)

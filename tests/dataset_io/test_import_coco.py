@@ -1,0 +1,189 @@
+"""COCO files of several annotators, in the three ways in which they come."""
+
+from __future__ import annotations
+
+import math
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from pycocotools import mask as coco_masks
+
+from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, written
+
+from annotator_agreement import compute_agreement, import_annotations
+from annotator_agreement.dataset_io.annotation_files.run_length import coco_mask
+
+pytestmark = pytest.mark.usefixtures("private_fiftyone")
+
+
+@pytest.mark.parametrize(
+    ("file", "alpha"), [("fruits", 1 / 45), ("smile_fruits", 41 / 83), ("landscape_annotations", 353 / 722)]
+)
+def test_the_tables_of_document_000_from_the_original_files(shared_data, file, alpha):
+    import json
+
+    path = shared_data / "coco_raters" / f"{file}.json"
+    dataset = dataset_of({image["file_name"] for image in json.loads(path.read_text())["images"]})
+    summary = import_annotations(dataset, path)
+    (call,) = summary.calls
+    call = f"{call[:-1]}, method='recursive', classes='ignore', resamples=0)"
+    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert report.alpha.pooled == pytest.approx(alpha, abs=1e-9)
+
+
+@pytest.mark.parametrize("into", ["fields", "attribute"])
+def test_lvis_gives_the_numbers_of_the_design(shared_data, into):
+    import json
+
+    path = shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
+    dataset = dataset_of(image["file_name"] for image in json.loads(path.read_text())["images"])
+    summary = import_annotations(dataset, path, into=into)
+    assert [(entry.n_images, entry.n_empty) for entry in summary.annotators] == [(200, 14), (200, 16)]
+    (call,) = summary.calls
+    call = f"{call[:-1]}, resamples=0, sensitivity=False)"
+    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert (report.n_rated, report.n_units, report.alpha.n_defined) == (200, 2121, 149)
+    assert report.alpha.mean == pytest.approx(0.582387, abs=1e-6)
+    assert report.alpha.pooled == pytest.approx(0.646623, abs=1e-6)
+
+
+def test_the_trap_of_null_lists(tmp_path):
+    """FiftyOne's own importer says null where an annotator drew nothing, which reads as not assigned."""
+    rng = np.random.default_rng(51)
+    names = [f"{k}.png" for k in range(30)]
+    folder = images_in(tmp_path / "images", names)
+    objects = [[(int(rng.integers(0, 30)), int(rng.integers(0, 10)))] if rng.random() < 0.6 else [] for _ in names]
+    images = [{"file_name": name} for name in names]
+    paths, drawn = {}, {}
+    for annotator in ("alice", "bob"):
+        drawn[annotator] = [[box for box in found if rng.random() < 0.7] for found in objects]
+        boxes = [{"image_id": k, "bbox": [x, y, 10, 8]} for k, found in enumerate(drawn[annotator]) for x, y in found]
+        paths[annotator] = written(tmp_path / f"{annotator}.json", coco(images, boxes))
+    theirs = dataset_of(names, str(folder))
+    for annotator, path in paths.items():
+        options = {
+            "data_path": str(folder),
+            "labels_path": str(path),
+            "label_field": annotator,
+            "label_types": "detections",
+            "progress": False,
+        }
+        theirs.merge_dir(dataset_type=fo.types.COCODetectionDataset, **options)
+    trapped = compute_agreement(theirs, ["alice", "bob"], resamples=0)
+    both = sum(bool(a) and bool(b) for a, b in zip(drawn["alice"], drawn["bob"], strict=True))
+    anybody = sum(bool(a) or bool(b) for a, b in zip(drawn["alice"], drawn["bob"], strict=True))
+    assert trapped.n_rated == both
+    for options in ({}, {"format": fo.types.COCODetectionDataset, "media_dir": folder}):
+        ours = dataset_of(names, str(folder))
+        summary = import_annotations(ours, paths, **options)
+        assert [entry.n_images for entry in summary.annotators] == [30, 30]
+        report = compute_agreement(ours, ["alice", "bob"], resamples=0)
+        assert report.n_rated == 30
+        assert report.score.mean == pytest.approx(both / anybody)  # an object that only one drew gives 0
+    assert trapped.score.mean == 1.0
+
+
+def test_sessions_are_annotators_of_one_person(tmp_path):
+    images = [
+        {"file_name": "1.jpg", "rater_list": {"ann": [1, 2], "bob": [1]}},
+        {"file_name": "2.jpg", "rater_list": {}},
+    ]
+    entries = [
+        {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "ann", "session_id": 2},
+        {"image_id": 0, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1},
+        {"image_id": 1, "bbox": [0, 0, 10, 10], "rater_id": "bob", "session_id": 1},
+    ]
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
+    assert [label and len(label.detections) for label in dataset.values("ann_1")] == [0, None]
+    assert [label and len(label.detections) for label in dataset.values("ann_2")] == [1, None]
+    assert [label and len(label.detections) for label in dataset.values("bob_1")] == [1, 1]  # not listed, but drew
+    assert any("1 times somebody drew" in note for note in summary.notes)
+    (call,) = summary.calls
+    assert "annotators={'ann_1': 'ann', 'ann_2': 'ann', 'bob_1': 'bob'}" in call
+    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert report.n_rated == 1
+
+
+def test_without_a_list_everybody_looked_at_every_image(tmp_path):
+    images = [{"file_name": "1.jpg"}, {"file_name": "2.jpg"}]
+    entries = [{"image_id": k, "bbox": [0, 0, 10, 10], "rater_id": name} for k, name in enumerate(("ann", "bob"))]
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)), into="attribute")
+    assert dataset.values("annotations_assigned") == [["ann", "bob"]] * 2
+    assert [[box.annotator for box in label.detections] for label in dataset.values("annotations")] == [
+        ["ann"],
+        ["bob"],
+    ]
+    assert dataset.get_field("annotations.detections.annotator") is not None
+    assert any("everybody is taken to have looked" in note for note in summary.notes)
+
+
+def test_entries_of_one_file_with_different_sizes_have_their_own(tmp_path):
+    images = [{"file_name": "1.jpg", "annotator": "ann"}, {"file_name": "1.jpg", "annotator": "bob", "width": 80}]
+    entries = [{"image_id": k, "bbox": [20, 5, 10, 10]} for k in range(2)]
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "c.json", coco(images, entries)))
+    sample = dataset.first()
+    assert sample.ann.detections[0].bounding_box == [0.5, 0.25, 0.25, 0.5]
+    assert sample.bob.detections[0].bounding_box == [0.25, 0.25, 0.125, 0.5]
+
+
+def test_shapes_masks_key_points_crowds_and_attributes(tmp_path):
+    ring = [4, 4, 20, 4, 20, 16, 4, 16]
+    hole = [8, 8, 12, 8, 12, 12, 8, 12]
+    region = np.zeros((20, 40), np.uint8)
+    region[3:9, 11:30] = 1
+    region[5, 12] = 0
+    packed = coco_masks.encode(np.asfortranarray(region))
+    crowd = {"size": [20, 40], "counts": packed["counts"].decode()}
+    plain = {"size": [20, 40], "counts": [0, 800 - 20, 20]}  # everything but the last column
+    entries = [
+        {
+            "segmentation": [ring, hole],
+            "bbox": [4, 4, 16, 12],
+            "attributes": {"occluded": True, "id": "no"},
+            "note": "x",
+        },
+        {"segmentation": crowd, "bbox": [11, 3, 19, 6], "iscrowd": 1, "score": 0.5},
+        {"segmentation": plain, "bbox": [0, 0, 39, 20]},
+        {"keypoints": [4, 10, 2, 0, 0, 0, 40, 20, 1], "bbox": [0, 0, 40, 20], "category_id": 2},
+        {"segmentation": {"size": [20, 40], "counts": [5]}, "bbox": [1, 1, 2, 2]},
+    ]
+    entries = [{"image_id": 0, "rater_id": "ann", **entry} for entry in entries]
+    types = ["detections", "segmentations", "polylines", "keypoints"]
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(
+        dataset, written(tmp_path / "c.json", coco([{"file_name": "1.jpg"}], entries)), label_types=types
+    )
+    sample = dataset.first()
+    boxes = sample.ann_detections.detections
+    assert [box.label for box in boxes] == ["cat", "cat", "cat", "dog"]
+    assert (boxes[0].occluded, boxes[0].note, boxes[1].iscrowd, boxes[1].confidence) == (True, "x", 1, 0.5)
+    holed, packed_mask, rest, boxed = sample.ann_segmentations.detections
+    assert holed.mask.sum() == 16 * 12 - 4 * 4  # a pixel is in where its centre is
+    assert np.array_equal(packed_mask.mask, region[3:9, 11:30].astype(bool))
+    assert rest.mask.all()
+    assert rest.mask.shape == (20, 39)
+    assert not boxed.has_mask
+    polygon = sample.ann_polylines.polylines[0]
+    assert polygon.points == [
+        [[x / 40, y / 20] for x, y in zip(points[::2], points[1::2], strict=True)] for points in (ring, hole)
+    ]
+    (pose,) = sample.ann_keypoints.keypoints
+    assert (pose.label, pose.points[0], pose.points[2]) == ("dog", [0.1, 0.5], [1.0, 1.0])
+    assert math.isnan(pose.points[1][0])
+    assert any("Run lengths must add up" in line for line in summary.left_out)
+    assert dataset.get_field("ann_detections.detections.iscrowd") is not None
+
+
+def test_run_lengths_are_read_as_pycocotools_reads_them():
+    rng = np.random.default_rng(51)
+    for width, height, share in ((7, 5, 0.5), (300, 200, 0.02), (64, 64, 0.9), (1, 9, 0.5)):
+        mask = rng.random((height, width)) < share
+        packed = coco_masks.encode(np.asfortranarray(mask.astype(np.uint8)))
+        pixels, left, top = coco_mask(packed["counts"].decode(), width, height)
+        placed = np.zeros_like(mask)
+        placed[top : top + pixels.shape[0], left : left + pixels.shape[1]] = pixels
+        assert np.array_equal(placed, mask)

@@ -1,0 +1,243 @@
+"""CVAT's XML, long tables, and formats that FiftyOne reads."""
+
+from __future__ import annotations
+
+import json
+
+import fiftyone as fo
+import numpy as np
+import pandas as pd
+import pytest
+import shapely
+from shapely.affinity import rotate
+
+from tests.dataset_io.annotation_samples import dataset_of, images_in, written
+
+from annotator_agreement import compute_agreement, import_annotations
+
+pytestmark = pytest.mark.usefixtures("private_fiftyone")
+
+LABELS = """<labels><label><name>car</name><attributes>
+<attribute><name>parked</name><input_type>checkbox</input_type></attribute>
+<attribute><name>plate</name><input_type>text</input_type></attribute>
+<attribute><name>speed</name><input_type>number</input_type></attribute></attributes></label></labels>"""
+
+
+def _cvat(shapes: str, assignee: str = "", second: str = "") -> str:
+    meta = f"<task>{LABELS}<assignee><username>{assignee}</username></assignee></task>"
+    return f"""<?xml version="1.0" encoding="utf-8"?><annotations><meta>{meta}</meta>
+<image id="0" name="cam/1.jpg" width="40" height="20">{shapes}</image>
+<image id="1" name="cam/2.jpg" width="40" height="20">{second}</image></annotations>"""
+
+
+BOX = '<box label="car" occluded="{}" xtl="4.4" ytl="5" xbr="14.4" ybr="15" z_order="0">{}</box>'
+
+
+def test_jobs_in_a_folder_are_named_by_assignee_else_by_file(tmp_path):
+    plate = '<attribute name="plate">0007</attribute><attribute name="parked">true</attribute>'
+    written(tmp_path / "a" / "annotations.xml", _cvat(BOX.format(1, plate), "ann"))
+    written(tmp_path / "bob" / "annotations.xml", _cvat(BOX.format(0, '<attribute name="speed">2.5</attribute>')))
+    dataset = dataset_of(["1.jpg", "2.jpg", "3.jpg"])
+    summary = import_annotations(dataset, tmp_path)
+    assert [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators] == [
+        ("ann", 2, 1),
+        ("bob", 2, 1),
+    ]
+    (box,) = dataset.first().ann.detections
+    assert box.bounding_box == pytest.approx([0.11, 0.25, 0.25, 0.5])
+    assert (box.plate, box.parked, box.occluded) == ("0007", True, True)
+    assert dataset.first().bob.detections[0].speed == 2.5
+    assert [label and label.detections for label in dataset.values("bob")][1:] == [[], None]
+    (call,) = summary.calls
+    call = f"{call[:-1]}, attributes=['occluded'])"
+    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert (report.n_rated, dataset.first().agreement_n_disputed) == (2, 1)  # an attribute conflict
+
+
+def test_every_shape_of_cvat(tmp_path):
+    shapes = """<box label="car" xtl="10" ytl="5" xbr="30" ybr="15" rotation="30"/>
+<polygon label="car" points="1,2;3,4;6,5"/><polyline label="lane" points="1.5,2;3,4"/>
+<points label="dot" points="1,2;3,4"/><tag label="night"/><tag label="rain"/>
+<mask label="car" rle="1, 2, 3" left="5" top="6" width="3" height="2"/><cuboid label="car" xtl1="1"/>
+<skeleton label="body"><points label="b" outside="0" points="4,4"/>
+<points label="a" outside="1" points="0,0"/></skeleton><skeleton label="body"><points label="a" outside="0" points="2,2"/></skeleton>"""
+    types = ["segmentations", "polylines", "keypoints", "classifications"]
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    summary = import_annotations(dataset, {"ann": written(tmp_path / "x.xml", _cvat(shapes))}, label_types=types)
+    sample = dataset.first()
+    rotated, polygon, lane = sample.ann_polylines.polylines
+    drawn = shapely.Polygon(np.array(rotated.points[0]) * [40, 20])
+    assert drawn.symmetric_difference(rotate(shapely.box(10, 5, 30, 15), 30, origin="center")).area < 1e-9
+    assert (polygon.closed, lane.closed) == (True, False)
+    assert lane.points == [[[1.5 / 40, 0.1], [0.075, 0.2]]]
+    (mask,) = sample.ann_segmentations.detections
+    assert mask.bounding_box == pytest.approx([6 / 40, 6 / 20, 2 / 40, 1 / 20])
+    dots, body, other = sample.ann_keypoints.keypoints
+    assert dots.points == [[0.025, 0.1], [0.075, 0.2]]
+    assert (np.isnan(body.points[0]).all(), body.points[1]) == (True, [0.1, 0.2])
+    assert other.points[0] == [0.05, 0.1]
+    assert [tag.label for tag in sample.ann_tags.classifications] == ["night", "rain"]
+    assert any("cuboid" in line for line in summary.left_out)
+
+
+def test_the_samples_of_cvat(shared_data):
+    folder = shared_data / "cvat"
+    dataset = dataset_of(["img0.jpg", "img1.jpg"])
+    types = ["detections", "polylines", "keypoints"]
+    summary = import_annotations(dataset, {"a": folder / "task_images.xml"}, label_types=types)
+    assert summary.annotators[0].n_labels == {"detections": 1, "polylines": 2, "keypoints": 1}
+    assert dataset.first().a_detections.detections[0].bounding_box == [0.0, 0.25, 0.5, 0.25]
+    assert dataset.first().a_detections.detections[0].a3 == "0003"
+    project = fo.Dataset()
+    subsets = ("Test", "Train", "Validation")
+    project.add_samples([fo.Sample(f"/images/{subset}/img{k}.jpg") for subset in subsets for k in range(2)])
+    summary = import_annotations(project, folder / "project_images.xml", label_types=types, match="path")
+    assert (summary.annotators[0].name, summary.annotators[0].n_images) == ("project_images", 6)
+    assert project.count("project_images_detections.detections") == 3
+    videos = dataset_of(["t.mp4"])
+    import_annotations(videos, {"a": folder / "video.xml"}, label_types=types)
+    boxes = videos.values("frames.a_detections.detections.bounding_box")
+    assert boxes == [[[[3 / 25, 4 / 20, 7 / 25, 1 / 20]], [], [], []]]  # frames 10, 13, 16, 19 of the task, from 0
+    assert videos.values("frames.frame_number") == [[11, 14, 17, 20]]
+    assert videos.count("frames.a_polylines.polylines") == videos.count("frames.a_keypoints.keypoints") == 1
+
+
+def test_boxes_between_key_frames_are_filled_in(tmp_path):
+    track = """<track id="3" label="car"><box frame="0" outside="0" xtl="0" ytl="0" xbr="10" ybr="10"/>
+<box frame="4" outside="0" xtl="20" ytl="8" xbr="30" ybr="18"/>
+<box frame="5" outside="1" xtl="0" ytl="0" xbr="1" ybr="1"/></track>"""
+    meta = """<meta><job><mode>interpolation</mode><start_frame>0</start_frame><stop_frame>6</stop_frame><original_size>
+<width>40</width><height>20</height></original_size></job><source>v.mp4</source></meta>"""
+    dataset = dataset_of(["v.mp4"])
+    path = written(tmp_path / "x.xml", f"<annotations>{meta}{track}</annotations>")
+    summary = import_annotations(dataset, {"ann": path, "bob": path})
+    lists = dataset.values("frames.ann.detections.bounding_box")[0]
+    assert [len(boxes) for boxes in lists] == [1, 1, 1, 1, 1, 0, 0]
+    assert lists[2] == [[10 / 40, 4 / 20, 10 / 40, 10 / 20]]
+    (call,) = summary.calls
+    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert report.score.mean == 1.0
+
+
+def _vindr():
+    rows = [
+        ("a", "Nodule", 1, "R1", 100, 50, 300, 250),
+        ("a", "Nodule", 1, "R2", 110, 50, 310, 250),
+        ("a", "Mass", 2, "R2", 500, 50, 600, 100),
+        ("b", "No finding", 14, "R1", None, None, None, None),
+        ("b", "Nodule", 1, "R2", 0, 0, 100, 100),
+        ("c", "No finding", 14, "R1", None, None, None, None),
+        ("c", "No finding", 14, "R2", None, None, None, None),
+    ]
+    columns = ["image_id", "class_name", "class_id", "rad_id", "x_min", "y_min", "x_max", "y_max"]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def test_a_table_as_of_vindr(tmp_path):
+    path = tmp_path / "train.csv"
+    _vindr().to_csv(path, index=False)
+    dataset = dataset_of(["a.dicom", "b.dicom", "c.dicom"])
+    with pytest.raises(ValueError, match=r"image size to read coordinates in pixels, got 2 without .*compute_metadata"):
+        import_annotations(dataset, path, match="stem")
+    dataset.set_values("metadata", [fo.ImageMetadata(width=1000, height=500)] * 3)
+    summary = import_annotations(dataset, path, match="stem")
+    assert [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators] == [("R1", 3, 2), ("R2", 3, 1)]
+    assert dataset.first().R1.detections[0].bounding_box == pytest.approx([0.1, 0.1, 0.2, 0.4])
+    assert dataset.first().R1.detections[0].class_id == 1
+    (call,) = summary.calls
+    report = eval(call, {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert report.n_rated == 3
+    # 190 of 210 pixels of width are shared: one of two objects agrees; of b none; of c both say nothing: left out
+    iou = 190 / 210
+    assert report.score.mean == pytest.approx((2 * iou / 3 + 0.0) / 2)
+
+
+@pytest.mark.parametrize("unit", ["pixels", "shares", "sizes"])
+def test_units_and_corners_of_a_table(unit):
+    scale = {"pixels": (40, 20), "shares": (1, 1), "sizes": (40, 20)}[unit]
+    corners = np.array([0.1, 0.2, 0.6, 0.9]) * (scale * 2)
+    table = pd.DataFrame({"filename": ["1.jpg"], "labeler": ["ann"], "label": ["cat"]})
+    if unit == "sizes":
+        table["x"], table["y"], table["w"], table["h"] = (*corners[:2], *(corners[2:] - corners[:2]))
+        table["image_width"], table["image_height"] = 40, 20
+    else:
+        table["xmin"], table["ymin"], table["xmax"], table["ymax"] = corners
+        table["width"], table["height"] = 40, 20  # of the image, beside corners
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, table)
+    assert dataset.first().ann.detections[0].bounding_box == pytest.approx([0.1, 0.2, 0.5, 0.7])
+
+
+def test_a_table_with_lists_of_corner_pairs():
+    boxes = ["[[(4, 5), (14, 15)], [(0, 0), (20, 10)]]", "[]", "[[(4, 5), (14, 15)]]"]
+    table = pd.DataFrame({"uid": [7, 7, 8], "item": ["1.jpg", "2.jpg", "1.jpg"], "annotation": boxes})
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    dataset.set_values("metadata", [fo.ImageMetadata(width=40, height=20)] * 2)
+    import_annotations(dataset, table)
+    assert dataset.values("annotator_7.detections.bounding_box") == [[[0.1, 0.25, 0.25, 0.5], [0, 0, 0.5, 0.5]], []]
+    assert [label and len(label.detections) for label in dataset.values("annotator_8")] == [1, None]
+
+
+def test_tables_of_classes_numbers_and_tags():
+    names = ["1.jpg", "1.jpg", "2.jpg", "2.jpg"]
+    base = pd.DataFrame({"image": names, "worker": ["a", "b", "a", "b"]})
+    dataset = dataset_of(["1.jpg", "2.jpg", "3.jpg"])
+    import_annotations(dataset, base.assign(label=["x", "y", "x", "x"]), prefix="c_")
+    assert dataset.values("c_a.label") == ["x", "x", None]
+    summary = import_annotations(dataset, base.assign(rating=[1, 2, 3, 3.5]), prefix="n_")
+    assert dataset.values("n_b.value") == [2.0, 3.5, None]
+    report = eval(summary.calls[0], {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert report.n_rated == 2
+    tags = pd.concat([base.assign(label=["x", "y", "x", "x"]), base.assign(label=["z", "z", "z", None])])
+    import_annotations(dataset, tags, prefix="t_")
+    assert dataset.values("t_b.classifications.label") == [["y", "z"], ["x"], None]
+
+
+def test_columns_can_be_named(tmp_path):
+    table = pd.DataFrame({"scan": ["1.jpg"], "who": ["ann"], "what": ["x"]})
+    dataset = dataset_of(["1.jpg"])
+    with pytest.raises(ValueError, match=r"must have a column for the label, got the columns scan, who, what"):
+        import_annotations(dataset, table)
+    with pytest.raises(ValueError, match=r"`columns` must map meanings .* got 'picture', 'no'"):
+        import_annotations(dataset, table, columns={"picture": "no"})
+    summary = import_annotations(dataset, table, columns={"image": "scan", "annotator": "who", "label": "what"})
+    assert any(note.startswith("Columns: ") and "annotator: who" in note for note in summary.notes)
+    assert dataset.first().ann.label == "x"
+
+
+@pytest.mark.parametrize("kind", [fo.types.YOLOv5Dataset, fo.types.VOCDetectionDataset, fo.types.KITTIDetectionDataset])
+def test_formats_that_fiftyone_reads(tmp_path, kind):
+    names = ["1.png", "2.png", "3.png"]
+    folder = images_in(tmp_path / "images", names)
+    drawn = {"ann": [0.25, 0.25, 0.5, 0.5], "bob": [0.25, 0.25, 0.5, 0.25]}
+    for annotator, box in drawn.items():
+        source = dataset_of(names[:2], str(folder))  # nobody looked at the third, and nothing is drawn on the second
+        lists = [fo.Detections(detections=[fo.Detection(label="cat", bounding_box=box)]), fo.Detections()]
+        source.set_values("gt", lists)
+        options = {"classes": ["cat"]} if kind is fo.types.YOLOv5Dataset else {}
+        source.export(str(tmp_path / annotator), dataset_type=kind, label_field="gt", progress=False, **options)
+    dataset = dataset_of(names, str(folder))
+    paths = {annotator: tmp_path / annotator for annotator in drawn}
+    before = fo.list_datasets()
+    options = {"match": "stem"} if kind is fo.types.KITTIDetectionDataset else {}
+    summary = import_annotations(dataset, paths, format=kind, **options)
+    assert fo.list_datasets() == before
+    assert [(entry.n_images, entry.n_empty) for entry in summary.annotators] == [(2, 1), (2, 1)]
+    report = eval(summary.calls[0], {"compute_agreement": compute_agreement, "dataset": dataset})
+    assert (report.n_rated, report.score.mean) == (2, pytest.approx(0.5))
+    assert dataset.values("ann.detections.label") == [["cat"], [], None]
+
+
+def test_a_parquet_file_is_a_table(tmp_path):
+    pytest.importorskip("pyarrow", reason="needs pyarrow")
+    _vindr().to_parquet(tmp_path / "t.parquet")
+    dataset = dataset_of(["a.dicom", "b.dicom", "c.dicom"])
+    dataset.set_values("metadata", [fo.ImageMetadata(width=1000, height=500)] * 3)
+    assert import_annotations(dataset, tmp_path / "t.parquet", match="stem").annotators[0].n_images == 3
+
+
+def test_the_summary_is_plain_data(tmp_path):
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, pd.DataFrame({"image": ["1.jpg"], "rater": ["a"], "label": ["x"]}))
+    assert json.loads(json.dumps(summary.to_dict()))["annotators"][0]["name"] == "a"
+    assert "1 annotator" in str(summary)
