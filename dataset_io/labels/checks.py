@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -13,7 +14,7 @@ from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import value_name
 from ..run.stored import MOST_BYTES, NoRoomError, frame_title
-from .kinds import LabelKind
+from .geometry_readers import is_usable_box, lies_outside, outside_boxes
 from .source import Source, annotators_found
 
 
@@ -26,6 +27,7 @@ def check_labels(source: Source) -> None:
     """
     config, attribute = source.config, source.config.annotator_attribute
     found = list(_labels_where(source))
+    _refuse_pixels(source, found)
     without_id = [sample for label, sample, _ in found if not isinstance(label.get("_id"), ObjectId)]
     if without_id:
         raise AgreementInputError(
@@ -41,9 +43,11 @@ def check_labels(source: Source) -> None:
             )
     if config.invalid == "error":
         unusable = [
-            (sample, kind.geometry.requirement)
-            for label, sample, kind in found
-            if kind.geometry is not None and not kind.geometry.is_usable(label, config) and _is_compared(label, config)
+            (sample, geometry.requirement)
+            for label, sample, field in found
+            if (geometry := source.kinds[field].geometry) is not None
+            and not geometry.is_usable(label, config)
+            and _is_compared(label, config)
         ]
         if unusable:
             samples, requirements = zip(*unusable, strict=True)
@@ -56,23 +60,52 @@ def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
     return name is None or not config.annotators or value_name(label.get(name)) in config.annotators
 
 
-def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, LabelKind]]:
-    """``(label, sample id, kind)`` of all labels of samples that may have an unusable label."""
+def _refuse_pixels(source: Source, found: list[tuple[dict[str, Any], str, int]]) -> None:
+    """Refuse the boxes of an annotator of which most lie outside of their images.
+
+    Raises:
+        AgreementInputError: naming the field, or the annotator in it, and the first samples
+    """
     config = source.config
-    general: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}]
+    outside: dict[tuple[int, Any], list[tuple[str, list[float]]]] = defaultdict(list)
+    for label, sample, field in found:
+        box: Any = label.get("bounding_box")
+        if is_usable_box(box) and lies_outside(box) and _is_compared(label, config):
+            outside[field, label.get(config.annotator_attribute or "")].append((sample, box))
+    for field in sorted({field for field, _ in outside}):
+        value = f"$$this.{config.annotator_attribute}" if config.attribute_mode else ""
+        owners = {"$map": {"input": f"${source.label_paths[field]}", "in": {"$ifNull": [value, None]}}}
+        counted = {"$group": {"_id": "$owner", "n": {"$sum": 1}}}
+        for row in source.aggregate([{"$project": {"owner": owners}}, {"$unwind": "$owner"}, counted]):
+            labels = outside.get((field, row["_id"] if config.attribute_mode else None), [])
+            if 2 * len(labels) > row["n"]:
+                whose = f" of {row['_id']!r}" if config.attribute_mode else ""
+                raise AgreementInputError(
+                    f"Boxes must be shares of the image, in [0, 1], got {len(labels)} of {row['n']}{whose} in "
+                    f"{config.fields[field]!r} outside, such as {labels[0][1]} on sample {labels[0][0]}; boxes in "
+                    "pixels must be divided by the width and height of their image"
+                )
+
+
+def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, int]]:
+    """``(label, sample id, number of the field)`` of all labels of samples that may have an unusable label."""
+    config = source.config
+    every: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}]
     if config.annotator_attribute is not None:
-        general.append({config.annotator_attribute: None})
+        every.append({config.annotator_attribute: None})
     conditions = []
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
+        has_boxes = kind.geometry is not None and "bounding_box" in kind.geometry.columns.values()
+        general = [*every, outside_boxes()] if has_boxes else every
         geometry = [kind.geometry.unusable(config)] if kind.geometry is not None and config.invalid == "error" else []
         conditions.append({path: {"$elemMatch": {"$or": [*general, *geometry]}}})
         if geometry and kind.geometry is not None:
             conditions += kind.geometry.unusable_lists(path)
     wanted = dict.fromkeys((*source.label_paths, *NAMING), True)
     for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}]):
-        for kind, name in zip(source.kinds, source.fields, strict=True):
+        for field, (kind, name) in enumerate(zip(source.kinds, source.fields, strict=True)):
             for label in (document.get(name) or {}).get(kind.list_name) or []:
-                yield label, document_title(document), kind
+                yield label, document_title(document), field
 
 
 #: fields that identify a frame in messages, in addition to its id

@@ -116,9 +116,14 @@ def is_usable_box(box: object) -> bool:
 
 
 def lies_outside(box: Sequence[float]) -> bool:
-    """Whether a box ``(x, y, width, height)`` does not fit an image, as one in pixels does not: it is larger than the
-    image, or lies beside it."""
-    return max(box) > _LARGEST_SHARE or box[0] + box[2] < 0 or box[1] + box[3] < 0
+    """Whether a box ``(x, y, width, height)`` is beyond its image, as those in pixels are: a number exceeds 1."""
+    return max(map(abs, box)) > _LARGEST_SHARE
+
+
+def outside_boxes() -> dict[str, Any]:
+    """A query for labels whose box :func:`lies_outside`."""
+    beyond = ({"$gt": _LARGEST_SHARE}, {"$lt": -_LARGEST_SHARE})
+    return {"$or": [{f"bounding_box.{k}": side} for k in range(4) for side in beyond]}
 
 
 def is_finite(value: object, largest: float = LARGEST) -> bool:
