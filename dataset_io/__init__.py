@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .annotation_files.importing import import_annotations
+from .annotation_files.split_join import join_annotators, split_annotators
 from .app.settings import configure_agreement_app
 from .compute import compute_agreement, run_agreement
 from .delete import delete_agreement
@@ -31,12 +32,14 @@ __all__ = [
     "delete_agreement",
     "export_agreement",
     "import_annotations",
+    "join_annotators",
     "list_agreements",
     "load_agreement",
     "rename_agreement",
     "resolve_units",
     "run_agreement",
     "save_agreement_views",
+    "split_annotators",
     "tag_agreement_labels",
     "view_agreement",
 ]

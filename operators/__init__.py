@@ -7,11 +7,13 @@ from .compare import CompareAgreement
 from .compute import ComputeAgreement
 from .disputed import AgreementPatches, AnnotateDisputed, TagAgreementLabels
 from .export import ExportAgreement
+from .import_labels import ImportAnnotations
 from .object_labels import AddAgreementUnits, ResolveUnits
 from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement
 from .views import SaveAgreementViews, ViewAgreement
 
 OPERATORS = [
+    ImportAnnotations,
     ComputeAgreement,
     ShowAgreement,
     OpenAgreementPanel,

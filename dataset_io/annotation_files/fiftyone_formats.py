@@ -11,7 +11,7 @@ from typing import Any
 import fiftyone as fo
 import fiftyone.types as fot
 
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.errors import AgreementInputError
 from ..fiftyone_private import default_fields, sample_collection
 from .annotation_set import AnnotationSet, DrawnLabel, ImageKey
 from .label_documents import DETECTIONS, LABEL_TYPES
@@ -111,10 +111,6 @@ def _labels(name: str, value: Any) -> Iterator[DrawnLabel]:
 
 
 def type_names() -> list[str]:
-    """Names of the formats of labelled images that FiftyOne reads."""
-    groups = (fot.LabeledImageDataset,)
-    classes = vars(fot).values()
-    found = [
-        kind.__name__ for kind in classes if inspect.isclass(kind) and issubclass(kind, groups) and kind not in groups
-    ]
-    return sorted(found) or [shown([])]
+    """Names of the types of labelled images that FiftyOne reads."""
+    kinds = [kind for kind in vars(fot).values() if inspect.isclass(kind) and issubclass(kind, fot.LabeledImageDataset)]
+    return sorted(kind.__name__ for kind in kinds if kind is not fot.LabeledImageDataset)

@@ -10,6 +10,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
 import fiftyone as fo
+import fiftyone.core.media as fom
 from bson import ObjectId
 
 from ...agreement.errors import AgreementInputError, shown
@@ -87,7 +88,8 @@ def match_images(
         elif not paths:
             unknown.append(name)
         else:
-            targets[name] = samples.setdefault(paths[0], Target(paths[0]))
+            path = paths[0]
+            targets[name] = samples.get(path) or samples.setdefault(path, _new_sample(path))
     if ambiguous:
         raise AgreementInputError(
             f"Names of images in the file must mean one sample each, got {shown(ambiguous)}; say match='path' if the "
@@ -117,6 +119,10 @@ def _samples(dataset: fo.Dataset) -> Iterable[Target]:
         width, height = metadata.get(f"{prefix}width"), metadata.get(f"{prefix}height")
         size = (int(width), int(height)) if width and height else None
         yield Target(row["filepath"], row["_id"], size, is_video)
+
+
+def _new_sample(path: str) -> Target:
+    return Target(path, is_video=fom.get_media_type(path) == fom.VIDEO)
 
 
 def _files_in(folder: Path) -> list[str]:

@@ -23,7 +23,7 @@ class ImportedAnnotator:
     n_labels: dict[str, int]  #: labels by label type or question
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class ImportSummary:
     """What an import did, or would do."""
 
@@ -45,6 +45,9 @@ class ImportSummary:
 
     def __str__(self) -> str:
         return "\n".join([as_text(self._sections()), *(["", *self.calls] if self.calls else [])])
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def to_markdown(self) -> str:
         """The summary for the App."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,15 +20,19 @@ from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated
 from .file_format import TABLE, TITLES, read_annotations
 from .image_names import Match, Target, match_images
 from .import_summary import ImportedAnnotator, ImportSummary
-from .label_documents import Document, LabelMaker, Slot, slots_of
+from .label_documents import ANNOTATOR_ATTRIBUTE, Document, LabelMaker, Slot, slots_of
 from .long_table import read_table
-from .written_fields import NewField, check_fields, write_fields
+from .written_fields import (
+    NewField,
+    assigned_name,
+    check_fields,
+    field_name,
+    write_fields,
+)
 
 Into = Literal["fields", "attribute"]
 Source: TypeAlias = str | os.PathLike[str] | Mapping[str, str | os.PathLike[str]] | pd.DataFrame
 
-#: attribute of the labels that names their annotator, where one field holds the labels of all
-ANNOTATOR_ATTRIBUTE = "annotator"
 #: from so many annotators on one field is easier to work with than one for each
 _MANY = 10
 
@@ -141,7 +144,15 @@ def prepare_import(
     if into not in ("fields", "attribute"):
         raise AgreementInputError(f"`into` must be 'fields' or 'attribute', got {into!r}")
     found = _read(source, format, columns, None if media_dir is None else Path(media_dir), label_types)
+    if columns and found.title != TITLES[TABLE]:
+        raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
+    shared = sorted(found.pages.keys() & found.separate.keys())
+    if shared:
+        raise AgreementInputError(
+            f"No annotator may be called {shown(map(repr, shared))}, as labels of nobody are; give them other names "
+            "with `annotators`"
+        )
     slots = slots_of(found, label_types)
     folder = None if media_dir is None else Path(media_dir).expanduser().absolute()
     targets, unknown = match_images(dataset, found, match, folder)
@@ -272,7 +283,7 @@ def _by_target(found: AnnotationSet, by_name: Mapping[str, Target]) -> _ByTarget
 
 
 def _share_size(page: Page, target: Target) -> None:
-    if target.size_px is None and page.size_px is None and target.sample_id is None:
+    if target.size_px is None and page.size_px is None and target.sample_id is None and not target.is_video:
         metadata = fo.ImageMetadata.build_for(target.path)
         page.size_px = (metadata.width, metadata.height)
     if target.size_px is None and page.size_px is not None:
@@ -315,15 +326,18 @@ class _Plan:
 
     def in_fields(self, prefix: str) -> list[NewField]:
         """One field for each annotator and slot."""
-        owners = [*self._pages.annotators, *self._pages.separate]
+        return [entry for pages in (self._pages.annotators, self._pages.separate) for entry in self._own(pages, prefix)]
+
+    def _own(self, owners: Iterable[str], prefix: str) -> list[NewField]:
+        """Fields of their own for annotators, models or the ground truth."""
         return [
             NewField(
                 self._path(prefix + field_name(owner), slot),
                 slot,
-                {key: _value(slot, made[slot]) for key, made in self._made[owner].items() if slot in made},
+                {key: slot.value(made[slot]) for key, made in self._made[owner].items() if slot in made},
                 owner,
             )
-            for owner in owners
+            for owner in sorted(owners)
             for slot in self._slots
         ]
 
@@ -338,21 +352,17 @@ class _Plan:
         fields = []
         for slot in self._slots:
             values: dict[tuple[int, int], list[Document]] = defaultdict(list)
-            for owner in self._pages.annotators:
+            for owner in sorted(self._pages.annotators):
                 for key, made in self._made[owner].items():
                     values[key] += [{**document, ANNOTATOR_ATTRIBUTE: owner} for document in made[slot]]
             path = self._path(name, slot)
-            fields.append(NewField(path, slot, {key: _value(slot, found) for key, found in values.items()}, ""))
+            fields.append(NewField(path, slot, {key: slot.value(found) for key, found in values.items()}, ""))
         assigned: dict[tuple[int, int], list[str]] = defaultdict(list)
         for owner, placed in sorted(self._pages.annotators.items()):
             for number in dict.fromkeys(key[0] for key in placed):
                 assigned[number, 0].append(owner)
-        separate = [
-            NewField(self._path(prefix + field_name(owner), slot), slot,
-                     {key: _value(slot, made[slot]) for key, made in self._made[owner].items()}, owner)
-            for owner in self._pages.separate for slot in self._slots
-        ]  # fmt: skip
-        return [*fields, NewField(f"{name}_assigned", None, dict(assigned), ""), *separate]
+        together = NewField(assigned_name(name), None, dict(assigned), "")
+        return [*fields, together, *self._own(self._pages.separate, prefix)]
 
     def _path(self, name: str, slot: Slot) -> str:
         return self._frames + (name if len(self._slots) == 1 else f"{name}_{field_name(slot.name)}")
@@ -421,16 +431,3 @@ class _Plan:
             if slot.name == "polylines" and self._maker.has_open_lines:
                 arguments.append("line_tolerance=5.0")
             yield f"compute_agreement(dataset, {', '.join(arguments)})"
-
-
-def field_name(owner: str) -> str:
-    """The name of a field for an annotator, a model or a question."""
-    name = re.sub(r"\W+", "_", owner).strip("_")
-    return f"annotator_{name}" if not name or name[0].isdigit() else name
-
-
-def _value(slot: Slot, documents: list[Document]) -> Document:
-    """What FiftyOne stores in a field."""
-    if slot.list_name is None:
-        return documents[0]
-    return {"_cls": slot.stored.__name__, slot.list_name: documents}

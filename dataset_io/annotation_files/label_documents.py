@@ -37,8 +37,11 @@ _LISTS: dict[type[fol.Label], tuple[str, type[fol.Label]]] = {
     fol.Detections: ("detections", fol.Detection),
     fol.Polylines: ("polylines", fol.Polyline),
     fol.Keypoints: ("keypoints", fol.Keypoint),
+    fol.TemporalDetections: ("detections", fol.TemporalDetection),
     fol.Classifications: ("classifications", fol.Classification),
 }
+#: attribute of the labels that names their annotator, where one field holds the labels of all
+ANNOTATOR_ATTRIBUTE = "annotator"
 #: a coordinate may be this much outside of the image by rounding
 _ROUNDING = 1e-6
 
@@ -60,6 +63,10 @@ class Slot:
     def label_class(self) -> type[fol.Label]:
         """Type of the labels."""
         return _LISTS[self.stored][1] if self.stored in _LISTS else self.stored
+
+    def value(self, labels: list[Document]) -> Document:
+        """What FiftyOne stores in the field."""
+        return {"_cls": self.stored.__name__, self.list_name: labels} if self.list_name else labels[0]
 
 
 def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> list[Slot]:
@@ -158,7 +165,9 @@ class LabelMaker:
         self._every_type = every_type
         self._clip = clip
         self._templates = {slot: _template(slot.label_class) for slot in slots}
-        self._reserved = {slot: {"_id", "_cls", "id", *document_fields(slot.label_class)} for slot in slots}
+        self._reserved = {
+            slot: {"_id", "_cls", "id", ANNOTATOR_ATTRIBUTE, *document_fields(slot.label_class)} for slot in slots
+        }
         self.converted: Counter[str] = Counter()  #: labels that are given as another type than they were drawn
         self.n_drawn = 0  #: labels with a place on the image
         self.n_far_outside = 0  #: of these, those that lie outside of it
@@ -224,7 +233,9 @@ class LabelMaker:
         if slot.is_answer:
             return {} if label.value is None else {"value": label.value}
         if slot.name == KEYPOINTS:
-            return {"points": self._points(label.points or [], page)}
+            points = self._points(label.points or [], page)
+            self._count_box(_bounds([[(x, y) for x, y in points if x == x and y == y]]))
+            return {"points": points}
         mask = label.mask() if label.mask is not None else None
         if mask is not None and not mask.pixels.size:
             raise ValueError("the mask is empty")
@@ -246,7 +257,6 @@ class LabelMaker:
             rings = self._rings(label.rings, page)
             self.has_open_lines |= not label.closed
         elif mask is not None:
-            # with a frame of one pixel, without which FiftyOne loses half a pixel at every side
             outline = fo.Detection(bounding_box=_box_of(mask, page), mask=mask.pixels).to_polyline(tolerance=1)
             rings = [[(x, y) for x, y in ring] for ring in outline.points]
         else:
@@ -256,7 +266,9 @@ class LabelMaker:
         return {"points": [list(map(list, ring)) for ring in rings], "closed": label.closed, "filled": label.closed}
 
     def _rings(self, rings: list[list[Point]], page: Page) -> list[list[Point]]:
-        return [[(x, y) for x, y in self._points([*ring], page)] for ring in rings]
+        if not all(map(is_finite, (value for ring in rings for point in ring for value in point))):
+            raise ValueError("coordinates are not finite")
+        return [[(x, y) for x, y in self._points(ring, page)] for ring in rings]
 
     def _points(self, points: list[Point], page: Page) -> list[list[float]]:
         width, height = _scale(page)

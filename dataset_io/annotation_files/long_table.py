@@ -40,6 +40,8 @@ _NAMES = {
     "polygon": "polygon segmentation points vertices",
     "confidence": "confidence probability",
 }
+#: the meanings, the first of which every table needs
+MEANINGS = tuple(_NAMES)
 _CORNERS, _SIZES = ("x_min", "y_min", "x_max", "y_max"), ("x", "y", "width", "height")
 #: with one corner of a box given as left and top, and its size
 _MIXED = ("x_min", "y_min", "width", "height")
@@ -79,6 +81,18 @@ def guessed_columns(columns: list[Any]) -> dict[str, str]:
         if usual is not None:
             found[meaning] = usual
     return found
+
+
+def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
+    """The columns of a file of text, and the meanings that are guessed; none for other files."""
+    separator = SUFFIXES.get(path.suffix.lower())
+    if separator is None or not path.is_file():
+        return [], {}
+    try:
+        columns = list(pd.read_csv(path, sep=separator, nrows=0, encoding="utf-8-sig").columns)
+    except (ValueError, OSError):
+        return [], {}  # the import says why
+    return columns, guessed_columns(columns)
 
 
 def read_table(table: pd.DataFrame, annotator: str | None, columns: Mapping[str, str] | None) -> AnnotationSet:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -39,6 +40,17 @@ _FIELD_TYPES: dict[type, type[fo.Field]] = {
     float: fo.FloatField,
     bool: fo.BooleanField,
 }
+
+
+def field_name(owner: str) -> str:
+    """The name of a field for an annotator, a model or a question."""
+    name = re.sub(r"\W+", "_", owner).strip("_")
+    return f"annotator_{name}" if not name or name[0].isdigit() else name
+
+
+def assigned_name(field: str) -> str:
+    """The sample field that lists the assigned annotators, beside a field with the labels of all."""
+    return f"{field.removeprefix(names.FRAMES_PREFIX)}_assigned"
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,6 +82,7 @@ def test_the_trap_of_null_lists(tmp_path):
         assert report.n_rated == 30
         assert report.score.mean == pytest.approx(both / anybody)  # an object that only one drew gives 0
     assert trapped.score.mean == 1.0
+    assert any("drew_nothing" in warning for warning in trapped.warnings)
 
 
 def test_sessions_are_annotators_of_one_person(tmp_path):

@@ -60,7 +60,8 @@ def test_every_shape_of_cvat(tmp_path):
 <points label="dot" points="1,2;3,4"/><tag label="night"/><tag label="rain"/>
 <mask label="car" rle="1, 2, 3" left="5" top="6" width="3" height="2"/><cuboid label="car" xtl1="1"/>
 <skeleton label="body"><points label="b" outside="0" points="4,4"/>
-<points label="a" outside="1" points="0,0"/></skeleton><skeleton label="body"><points label="a" outside="0" points="2,2"/></skeleton>"""
+<points label="a" outside="1" points="0,0"/></skeleton>
+<skeleton label="body"><points label="a" outside="0" points="2,2"/></skeleton>"""
     types = ["segmentations", "polylines", "keypoints", "classifications"]
     dataset = dataset_of(["1.jpg", "2.jpg"])
     summary = import_annotations(dataset, {"ann": written(tmp_path / "x.xml", _cvat(shapes))}, label_types=types)

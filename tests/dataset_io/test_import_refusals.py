@@ -1,0 +1,185 @@
+"""What an import refuses, in a sentence and before anything is written; and what its options do."""
+
+from __future__ import annotations
+
+import json
+
+import fiftyone as fo
+import pandas as pd
+import pytest
+
+from tests.dataset_io.annotation_samples import (
+    by,
+    coco,
+    dataset_of,
+    images_in,
+    label_studio_task,
+    ls_box,
+    written,
+)
+
+from annotator_agreement import AgreementInputError, import_annotations
+
+pytestmark = pytest.mark.usefixtures("private_fiftyone")
+
+IMAGE = {"file_name": "1.jpg", "rater_list": ["ann", "bob"]}
+BOX = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann"}
+
+
+@pytest.fixture(scope="module")
+def dataset(private_fiftyone):
+    return dataset_of(["1.jpg", "a/2.jpg", "b/2.jpg"])
+
+
+def _unchanged(dataset):
+    return set(dataset.get_field_schema()) == {"id", "filepath", "tags", "metadata", "created_at", "last_modified_at"}
+
+
+FILES = {
+    "broken.json": ('{"images": [\n1,,2]}', r"'broken.json' must be JSON, got an error in line 2"),
+    "broken.xml": ("<annotations>\n<image></annotations>", r"'broken.xml' must be XML, got an error in line 2"),
+    "bomb.xml": ('<!DOCTYPE a [<!ENTITY x "y">]><annotations>&x;</annotations>', r"without entities of its own"),
+    "outside.xml": ('<!DOCTYPE a [<!ENTITY x SYSTEM "file:///etc/passwd">]><annotations>&x;</annotations>', "entities"),
+    "labelme.json": ('{"shapes": [], "imagePath": "1.jpg"}', r"looks like LabelMe JSON"),
+    "min.json": ('[{"annotator": 1, "image": "1.jpg"}]', r"looks like Label Studio's JSON-MIN"),
+    "voc.xml": ("<annotation><filename>1.jpg</filename></annotation>", r"looks like Pascal VOC"),
+    "results.json": ('[{"image_id": 1, "category_id": 2}]', r"looks like COCO results"),
+    "notes.txt": ("1 2 3", r"must end in .*got 'notes.txt'"),
+    "empty.json": ('{"images": [], "annotations": [], "categories": []}', r"must name them, by 'rater_id'"),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_file_that_cannot_be_read(dataset, tmp_path, name):
+    content, message = FILES[name]
+    with pytest.raises(AgreementInputError, match=message):
+        import_annotations(dataset, written(tmp_path / name, content))
+    assert _unchanged(dataset)
+
+
+COCO_FILES = [
+    ([IMAGE, {**IMAGE, "file_name": "1.jpg"}], [BOX], r"more than one of 'ann' for '1.jpg'"),
+    ([IMAGE], [{**BOX, "image_id": 7}], r"must refer to its images, got 1 that do not \(ids 0\)"),
+    ([IMAGE], [{**BOX, "category_id": 7}], r"must refer to its categories, got category_id 7"),
+    ([IMAGE], [{**BOX, "rater_id": None}], r"must name its annotator in 'rater_id', got id 0"),
+    ([{**IMAGE, "file_name": "other.jpg"}], [], r"got none of 1 \(other.jpg\), for samples such as /images/1.jpg"),
+    ([{**IMAGE, "file_name": "2.jpg"}], [], r"must mean one sample each, got 2.jpg \(2 files\); say match='path'"),
+    ([IMAGE], [{**BOX, "bbox": [100, 100, 500, 500]}], r"got 1 of 1 outside: their coordinates are in another unit"),
+    ([{**IMAGE, "rater_list": ["a b", "a-b"]}], [], r"a field of their own, got 'a_b' for 'a b', 'a-b'"),
+    ([{**IMAGE, "rater_list": ["id", "bob"]}], [], r"names that are free, got 'id'"),
+    ([{**IMAGE, "width": None}], [BOX], r"image size to read coordinates in pixels, got 1 without"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(COCO_FILES)))
+def test_a_coco_file_that_does_not_fit(dataset, tmp_path, case):
+    images, annotations, message = COCO_FILES[case]
+    with pytest.raises(AgreementInputError, match=message):
+        import_annotations(dataset, written(tmp_path / "c.json", coco(images, annotations)))
+    assert _unchanged(dataset)
+
+
+OPTIONS = [
+    ({"format": "yolo"}, r"`format` must be 'auto', .* or a type of fiftyone.types, got 'yolo'"),
+    ({"format": "cvat"}, r"must be CVAT XML .* looks like COCO JSON"),
+    ({"format": fo.types.YOLOv5Dataset}, r"must be one path for each annotator"),
+    ({"label_types": "boxes"}, r"`label_types` must be among .* got 'boxes'"),
+    ({"label_types": "classifications"}, r"must be found in the files"),
+    ({"into": "both"}, r"`into` must be 'fields' or 'attribute'"),
+    ({"match": "name"}, r"`match` must be one of"),
+    ({"annotators": {"eve": "x"}}, r"must name annotators of the files \(ann, bob\), got 'eve'"),
+    ({"annotators": {"bob": "ann"}}, r"more than one of 'ann' for '1.jpg'"),
+    ({"field": "tags", "into": "attribute"}, r"names that are free, got 'tags'"),
+    ({"columns": {"image": "x"}}, r"`columns` are those of a table, got COCO JSON"),
+    ({"media_dir": "/nowhere"}, None),
+]
+
+
+@pytest.mark.parametrize("case", range(len(OPTIONS)))
+def test_options_that_cannot_be_used(dataset, tmp_path, case):
+    options, message = OPTIONS[case]
+    images = [IMAGE if message else {**IMAGE, "file_name": "new.jpg"}]
+    path = written(tmp_path / "c.json", coco(images, [BOX]))
+    with pytest.raises(AgreementInputError, match=message or r"`media_dir` must be a folder, got '/nowhere'"):
+        import_annotations(dataset, path, **options)
+    assert _unchanged(dataset)
+
+
+def test_sources_that_cannot_be_used(dataset, tmp_path):
+    path = written(tmp_path / "c.json", coco([IMAGE], [BOX]))
+    sources = [
+        (tmp_path / "none.json", r"which does not exist"),
+        ({}, r"must name at least one annotator"),
+        (12, r"must be a path, a mapping of annotators to paths, or a DataFrame, got int"),
+        ({"eve": path}, r"must be that annotator's alone, got 'eve' for a file of ann, bob"),
+        (tmp_path / "folder", r"annotation files of one format .*, got none"),
+    ]
+    (tmp_path / "folder").mkdir()
+    for source, message in sources:
+        with pytest.raises(AgreementInputError, match=message):
+            import_annotations(dataset, source)
+    with pytest.raises(AgreementInputError, match=r"`dataset` must be a FiftyOne dataset, got DatasetView"):
+        import_annotations(dataset.limit(1), path)
+    table = pd.DataFrame({"image": ["1.jpg"], "rater": ["a"], "label": ["x"]})
+    with pytest.raises(AgreementInputError, match=r"One field holds a list of labels, got 'classes'"):
+        import_annotations(dataset, table, into="attribute")
+
+
+def test_fields_are_replaced_only_with_overwrite(tmp_path):
+    dataset = dataset_of(["1.jpg", "2.jpg"])
+    import_annotations(dataset, written(tmp_path / "a.json", coco([IMAGE, {**IMAGE, "file_name": "2.jpg"}], [BOX])))
+    path = written(tmp_path / "b.json", coco([IMAGE], [{**BOX, "category_id": 2}]))
+    with pytest.raises(AgreementInputError, match=r"has the fields 'ann', 'bob' already"):
+        import_annotations(dataset, path)
+    import_annotations(dataset, path, overwrite=True)
+    assert dataset.values("ann.detections.label") == [["dog"], None]
+    assert dataset.exists("bob").count() == 1
+
+
+def test_coordinates_outside_are_counted_and_clipped_on_request(tmp_path):
+    box = {**BOX, "bbox": [30, 10, 20, 5]}
+    path = written(tmp_path / "c.json", coco([IMAGE], [box, BOX]))
+    for clip, right in ((False, 1.25), (True, 1.0)):
+        dataset = dataset_of(["1.jpg"])
+        summary = import_annotations(dataset, path, clip=clip)
+        x, _, width, _ = dataset.first().ann.detections[0].bounding_box
+        assert x + width == right
+        assert any("1 of 2 labels reach out" in note for note in summary.notes)
+
+
+def test_media_dir_makes_missing_samples_and_nothing_outside_it(tmp_path):
+    folder = images_in(tmp_path / "media" / "deep", ["new.png"])
+    images_in(tmp_path / "secret", ["other.png"])
+    names = ["new.png", "../secret/other.png", str(tmp_path / "secret" / "other.png")]
+    images = [{**IMAGE, "file_name": name} for name in names]
+    dataset = dataset_of([])
+    summary = import_annotations(dataset, written(tmp_path / "c.json", coco(images, [BOX])), media_dir=folder.parent)
+    assert dataset.values("filepath") == [str(folder / "new.png")]
+    assert (summary.n_images, summary.n_new, dataset.first().metadata.width) == (1, 1, 40)
+    (line,) = summary.left_out
+    assert line.startswith("images that the dataset does not have: 2 (")
+    table = pd.DataFrame({"image": ["new"], "rater": "a", "label": "x", "x": 4, "y": 5, "w": 20, "h": 10})
+    other = dataset_of([])
+    import_annotations(other, table, media_dir=folder, match="stem")  # the size is read from the image
+    assert other.first().a.detections[0].bounding_box == [0.1, 0.25, 0.5, 0.5]
+
+
+def test_names_are_matched_by_path_if_asked_for(tmp_path):
+    dataset = dataset_of(["a/2.jpg", "b/2.jpg"])
+    import_annotations(
+        dataset, written(tmp_path / "c.json", coco([{**IMAGE, "file_name": "b/2.jpg"}], [BOX])), match="path"
+    )
+    assert [value and len(value.detections) for value in dataset.values("ann")] == [None, 1]
+
+
+def test_a_preview_writes_nothing_and_says_the_same(tmp_path):
+    from annotator_agreement.dataset_io.annotation_files.importing import prepare_import
+
+    dataset = dataset_of(["1.jpg"])
+    path = written(tmp_path / "e.json", json.dumps([label_studio_task("1.jpg", by("ann", ls_box(0, 0, 10, 10)))]))
+    prepared = prepare_import(dataset, path)
+    assert "To be imported into" in str(prepared.summary)
+    assert not dataset.has_field("ann")
+    summary = prepared.write()
+    assert {**summary.to_dict(), "is_written": False} == prepared.summary.to_dict()
+    assert "Imported into" in summary.to_markdown()
