@@ -13,7 +13,7 @@ from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.boxes import Boxes
 from ...metrics.geometry.lines import lines_from_points
 from ...metrics.geometry.masks import MaskCrops
-from ...metrics.geometry.polygons import polygons_from_rings
+from ...metrics.geometry.polygons import MAX_CROSSINGS, polygons_from_rings, tangled_shapes
 from ...metrics.geometry.rasterize import pillow_mask
 from ...metrics.geometry.regions import Regions
 from .geometry_readers import (
@@ -109,7 +109,8 @@ class PolylineReader(GeometryReader):
     columns: ClassVar[dict[str, str]] = {"points": "points", "closed": "closed", "filled": "filled"}
     requirement: ClassVar[str] = (
         f"Polylines must have points (x, y) of finite numbers (to {LARGEST:g}; with `rasterize` to "
-        f"{LARGEST_PAINTED:g}), and be closed or filled unless `line_tolerance` is given"
+        f"{LARGEST_PAINTED:g}), cross themselves at most {MAX_CROSSINGS:,} times, and be closed or filled unless "
+        "`line_tolerance` is given"
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
@@ -157,6 +158,10 @@ class PolylineReader(GeometryReader):
         if config.geometry == "box":
             return Boxes(_bounds(points, shape[ring], n)), usable
         rings = _Rings(points, ring, shape)
+        if config.rasterize is None:
+            tangled = tangled_shapes(points, ring, shape, n)
+            usable &= ~tangled
+            rings = _Rings(*rings.of_shapes(~tangled))
         if config.rasterize == "pillow":
             regions = _pixels_of(rings.of_shapes(is_region), n)
         else:

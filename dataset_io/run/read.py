@@ -15,10 +15,11 @@ from ..labels.assignment import label_lists
 from ..labels.source import Source
 from .stored import StoredSample, label_ids
 
-#: limits of a batch: samples, labels, and pairs of annotators over all samples
+#: limits of a batch: samples, labels, pairs of annotators over all samples, and pairs of labels of one sample
 BATCH_SAMPLES = 1_000
 BATCH_LABELS = 40_000
 BATCH_PAIRS = 500_000
+BATCH_LABEL_PAIRS = 5_000_000
 
 _CURSOR_BATCH = 500
 
@@ -74,7 +75,7 @@ class Reader(Generic[Labels]):
         n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
         most_samples = max(1, min(BATCH_SAMPLES, BATCH_PAIRS // n_pairs))
         batch: list[dict[str, Any]] = []
-        n_labels = 0
+        n_labels = n_label_pairs = 0
         with cursor:
             for row in cursor:
                 if self.source.is_view:
@@ -86,9 +87,11 @@ class Reader(Generic[Labels]):
                     continue
                 batch.append(row)
                 n_labels += self._labels.load(row)
-                if len(batch) >= most_samples or n_labels >= BATCH_LABELS:
+                n_label_pairs += sum(len(ids or ()) for ids in self._ids(row)) ** 2 // 2
+                full = n_labels >= BATCH_LABELS or n_label_pairs >= BATCH_LABEL_PAIRS
+                if full or len(batch) >= most_samples:
                     yield batch
-                    batch, n_labels = [], 0
+                    batch, n_labels, n_label_pairs = [], 0, 0
         if batch:
             yield batch
 

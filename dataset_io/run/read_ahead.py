@@ -11,6 +11,9 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
+#: seconds to wait for the thread, which may be waiting for the database, when the caller stops early
+_LONGEST_WAIT = 2.0
+
 
 @dataclass(frozen=True, slots=True)
 class _Item(Generic[T]):
@@ -56,4 +59,4 @@ def read_ahead(items: Iterator[T], depth: int = 2) -> Iterator[T]:
             yield item.value  # type: ignore[misc]
     finally:
         stopped.set()
-        thread.join()
+        thread.join(_LONGEST_WAIT)

@@ -65,15 +65,19 @@ def work_through(
         fou.ProgressBar(total=reader.source.count(), progress=progress) as bar,
         ThreadPoolExecutor(_WRITERS, "agreement-write") as writers,
     ):
-        for rows in read_ahead(reader.batches()):
-            in_flight.append((len(rows), send(rows, writers)))
-            if len(in_flight) > _IN_FLIGHT:
-                n_rows, sent = in_flight.popleft()
+        try:
+            for rows in read_ahead(reader.batches()):
+                in_flight.append((len(rows), send(rows, writers)))
+                if len(in_flight) > _IN_FLIGHT:
+                    n_rows, sent = in_flight.popleft()
+                    finish(sent)
+                    bar.update(n_rows)
+            for n_rows, sent in in_flight:
                 finish(sent)
                 bar.update(n_rows)
-        for n_rows, sent in in_flight:
-            finish(sent)
-            bar.update(n_rows)
+        except BaseException:
+            writers.shutdown(cancel_futures=True)  # only what is being written now is finished
+            raise
     return n_left_out
 
 

@@ -47,7 +47,7 @@ def near_pairs(bounds: FloatArray, annotator: IntArray, max_pairs: int) -> NearP
     n = len(bounds)
     found: list[IntArray] = []
     n_found = 0
-    for keys in _overlapping(bounds, annotator):
+    for keys in overlapping_boxes(bounds, annotator):
         found.append(keys)
         n_found += len(keys)
         if n_found > max_pairs:
@@ -59,8 +59,8 @@ def near_pairs(bounds: FloatArray, annotator: IntArray, max_pairs: int) -> NearP
     return NearPairs(*np.divmod(keys, max(n, 1)), complete)
 
 
-def _overlapping(bounds: FloatArray, annotator: IntArray) -> Iterator[IntArray]:
-    """All pairs, each as one number ``i * N + j``, block by block."""
+def overlapping_boxes(bounds: FloatArray, annotator: IntArray) -> Iterator[IntArray]:
+    """All pairs of boxes ``(N, 4)`` of different annotators that overlap, as numbers ``i * N + j``, block by block."""
     n = len(bounds)
     order = np.argsort(bounds[:, 0], kind="stable")
     left, top, right, bottom = np.ascontiguousarray(bounds[order].T)
