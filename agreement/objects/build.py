@@ -205,6 +205,8 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         n_objects=sums.headline.n_objects,
         n_hard_components=None if records.totals is None else totals.n_hard,
         n_inexact_components=None if records.totals is None else totals.n_inexact,
+        inexact_gap=totals.inexact_gap,
+        n_crowded=None if records.totals is None else totals.n_crowded,
         n_repaired=None if records.totals is None else totals.n_repaired,
         n_points=None if records.totals is None else totals.n_points,
         track_consistency=mean_defined(consistency)[0],

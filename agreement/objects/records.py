@@ -62,6 +62,9 @@ class RunTotals(Additive):
 
     n_hard: int = 0  #: components of objects that needed a decision
     n_inexact: int = 0  #: components too large for an exact solution
+    inexact_surplus: float = 0.0  #: similarity above the threshold that the matching of these reaches
+    inexact_bound: float = 0.0  #: what no matching of these exceeds
+    n_crowded: int = 0  #: samples with so many overlapping objects that only the most similar pairs were compared
     n_repaired: int = 0  #: polygons that had to be repaired
     n_points: int = 0  #: keypoint objects with a single labelled point, or several in one place
     #: number of frames in which the tracks of annotators are matched
@@ -73,6 +76,11 @@ class RunTotals(Additive):
     #: alpha without each of the annotators, with the others matched again
     rematched: Rematched = field(default_factory=Rematched)
 
+    @property
+    def inexact_gap(self) -> float | None:
+        """Share of the bound that the inexact solutions may miss at most; None without any."""
+        return 1.0 - self.inexact_surplus / self.inexact_bound if self.inexact_bound else None
+
 
 def totals_of(agreement: MatchedBatch) -> RunTotals:
     """The totals of a batch."""
@@ -80,6 +88,9 @@ def totals_of(agreement: MatchedBatch) -> RunTotals:
     totals = RunTotals(
         n_hard=agreement.matching.n_hard,
         n_inexact=agreement.matching.n_inexact,
+        inexact_surplus=agreement.matching.inexact_surplus[0],
+        inexact_bound=agreement.matching.inexact_surplus[1],
+        n_crowded=_n_crowded(agreement),
         n_repaired=geometry.n_repaired,
         n_points=geometry.n_without_extent,
         tracks=_track_counts(agreement),
@@ -91,6 +102,11 @@ def totals_of(agreement: MatchedBatch) -> RunTotals:
     if config.sensitivity:
         totals = replace(totals, sweep=sweep_batch(agreement), rules=rules_of(agreement))
     return totals
+
+
+def _n_crowded(agreement: MatchedBatch) -> int:
+    crowded = agreement.overlaps.crowded
+    return 0 if crowded is None else len(np.unique(agreement.objects.sample[crowded]))
 
 
 def _track_counts(agreement: MatchedBatch) -> TrackCounts:

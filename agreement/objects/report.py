@@ -445,9 +445,14 @@ class ObjectReport(AgreementReport):
     }
 
     n_empty: int
-    #: this and the next three exist only for a whole run; None for a report on a view
+    #: this and the next five exist only for a whole run; None for a report on a view
     n_hard_components: int | None
     n_inexact_components: int | None
+    #: share of the similarity above the threshold by which the matching of these may fall short of the best, at most;
+    #: None if there are none
+    inexact_gap: float | None = None
+    #: samples on which so many objects overlap that only the most similar pairs were compared
+    n_crowded: int | None = None
     n_repaired: int | None
     #: keypoint objects of a single point, which match only if they are equal
     n_points: int | None

@@ -39,7 +39,12 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
         rules.append(("class names", ", ".join(f"{old!r} is {new!r}" for old, new in config["aliases"].items())))
     if report.n_inexact_components:
         text = "entangled groups of objects were too large for an exact matching"
+        if report.inexact_gap is not None:
+            text += f"; what was found is at most {report.inexact_gap:.1%} below the best"
         rules.append(("note", f"{report.n_inexact_components:,} of {report.n_hard_components:,} {text}"))
+    if report.n_crowded:
+        text = "samples have so many overlapping objects that only the most similar pairs were compared"
+        rules.append(("note", f"{report.n_crowded:,} {text}"))
     if report.n_repaired:
         text = "polygons have rings that cross themselves, or enclose nothing, and were repaired"
         rules.append(("note", f"{report.n_repaired:,} {text}"))

@@ -29,6 +29,8 @@ NAMES = ["alice", "bob", "carol"]
 OF_ALL = {
     "n_hard_components",
     "n_inexact_components",
+    "inexact_gap",
+    "n_crowded",
     "n_repaired",
     "n_points",
     "track_consistency",
@@ -179,10 +181,10 @@ def test_the_report_on_the_whole_dataset_is_that_of_the_run(make, make_dataset):
 
 def test_what_is_known_of_a_whole_run_only_is_not_nought_of_a_part(make_dataset):
     dataset = make_dataset({name: [[("car", (0.1, 0.2, 0.3, 0.1))]] * 3 for name in NAMES})
-    numbers = ["n_hard_components", "n_inexact_components", "n_repaired", "n_points"]
+    numbers = ["n_hard_components", "n_inexact_components", "n_crowded", "n_repaired", "n_points"]
     report, part = compute_agreement(dataset, NAMES), agreement_on(dataset[:2])
-    assert [getattr(report, name) for name in numbers] == [0] * 4
-    assert [getattr(part, name) for name in numbers] == [None] * 4
+    assert [getattr(report, name) for name in numbers] == [0] * 5
+    assert [getattr(part, name) for name in numbers] == [None] * 5
 
 
 @each_case

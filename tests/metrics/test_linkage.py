@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import tracemalloc
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import squareform
 
 from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics.geometry import objects as compared
 from annotator_agreement.metrics.geometry.boxes import Boxes
 from annotator_agreement.metrics.matching import match_objects, optimal, recursive
 from annotator_agreement.metrics.matching.linkage import Nodes, average_linkage_of, places_of, sides_of
@@ -135,3 +139,40 @@ def test_assignments_of_few_candidates_are_as_good_as_those_of_the_whole_table(m
         unit = match_objects(objects, overlaps, method="recursive", classes="ignore").unit
         totals.append(similarity[unit[overlaps.i] == unit[overlaps.j]].sum())
     assert totals[0] == pytest.approx(totals[1], abs=1e-9)
+
+
+def _peak_mib(call: Callable[[], object]) -> float:
+    tracemalloc.start()
+    call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak / 2**20
+
+
+def test_overlaps_of_objects_on_one_spot_need_no_more_memory_than_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    objects, boxes = _crowd(3, 800, 0.1)
+    monkeypatch.setattr(compared, "MAX_PAIRS_OF_SAMPLE", 100_000)
+    assert _peak_mib(lambda: boxes.overlaps(objects)) < 20.0  # 46 MiB for 1.9 million pairs
+
+
+def test_matching_very_many_annotators_at_all_thresholds_needs_little_memory() -> None:
+    true = np.array([[0, 0, 4, 4], [3, 3, 8, 7], [1, 5, 5, 9.0]])
+    boxes = np.tile(true, (220, 1)) + np.random.default_rng(2).normal(0.0, 0.3, (660, 4))
+    ones = np.ones(660, np.int64)
+    objects = Objects(np.zeros(660, np.int64), np.repeat(np.arange(220), 3), ones)
+    overlaps = Boxes(boxes).overlaps(objects)
+    assert _peak_mib(lambda: sweep_thresholds(objects, overlaps)) < 80.0
+
+
+def test_assigning_thousands_of_objects_in_turn_needs_no_table_of_all_of_them() -> None:
+    n = 2_000
+    left = np.tile(np.arange(n, dtype=np.float64), 2) + np.repeat([0.0, 0.1], n)
+    boxes = np.column_stack([left, np.zeros(2 * n), left + 1.5, np.ones(2 * n)])
+    objects = Objects(np.zeros(2 * n, np.int64), np.repeat([0, 1], n), np.ones(2 * n, np.int64))
+    overlaps = Boxes(boxes).overlaps(objects)
+
+    def match() -> None:
+        matching = match_objects(objects, overlaps, threshold=0.2, method="recursive")
+        assert (matching.unit == np.tile(np.arange(n), 2)).all()
+
+    assert _peak_mib(match) < 20.0  # a table of 2,000 x 2,000 takes 64 MiB

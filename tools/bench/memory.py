@@ -62,12 +62,12 @@ def _one_size(n_samples: int) -> None:
     started = time.perf_counter()
     plugin.compute_agreement(dataset, list(ANNOTATORS), progress=False)
     seconds = time.perf_counter() - started
-    peak = _peak_mib()
+    peak = peak_mib()
     dataset.delete()
     say(json.dumps([max(peak - idle, 0.0), seconds]))
 
 
-def _peak_mib() -> float:
+def peak_mib() -> float:
     """Peak memory of this process in MiB, without memory of its parent before the fork."""
     status = Path("/proc/self/status")
     if status.exists():
