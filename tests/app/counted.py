@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,12 @@ class Unit:
     def verdicts(self) -> set[str]:
         """What its labels were judged as."""
         return {label["agreement"] for label in self.members.values()}
+
+    @property
+    def is_tie(self) -> bool:
+        """Whether several classes were given most often."""
+        counts = sorted(Counter(label["label"] for label in self.members.values()).values())
+        return counts[-2:-1] == counts[-1:]
 
     def missed_by(self, annotator: str) -> bool:
         """Whether others agree that it is there, and this annotator did not draw it."""
