@@ -150,6 +150,13 @@ class PrivateFiftyOne:
                 process.terminate()
                 process.wait(30)
 
+    def crash(self) -> None:
+        """Kill the database, as a power failure would; :meth:`start` starts it again where it was."""
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait(30)
+            self._process = None
+
     def stop(self) -> None:
         """Stop the database."""
         if self._process is not None:

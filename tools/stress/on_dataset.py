@@ -6,9 +6,22 @@ from typing import Any
 
 import fiftyone as fo
 
+from tests.datasets import detections, random_annotators, user_values, videos_dataset
+
 from annotator_agreement import delete_agreement, list_agreements, load_agreement
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
+
+
+def make_videos(name: str, seed: int) -> None:
+    """A small dataset of videos with labels on their frames."""
+    labels = random_annotators(20, seed=seed)
+    videos_dataset(name, [{field: [detections(entry) for entry in labels[field]] for field in labels}] * 2, (200, 100))
+
+
+def values_of_user(dataset: fo.Dataset) -> str:
+    """What samples and frames hold, as a text that is the same for the same values."""
+    return repr(user_values(dataset, []))
 
 
 def touch(dataset: fo.Dataset) -> None:

@@ -90,7 +90,9 @@ def workers(n: int) -> Iterator[list[Worker]]:
     program = str(Path(__file__).with_name("worker.py"))
     command = [sys.executable, program, *map(str, inherited)]
     nowhere = subprocess.DEVNULL
-    process = subprocess.Popen(command, stdin=nowhere, stderr=nowhere, pass_fds=inherited, start_new_session=True)
+    process = subprocess.Popen(
+        command, stdin=nowhere, stdout=nowhere, stderr=nowhere, pass_fds=inherited, start_new_session=True
+    )
     started = []
     for ours, theirs in pairs:
         theirs.close()
