@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections import defaultdict
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -26,32 +26,34 @@ def check_labels(source: Source) -> None:
             (``invalid="error"``)
     """
     config, attribute = source.config, source.config.annotator_attribute
-    found = list(_labels_where(source))
-    _refuse_pixels(source, found)
-    without_id = [sample for label, sample, _ in found if not isinstance(label.get("_id"), ObjectId)]
+    without_id: list[str] = []
+    unnamed: list[str] = []
+    unusable: list[tuple[str, str]] = []
+    outside = _OutsideBoxes(source)
+    for label, sample, field in _labels_where(source):
+        geometry = source.kinds[field].geometry
+        if not isinstance(label.get("_id"), ObjectId):
+            without_id.append(sample)
+        elif attribute is not None and label.get(attribute) is None:
+            unnamed.append(str(label["_id"]))
+        elif geometry is not None and _is_compared(label, config):
+            outside.count(label, sample, field)
+            if config.invalid == "error" and not geometry.is_usable(label, config):
+                unusable.append((sample, geometry.requirement))
     if without_id:
         raise AgreementInputError(
             f"Every label must have an id, got {len(without_id)} without, on samples {shown(sorted(set(without_id)))}; "
             "load and save these samples with FiftyOne"
         )
-    if attribute is not None:
-        unnamed = sorted(str(label["_id"]) for label, _, _ in found if label.get(attribute) is None)
-        if unnamed:
-            raise AgreementInputError(
-                f"Every label of `{config.fields[0]}` must name its annotator in `{attribute}`, got {len(unnamed)} "
-                f"without (label ids {shown(unnamed)})"
-            )
-    if config.invalid == "error":
-        unusable = [
-            (sample, geometry.requirement)
-            for label, sample, field in found
-            if (geometry := source.kinds[field].geometry) is not None
-            and not geometry.is_usable(label, config)
-            and _is_compared(label, config)
-        ]
-        if unusable:
-            samples, requirements = zip(*unusable, strict=True)
-            raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
+    if unnamed:
+        raise AgreementInputError(
+            f"Every label of `{config.fields[0]}` must name its annotator in `{attribute}`, got {len(unnamed)} "
+            f"without (label ids {shown(sorted(unnamed))})"
+        )
+    if unusable:
+        samples, requirements = zip(*unusable, strict=True)
+        raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
+    outside.refuse_most()
 
 
 def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
@@ -60,31 +62,42 @@ def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
     return name is None or not config.annotators or value_name(label.get(name)) in config.annotators
 
 
-def _refuse_pixels(source: Source, found: list[tuple[dict[str, Any], str, int]]) -> None:
-    """Refuse the boxes of an annotator of which most lie outside of their images.
+class _OutsideBoxes:
+    """The boxes outside of their images, as those in pixels are, by field and annotator."""
 
-    Raises:
-        AgreementInputError: naming the field, or the annotator in it, and the first samples
-    """
-    config = source.config
-    outside: dict[tuple[int, Any], list[tuple[str, list[float]]]] = defaultdict(list)
-    for label, sample, field in found:
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        self._attribute = source.config.annotator_attribute
+        self._n: Counter[tuple[int, Any]] = Counter()
+        self._first: dict[tuple[int, Any], str] = {}
+
+    def count(self, label: dict[str, Any], sample: str, field: int) -> None:
+        """Count a label, if its box is outside."""
         box: Any = label.get("bounding_box")
-        if is_usable_box(box) and lies_outside(box) and _is_compared(label, config):
-            outside[field, label.get(config.annotator_attribute or "")].append((sample, box))
-    for field in sorted({field for field, _ in outside}):
-        value = f"$$this.{config.annotator_attribute}" if config.attribute_mode else ""
-        owners = {"$map": {"input": f"${source.label_paths[field]}", "in": {"$ifNull": [value, None]}}}
-        counted = {"$group": {"_id": "$owner", "n": {"$sum": 1}}}
-        for row in source.aggregate([{"$project": {"owner": owners}}, {"$unwind": "$owner"}, counted]):
-            labels = outside.get((field, row["_id"] if config.attribute_mode else None), [])
-            if 2 * len(labels) > row["n"]:
-                whose = f" of {row['_id']!r}" if config.attribute_mode else ""
-                raise AgreementInputError(
-                    f"Boxes must be shares of the image, in [0, 1], got {len(labels)} of {row['n']}{whose} in "
-                    f"{config.fields[field]!r} outside, such as {labels[0][1]} on sample {labels[0][0]}; boxes in "
-                    "pixels must be divided by the width and height of their image"
-                )
+        if is_usable_box(box) and lies_outside(box):
+            key = (field, None if self._attribute is None else label.get(self._attribute))
+            self._n[key] += 1
+            self._first.setdefault(key, f"{box} on sample {sample}")
+
+    def refuse_most(self) -> None:
+        """Refuse the boxes of an annotator of which most are outside.
+
+        Raises:
+            AgreementInputError: naming the field, and the annotator in it
+        """
+        for field in sorted({field for field, _ in self._n}):
+            owner = {"$literal": None} if self._attribute is None else {"$ifNull": [f"$$this.{self._attribute}", None]}
+            owners = {"$map": {"input": f"${self._source.label_paths[field]}", "in": owner}}
+            counted = {"$group": {"_id": "$owner", "n": {"$sum": 1}}}
+            for row in self._source.aggregate([{"$project": {"owner": owners}}, {"$unwind": "$owner"}, counted]):
+                n = self._n[field, row["_id"]]
+                if 2 * n > row["n"]:
+                    whose = "" if self._attribute is None else f" of {row['_id']!r}"
+                    raise AgreementInputError(
+                        f"Boxes must be shares of the image, in [0, 1], got {n} of {row['n']}{whose} in "
+                        f"{self._source.config.fields[field]!r} outside, such as {self._first[field, row['_id']]}; "
+                        "boxes in pixels must be divided by the width and height of their image"
+                    )
 
 
 def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, int]]:
