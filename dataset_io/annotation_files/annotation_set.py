@@ -115,11 +115,12 @@ class AnnotationSet:
         Raises:
             AgreementInputError: if both have labels of one annotator on one image
         """
-        for mine, theirs in ((self.pages, other.pages), (self.separate, other.separate)):
-            for owner, pages in theirs.items():
-                merged = mine.setdefault(owner, {})
-                refuse_repeated(owner, merged.keys() & pages.keys())
-                merged.update(pages)
+        for owner, pages in other.pages.items():
+            merged = self.pages.setdefault(owner, {})
+            refuse_repeated(owner, merged.keys() & pages.keys())
+            merged.update(pages)
+        for owner, pages in other.separate.items():  # every annotator's file has the predictions
+            self.separate[owner] = pages | self.separate.get(owner, {})
         self.other_names.update(other.other_names)
         self.persons.update(other.persons)
         self.every_type |= other.every_type

@@ -221,6 +221,18 @@ def test_brushes_are_instance_masks(tmp_path):
     assert any("end too early" in line for line in summary.left_out)
 
 
+def test_a_file_for_each_annotator_may_repeat_the_predictions(tmp_path):
+    predictions = [{"model_version": "m", "result": [ls_box(0, 0, 10, 10)]}]
+    paths = {
+        name: written(tmp_path / f"{name}.json", [label_studio_task("1.jpg", by(k), predictions=predictions)])
+        for k, name in enumerate(("ann", "bob"))
+    }
+    dataset = dataset_of(["1.jpg"])
+    summary = import_annotations(dataset, paths)
+    assert [(entry.name, entry.n_empty) for entry in summary.annotators] == [("ann", 1), ("bob", 1)]
+    assert [entry.n_labels for entry in summary.separate] == [{"detections": 1}]
+
+
 def test_addresses_of_images_are_read_as_paths(tmp_path):
     tasks = [
         label_studio_task("0a1b2c3d-x.jpg", by(1)),
