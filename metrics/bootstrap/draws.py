@@ -113,7 +113,8 @@ class _Rows:
         """Add the sums of the samples drawn from a block."""
         start, end = int(self.ends[block]), int(self.ends[block + 1])
         n_columns = total.shape[1]
-        at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1)))
+        # sparse rows are small, however many columns they have, and every product with them fills a row of all columns
+        at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1))) if self.dense else max(1, end - start)
         # place the rows into a full block, unless they are few: then pick their weights
         placed = self.samples is not None and weights.shape[1] <= min(at_once, 4 * (end - start))
         for first in range(start, end, at_once):
