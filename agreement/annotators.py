@@ -10,6 +10,7 @@ import numpy as np
 
 from .. import names
 from ..metrics.arrays import BoolArray, IntArray
+from .arguments import repeated
 from .errors import AgreementInputError, shown
 
 #: the annotators as the user gives them
@@ -78,7 +79,7 @@ def _of_fields(fields: tuple[str, ...], annotators: Given) -> tuple[tuple[str, .
         raise AgreementInputError(
             f"`annotators` must map field names to annotator names in field mode, got {annotators!r}"
         )
-    unknown = sorted(set(annotators) - set(fields))
+    unknown = sorted(map(str, set(annotators) - set(fields)))
     if unknown:
         raise AgreementInputError(f"`annotators` must name chosen fields, got {shown(unknown)}")
     _check_names(annotators, "field")
@@ -95,8 +96,7 @@ def _check_names(annotators: Mapping[str, str], what: str) -> None:
 
 def _check_different(named: tuple[str, ...]) -> None:
     if len(set(named)) < len(named):
-        repeated = sorted({name for name in named if named.count(name) > 1})
-        raise AgreementInputError(f"`annotators` must be told apart by their names, got {shown(repeated)} twice")
+        raise AgreementInputError(f"`annotators` must be told apart by their names, got {shown(repeated(named))} twice")
 
 
 #: maximum number of pairs of annotators with intervals (the pairs that share the most samples)

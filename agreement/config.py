@@ -12,6 +12,7 @@ from ..metrics.alpha import Undefined as Undefined
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .annotators import chosen_annotators, session_names
+from .arguments import repeated, takes_arrays
 from .errors import AgreementInputError, shown
 from .no_labels import NoLabels
 from .options import OPTIONS, Option
@@ -121,6 +122,7 @@ class AgreementConfig:
         return next((OPTIONS[name] for name in given if not OPTIONS[name].has_effect(groups, given)), None)
 
 
+@takes_arrays
 def make_config(
     fields: str | Sequence[str], *, annotators: Mapping[str, str] | Sequence[str] | None = None, **options: Any
 ) -> AgreementConfig:
@@ -154,9 +156,9 @@ def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None) -> N
     for name in fields:
         if not isinstance(name, str) or not name:
             raise AgreementInputError(f"`fields` must be names of label fields, got {name!r}")
-    repeated = sorted({name for name in fields if fields.count(name) > 1})
-    if repeated:
-        raise AgreementInputError(f"`fields` must be different fields, got {shown(repeated)} more than once")
+    twice = repeated(fields)
+    if twice:
+        raise AgreementInputError(f"`fields` must be different fields, got {shown(twice)} more than once")
     if annotator_attribute is None and len(fields) < 2:
         raise AgreementInputError(
             f"Agreement needs at least 2 annotators, got {len(fields)} ({shown(map(repr, fields))}); choose two or "

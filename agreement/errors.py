@@ -4,13 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+#: a message has at most so many bytes …
+_MOST_BYTES = 2_000
+#: … of which so many are of its end, where it says what to do
+_END_BYTES = 600
+#: a value in a list of values has at most so many characters
+_MOST_CHARACTERS = 200
+
 
 class AgreementInputError(ValueError):
     """Arguments or dataset cannot be used; the message says what is required, what was found, and what to do."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(short_message(message))
+
+
+def short_message(message: str) -> str:
+    """A message in one line of at most 2 kB: of a longer one the beginning and the end."""
+    line = " ".join(message.splitlines())
+    encoded = line.encode("utf-8", "backslashreplace")  # half of a pair of surrogates cannot be stored or printed
+    if len(encoded) <= _MOST_BYTES:
+        return encoded.decode()
+    ellipsis = " … "
+    first = encoded[: _MOST_BYTES - _END_BYTES - len(ellipsis.encode())]
+    return f"{first.decode(errors='ignore')}{ellipsis}{encoded[-_END_BYTES:].decode(errors='ignore')}"
 
 
 def shown(values: Iterable[object], limit: int = 5) -> str:
     """The first few values for a message: ``a, b, c, … (12 in all)``."""
     listed = [str(value) for value in values]
-    text = ", ".join(listed[:limit])
+    text = ", ".join(value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]}…"
+                     for value in listed[:limit])  # fmt: skip
     return text if len(listed) <= limit else f"{text}, … ({len(listed)} in all)"

@@ -7,7 +7,6 @@ Everything else follows from the table or is checked against it: the signature a
 from __future__ import annotations
 
 import dataclasses
-import math
 import numbers
 import os
 import re
@@ -16,34 +15,28 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .. import names
+from .arguments import is_real, one_of, path_of, repeated, true_or_false, without_numpy, writing_to
 from .errors import AgreementInputError, shown
 from .no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
 
 #: name of an attribute or field that MongoDB can hold
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
-_RUN_KEY = re.compile(r"[a-z][a-z0-9_]*")
+#: it is a part of names of fields, indexes, saved views and files
+_RUN_KEY = re.compile(r"[a-z][a-z0-9_]{0,99}")
 _COLOR = re.compile(r"#[0-9a-fA-F]{6}")
-
-
-def _is_number(value: object) -> bool:
-    if isinstance(value, bool):
-        return False
-    return isinstance(value, numbers.Real) and math.isfinite(value)
 
 
 def _share_or_auto(option: str, value: Any) -> float | str:
     if isinstance(value, str) and value == "auto":
         return value
-    if not _is_number(value) or not 0 < value <= 1:
+    if not is_real(value) or not 0 < value <= 1:
         raise AgreementInputError(f'`{option}` must be in (0, 1], got {value!r}; "auto" finds it from the data')
     return float(value)
 
 
 def _at_least_0(option: str, value: Any) -> float:
-    if not _is_number(value) or value < 0:
+    if not is_real(value) or value < 0:
         raise AgreementInputError(f"`{option}` must be a number of at least 0, got {value!r}")
     return float(value)
 
@@ -52,7 +45,7 @@ def _whole_up_to(limit: int) -> Callable[[str, Any], int]:
     """A check for whole numbers from 0 to a limit; whole floats pass, because forms return floats."""
 
     def check(option: str, value: Any) -> int:
-        if not _is_number(value) or value != int(value) or not 0 <= value <= limit:
+        if not is_real(value) or value != int(value) or not 0 <= value <= limit:
             raise AgreementInputError(f"`{option}` must be a whole number from 0 to {limit:,}, got {value!r}")
         return int(value)
 
@@ -62,29 +55,24 @@ def _whole_up_to(limit: int) -> Callable[[str, Any], int]:
 def _positive_or_none(option: str, value: Any) -> float | None:
     if value is None:
         return None
-    if not _is_number(value) or value <= 0:
+    if not is_real(value) or value <= 0:
         raise AgreementInputError(f"`{option}` must be a number above 0, or None, got {value!r}")
     return float(value)
-
-
-def _true_or_false(option: str, value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
-    return value
 
 
 def _run_key(option: str, value: Any) -> str:
     if not isinstance(value, str) or not _RUN_KEY.fullmatch(value):
         raise AgreementInputError(
-            f"`{option}` must be lower-case letters, digits and underscores, beginning with a letter, got {value!r}"
+            f"`{option}` must be lower-case letters, digits and underscores, at most 100, beginning with a letter, "
+            f"got {value!r}"
         )
     return value
 
 
 def _pillow_or_none(option: str, value: Any) -> str | None:
-    if value not in (None, "pillow"):
+    if value is not None and (not isinstance(value, str) or value != "pillow"):
         raise AgreementInputError(f'`{option}` must be "pillow" or None, got {value!r}')
-    return None if value is None else str(value)
+    return value
 
 
 def _path_or_none(option: str, value: Any) -> str | None:
@@ -100,19 +88,18 @@ def _name_or_none(option: str, value: Any) -> str | None:
 
 
 def _folder_or_none(option: str, value: Any) -> str | None:
-    if value is not None and (not isinstance(value, str | os.PathLike) or not str(value)):
-        raise AgreementInputError(f"`{option}` must be a folder, or None, got {value!r}")
-    return None if value is None else os.path.abspath(os.path.expanduser(value))
+    if value is None:
+        return None
+    with writing_to(option, value):  # the current folder may be gone
+        return os.path.abspath(path_of(option, value))
 
 
 def _sigmas(option: str, value: Any) -> str | float | tuple[float, ...] | None:
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if value is None or value == "coco":
-        return None if value is None else "coco"
-    if _is_number(value) and value > 0:
+    if value is None or (isinstance(value, str) and value == "coco"):
+        return value
+    if is_real(value) and value > 0:
         return float(value)
-    if isinstance(value, list | tuple) and value and all(_is_number(sigma) and sigma > 0 for sigma in value):
+    if isinstance(value, list | tuple) and value and all(is_real(sigma) and sigma > 0 for sigma in value):
         return tuple(float(sigma) for sigma in value)
     raise AgreementInputError(f'`{option}` must be "coco", a number above 0, or a list of these, got {value!r}')
 
@@ -120,10 +107,12 @@ def _sigmas(option: str, value: Any) -> str | float | tuple[float, ...] | None:
 def _categories(option: str, value: Any) -> tuple[str, ...]:
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise AgreementInputError(f"`{option}` must be a list of classes in ascending order, got {value!r}")
+    if not all(isinstance(entry, str | bool) or is_real(entry) for entry in value):
+        raise AgreementInputError(f"`{option}` must be texts or numbers, got {value!r}")
     classes = tuple(value_name(entry) for entry in value)
-    repeated = sorted({name for name in classes if classes.count(name) > 1})
-    if repeated:
-        raise AgreementInputError(f"`{option}` must be different classes, got {shown(repeated)} more than once")
+    twice = repeated(classes)
+    if twice:
+        raise AgreementInputError(f"`{option}` must be different classes, got {shown(twice)} more than once")
     return classes
 
 
@@ -133,9 +122,9 @@ def _attributes(option: str, value: Any) -> tuple[str, ...]:
         isinstance(name, str) and ATTRIBUTE.fullmatch(name) for name in entries
     ):
         raise AgreementInputError(f"`{option}` must be names of attributes, got {value!r}")
-    repeated = sorted({name for name in entries if entries.count(name) > 1})
-    if repeated:
-        raise AgreementInputError(f"`{option}` must be different attributes, got {shown(repeated)} more than once")
+    twice = repeated(entries)
+    if twice:
+        raise AgreementInputError(f"`{option}` must be different attributes, got {shown(twice)} more than once")
     return tuple(entries)
 
 
@@ -174,8 +163,8 @@ def mask_value(value: Any) -> int | None:
 
 
 def _background(option: str, value: Any) -> int | str | None:
-    if value is None or value == "auto":
-        return None if value is None else "auto"
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return value
     number = mask_value(value)
     if number is None:
         raise AgreementInputError(f'`{option}` must be a mask value, "auto" or None, got {value!r}')
@@ -203,6 +192,12 @@ def _no_labels(option: str, value: Any) -> NoLabels:
     raise AgreementInputError(
         f"`{option}` must be {' or '.join(map(repr, meanings))}, or map annotators to these, got {value!r}"
     )
+
+
+def _progress(option: str, value: Any) -> Any:
+    if value is not None and not isinstance(value, bool) and not callable(value):
+        raise AgreementInputError(f"`{option}` must be True, False, None or a function, got {value!r}")
+    return value
 
 
 def _anything(option: str, value: Any) -> Any:
@@ -261,10 +256,10 @@ class Option:
         Raises:
             AgreementInputError: if the value is not usable
         """
-        if self.choices and self.check is _anything and value not in tuple(self.choices):
-            allowed = ", ".join(map(str, self.choices))
-            raise AgreementInputError(f"`{argument or self.name}` must be one of {allowed}, got {value!r}")
-        return self.check(argument or self.name, value)
+        value, called = without_numpy(value), argument or self.name
+        if self.choices and self.check is _anything:
+            return one_of(called, value, tuple(self.choices))
+        return self.check(called, value)
 
     def has_effect(self, groups: AbstractSet[str], given: Mapping[str, Any]) -> bool:
         """Whether it has an effect on labels of these groups, given the other options."""
@@ -379,7 +374,7 @@ _TABLE = (
         _mask_values, _PIXELS, input="values"),
     Option("boundaries", False, "Compare boundaries",
         "also compare boundaries (boundary IoU, surface Dice, HD95), which takes several times longer",
-        _true_or_false, _PIXELS),
+        true_or_false, _PIXELS),
     Option("boundary_tolerance", 2.0, "Tolerance (pixels)",
         "distance in pixels within which boundaries agree",
         _at_least_0, _PIXELS, {"pixels": "boundaries"}, input="number"),
@@ -388,7 +383,7 @@ _TABLE = (
         _positive_or_none, _PIXELS, {"pixels": "boundaries"}, input="number"),
     Option("disagreement_map", False, "Write a map",
         "write a heatmap on every sample that shows where annotators disagree",
-        _true_or_false, _PIXELS, changes_numbers=False),
+        true_or_false, _PIXELS, changes_numbers=False),
     Option("map_folder", None, "Folder for the maps",
         "folder for the heatmap files; without it, heatmaps are written into the database",
         _folder_or_none, _PIXELS, {"pixels": "disagreement_map"}, input="text", changes_numbers=False),
@@ -415,14 +410,13 @@ _TABLE = (
         _name_or_none, _OBJECTS, input="text"),
     Option("invalid", "error", "Labels that cannot be compared",
         "what to do with labels that cannot be compared",
-        concerns=("objects", "numbers", "pixels"),
         choices={"error": "stop with a message", "skip": "leave them out and count them"}),
     Option("rematch", False, "Match again without each annotator",
         "also compute vitality by matching again without each annotator, which takes longer",
-        _true_or_false, _OBJECTS, changes_numbers=False),
+        true_or_false, _OBJECTS, changes_numbers=False),
     Option("sensitivity", True, "Other thresholds and rules",
         "also compute the main numbers at other thresholds and under other rules, and a threshold from the data",
-        _true_or_false, _OBJECTS, changes_numbers=False),
+        true_or_false, _OBJECTS, changes_numbers=False),
     Option("resamples", 1000, "Resamples",
         "number of bootstrap resamples of samples (videos, groups) for 95 % confidence intervals; 0: no intervals",
         _whole_up_to(100_000), input="number", changes_numbers=False),
@@ -431,12 +425,13 @@ _TABLE = (
         _whole_up_to(2**53), input="number", changes_numbers=False),
     Option("units", False, "One label for every object",
         "also write one label for every object, as ``add_units`` does",
-        _true_or_false, _OBJECTS),
+        true_or_false, _OBJECTS),
     Option("overwrite", False, "Overwrite",
         "replace a run with the same key",
-        _true_or_false),
+        true_or_false),
     Option("progress", None, "Progress",
-        "whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar"),
+        "whether to show a progress bar; None: FiftyOne's default; or a callback that gets the progress bar",
+        _progress),
 )
 # fmt: on
 #: all options, by name, in the order of the signature and of the form

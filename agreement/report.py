@@ -14,6 +14,7 @@ import numpy as np
 from .. import names
 from ..metrics.arrays import FloatArray, IntArray
 from .config import AgreementConfig
+from .errors import AgreementInputError
 from .main_numbers import MainNumber
 from .no_labels import AnnotatorLists, OtherReading
 
@@ -324,6 +325,10 @@ class AgreementReport:
         """
         from ..charts.figures import plot_scores
 
+        if "score" not in list(getattr(samples, "columns", ())):
+            raise AgreementInputError(
+                f"`samples` must be the table that agreement_samples() gives, got {type(samples).__name__}"
+            )
         return plot_scores(self, samples["score"].to_numpy())
 
     def plot_thresholds(self) -> Figure:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 
-from ..agreement.errors import AgreementInputError
+from ..agreement.arguments import one_of, without_numpy
 from ..agreement.main_numbers import TITLES
 from ..agreement.options import OPTIONS
 from .headline import FEW_SAMPLES
@@ -202,7 +202,7 @@ def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFram
     Raises:
         AgreementInputError: if there is no such table
     """
-    names = ["numbers", *comparison.changes, "samples"]
+    table = one_of("table", without_numpy(table), ("numbers", *comparison.changes, "samples"))
     if table == "numbers":
         rows = [{"number": name, **_row(change)} for name, change in comparison.numbers.items()]
         return pd.DataFrame(rows, columns=["number", *_CHANGE])
@@ -210,8 +210,6 @@ def comparison_frame(comparison: AgreementComparison, table: str) -> pd.DataFram
         changed = [*comparison.samples.better, *comparison.samples.worse]
         frame_number = ["frame_number"] if comparison.on_frames else []
         return pd.DataFrame(changed, columns=["id", "filepath", *frame_number, "a", "b", "difference"])
-    if table not in comparison.changes:
-        raise AgreementInputError(f"`table` must be a table of the comparison ({', '.join(names)}), got {table!r}")
     rows = [
         {"name": _name(part), "number": name, **_row(change)}
         for part in comparison.changes[table]

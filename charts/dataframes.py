@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
+from ..agreement.arguments import one_of, without_numpy
 from ..agreement.errors import AgreementInputError
 from .families import family_of
 
@@ -43,6 +44,8 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
     Raises:
         AgreementInputError: if reports of this family have no such table
     """
+    names = table_names(report)
+    table = one_of("table", without_numpy(table), (*names, "samples"))
     if table == "samples":
         if report.samples is None:
             raise AgreementInputError(
@@ -50,11 +53,6 @@ def report_frame(report: AgreementReport, table: str) -> pd.DataFrame:
                 "load_agreement(dataset, run_key).to_dataframe('samples')"
             )
         return report.samples.read()
-    names = table_names(report)
-    if table not in names:
-        raise AgreementInputError(
-            f"`table` must be a table of reports on {report.family} (samples, {', '.join(names)}), got {table!r}"
-        )
     rows = _TABLES[table][1](report)
     frame = pd.DataFrame(rows, columns=None if rows else _plain_columns(report, table))
     for name in frame.columns:

@@ -16,6 +16,10 @@ INDENT = "  "
 _WIDTH = 120
 _NAME_WIDTH = 20
 _QUESTION_WIDTH = 36
+#: what makes code, emphasis, HTML, a table, a link or a picture (a closing bracket before a round one) …
+_MARKUP = re.compile(r"[\\`*_<|~]|\](?=[(\[:])|&(?=#?\w+;)|:(?=//)|(?<=www)\.|@(?=\w)")
+#: … and at the beginning of a line a heading, a list or a quotation
+_BLOCK = re.compile(r"\A(\s*\d*)([#>+.)-])(?=[\s#])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,5 +191,4 @@ def _block(part: Part) -> str:
 
 def plain_markdown(text: object) -> str:
     """Text in one line, escaped so that Markdown shows it unchanged, such as names with markup."""
-    # a square bracket before a round one would be a link
-    return re.sub(r"[\\`*_<|~]|\](?=[(\[:])|&(?=#?\w+;)", r"\\\g<0>", one_line(text))
+    return _BLOCK.sub(r"\g<1>\\\g<2>", _MARKUP.sub(r"\\\g<0>", one_line(text)))

@@ -17,6 +17,7 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
+from ..agreement.arguments import takes_arrays
 from ..agreement.config import (
     AgreementConfig,
     Empty,
@@ -28,7 +29,7 @@ from ..agreement.config import (
     Undefined,
     make_config,
 )
-from ..agreement.errors import AgreementInputError
+from ..agreement.errors import AgreementInputError, short_message
 from ..agreement.family import build_report
 from ..agreement.no_labels import NOT_ASSIGNED, AnnotatorLists, NoLabels, reading_name
 from ..agreement.objects.batch import Batch
@@ -46,7 +47,7 @@ from .families.objects import ObjectFamily
 from .families.protocol import LabelFamily
 from .fiftyone_private import dataset_id, is_deleted, is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.assignment import LIST_STATES
-from .labels.checks import check_annotators, check_room
+from .labels.checks import check_annotators, check_room, count_damaged_fields
 from .labels.source import Source, open_source
 from .record.fields import fields_marked
 from .record.lease import unless_deleted, writing
@@ -68,6 +69,7 @@ logger = logging.getLogger(__name__)
 _NOT_OF_CONFIG = ("samples", "units", "overwrite", "progress")
 
 
+@takes_arrays
 def compute_agreement(
     samples: SampleCollection,
     fields: str | Sequence[str],
@@ -206,6 +208,7 @@ def run_agreement(
 ) -> AgreementReport:
     """Check, read, compute, write and record a run; arguments as in :func:`compute_agreement`."""
     started = time.perf_counter()
+    OPTIONS["progress"].checked(progress)
     family = _checked(samples, config, overwrite, units)
     source, config = family.source, family.source.config
     dataset, run_key = source.dataset, config.run_key
@@ -239,6 +242,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     check_not_in_database(source.dataset, config.run_key, paths)
     if overwrite:
         refuse_dependent_view(source.samples, [*paths, *names.reserved_paths(config.run_key)])
+    count_damaged_fields(source)
     family.check()
     check_room(source, paths)
     check_annotators(source)
@@ -272,7 +276,7 @@ def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], er
                     delete_agreement(run.dataset, run.key)
                     return
                 if run.is_current():
-                    run.update(status=FAILED, error=f"{type(error).__name__}: {error}")
+                    run.update(status=FAILED, error=short_message(f"{type(error).__name__}: {error}"))
                     return
                 run.remove_remains(paths)
         if run.run_id is not None:
@@ -302,7 +306,7 @@ class _Pass:
         self._records: Records | None = None
         self._index = SampleIndex()
         self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
-        self._n_invalid = 0
+        self._n_invalid = count_damaged_fields(source)
         self._n_unknown = 0
         self._n_added = 0
         self._lists = np.zeros((len(LIST_STATES), len(source.annotators)), np.int64)

@@ -9,6 +9,7 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
+from ..agreement.arguments import takes_arrays
 from ..agreement.errors import AgreementInputError
 from .app.settings import remove_app_settings
 from .families.map_files import delete_map_files, runs_of_files
@@ -23,6 +24,7 @@ from .record.stored_records import delete_orphans, delete_results
 from .views.saved_views import remove_saved_views
 
 
+@takes_arrays
 def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
     """Delete a run and everything it wrote, in any state of the run.
 
@@ -68,15 +70,15 @@ def _field_keys(run: Run, documents: Sequence[dict[str, Any]]) -> set[str]:
     if the run was renamed with FiftyOne's own ``rename_run()``."""
     keys = {run.key}
     for document in documents:
-        keys.add(document["config"].get("renaming_to") or run.key)
-        keys.add(document["config"].get("options", {}).get("run_key", run.key))
+        keys.add(str(document["config"].get("renaming_to") or run.key))
+        keys.add(str(document["config"]["options"].get("run_key") or run.key))
     return keys - (set(list_agreements(run.dataset)) - {run.key})
 
 
 def _delete_maps(dataset: fo.Dataset, documents: Sequence[dict[str, Any]], declared: Sequence[str]) -> None:
     """Delete the files of heatmaps, including files that only field values refer to."""
-    options = [(document["config"].get("options", {}), document["config"]["results_id"]) for document in documents]
-    found = {(known["map_folder"], run_id) for known, run_id in options if known.get("map_folder")}
+    options = [(document["config"]["options"], document["config"]["results_id"]) for document in documents]
+    found = {(known["map_folder"], run_id) for known, run_id in options if isinstance(known.get("map_folder"), str)}
     heatmaps = [path for path in declared if getattr(dataset.get_field(path), "document_type", None) is fo.Heatmap]
     for place in places(dataset, heatmaps):
         for path in place.paths:

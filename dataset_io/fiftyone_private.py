@@ -9,6 +9,7 @@ import contextlib
 from collections.abc import Sequence
 from datetime import datetime, timezone
 from typing import Any, Literal
+from zipfile import BadZipFile
 
 import fiftyone as fo
 import fiftyone.core.media as fom
@@ -17,11 +18,12 @@ from bson import ObjectId, json_util
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.odm import SampleFieldDocument, SavedViewDocument, get_db_conn
 from fiftyone.core.view import DatasetView
-from mongoengine.errors import ValidationError
+from mongoengine.errors import MongoEngineException
 from pymongo.collection import Collection
 from pymongo.database import Database
 
 from ..agreement.errors import AgreementInputError
+from .labels.stored_arrays import DAMAGED
 
 Document = dict[str, Any]
 
@@ -88,7 +90,7 @@ def reload_dataset(dataset: fo.Dataset) -> None:
 
 def reload_samples(dataset: fo.Dataset) -> None:
     """Reload the samples in memory; stops at a sample that FiftyOne itself cannot read."""
-    with contextlib.suppress(ValidationError, TypeError, ValueError):
+    with contextlib.suppress(MongoEngineException, BadZipFile, AttributeError, LookupError, *DAMAGED):
         with contextlib.suppress(RuntimeError):
             dataset._reload_docs(hard=True)
             return

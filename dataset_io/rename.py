@@ -10,6 +10,7 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from .. import names
+from ..agreement.arguments import takes_arrays
 from ..agreement.errors import AgreementInputError
 from .app.settings import AppSettings, app_settings_of, configure_agreement_app, remove_app_settings
 from .labels.paths import Place, places
@@ -24,6 +25,7 @@ from .views.saved_views import check_view_names, remove_saved_views, save_views,
 logger = logging.getLogger(__name__)
 
 
+@takes_arrays
 def rename_agreement(dataset: fo.Dataset | SampleCollection, run_key: str, new_run_key: str) -> None:
     """Rename a run and its fields.
 
@@ -46,9 +48,9 @@ def _rename(run: Run, new_run_key: str) -> None:
     dataset, run_key = run.dataset, run.key
     run.require()
     config = run.config
-    if config["status"] != COMPLETED:
+    if config.get("status") != COMPLETED:
         raise AgreementInputError(
-            f"Only a completed run can be renamed, got {run_key!r} with the status {config['status']!r}"
+            f"Only a completed run can be renamed, got {run_key!r} with the status {config.get('status')!r}"
         )
     renamed = check_rename(dataset, run_key, new_run_key)
     check_not_in_database(dataset, new_run_key, renamed.values())
@@ -96,6 +98,7 @@ def check_rename(dataset: fo.Dataset, run_key: str, new_run_key: str) -> dict[st
         AgreementInputError: naming the conflict
     """
     run = Run(dataset, run_key)
+    run.require()
     field_key, marked = run.field_key, sorted(run.fields())
     refuse_read_only(dataset, marked)
     renamed = {}

@@ -61,6 +61,6 @@ class ConfigureAgreementApp(AgreementOperator):
 
 def _given(params: dict[str, Any]) -> dict[str, Any]:
     """The settings that a form, or a caller, gave."""
-    settings: dict[str, Any] = {name: bool(params.get(name, False)) for name in _SWITCHES}
+    settings: dict[str, Any] = {name: params.get(name) or False for name in _SWITCHES}
     color_by = params.get("color_by")
     return {**settings, "color_by": None if color_by in (None, _NOTHING) else color_by}

@@ -57,8 +57,29 @@ class AgreementOperator(foo.Operator):
 
 
 def chosen_run(ctx: foo.ExecutionContext) -> str:
-    """The chosen run; the first run when the form opens."""
-    return str(ctx.params.get("run_key") or list_agreements(ctx.dataset)[0])
+    """The chosen run; the first run when the form opens.
+
+    Raises:
+        AgreementInputError: if there is none
+    """
+    keys = list_agreements(ctx.dataset)
+    if not ctx.params.get("run_key") and not keys:
+        raise AgreementInputError("This dataset has no agreement runs; compute agreement first")
+    chosen: str = ctx.params.get("run_key") or keys[0]
+    return chosen
+
+
+def given_names(params: Mapping[str, Any], name: str) -> list[str]:
+    """The names that a parameter gives, one or several; none if it is empty.
+
+    Raises:
+        AgreementInputError: if it is something else
+    """
+    given = params.get(name) or []
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(entry, str) for entry in names):
+        raise AgreementInputError(f"`{name}` must be a list of names, got {given!r}")
+    return list(names)
 
 
 def _add_run_choice(inputs: types.Object, ctx: foo.ExecutionContext, description: str) -> bool:

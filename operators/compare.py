@@ -42,7 +42,7 @@ class CompareAgreement(AgreementOperator):
         add_choice(inputs, "other_run_key", "To", second, description=description, required=True)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        comparison = compare_agreement(ctx.dataset, ctx.params["run_key"], ctx.params["other_run_key"])
+        comparison = compare_agreement(ctx.dataset, ctx.params.get("run_key"), ctx.params.get("other_run_key"))
         return {"summary": comparison_markdown(comparison), "comparison": comparison.to_dict()}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
@@ -59,10 +59,11 @@ def _families(ctx: foo.ExecutionContext) -> dict[str, tuple[str, bool]]:
     """The family of label types of every completed run, and whether it is on frames; the oldest run first."""
     if ctx.dataset is None:
         return {}
-    keys = sorted(list_agreements(ctx.dataset), key=lambda key: (ctx.dataset.get_run_info(key).timestamp, key))
-    configs = {key: Run(ctx.dataset, key).config for key in keys}
+    runs = [Run(ctx.dataset, key) for key in list_agreements(ctx.dataset)]
+    # the first four bytes of an id are its time
+    configs = {run.key: run.config for run in sorted(runs, key=lambda run: (str(run.reference), run.key))}
+    completed = {key: config for key, config in configs.items() if config.get("status") == COMPLETED}
     return {
-        key: (config["family"], config["options"]["fields"][0].startswith(names.FRAMES_PREFIX))
-        for key, config in configs.items()
-        if config.get("status") == COMPLETED and "family" in config
+        key: (str(config.get("family")), names.FRAMES_PREFIX in str(config["options"].get("fields")))
+        for key, config in completed.items()
     }

@@ -20,7 +20,7 @@ from ..dataset_io.labels.paths import all_fields, is_of_frames
 from ..dataset_io.labels.source import check_samples, comparable_fields, unchecked_source
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free
-from .base import AgreementOperator, add_problem, add_switch, add_warning, progress_of
+from .base import AgreementOperator, add_problem, add_switch, add_warning, given_names, progress_of
 from .option_inputs import add_list_inputs, add_option_inputs, given_options
 from .runs import report_output
 
@@ -111,8 +111,7 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
         from_form: whether they come from the form: it keeps input from earlier choices of fields, so options without
             effect are dropped silently; for callers they are an error
     """
-    fields = params.get("fields") or []
-    fields = [fields] if isinstance(fields, str) else list(fields)
+    fields = given_names(params, "fields")
     candidates = comparable_fields(dataset)
     kinds = [candidates[name] for name in fields if name in candidates]
     options = given_options(params, kinds if from_form else None)
@@ -154,8 +153,7 @@ def free_run_key(dataset: fo.Dataset) -> str:
 def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: dict[str, LabelKind]) -> list[str]:
     """Ask for the fields; after the first choice, offer only fields that can be compared with it."""
     default = preset_fields(candidates)
-    chosen = ctx.params.get("fields", default)
-    chosen = [chosen] if isinstance(chosen, str) else list(chosen or [])
+    chosen = given_names({"fields": default, **ctx.params}, "fields")
     first = next((name for name in chosen if name in candidates), None)
     choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
     for name, kind in candidates.items():

@@ -105,7 +105,7 @@ class TagAgreementLabels(AgreementOperator):
         inputs.view("target", types.Notice(label=f"This concerns {describe_choice(ctx, labels)}"))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        on, remove = ctx.params.get("on", "labels"), bool(ctx.params.get("remove", False))
+        on, remove = ctx.params.get("on", "labels"), ctx.params.get("remove") or False
         labels = open_run_labels(ctx.dataset, chosen_run(ctx))
         tag = ctx.params.get("tag", DEFAULT_TAG)
         found = tag_agreement_labels(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -11,6 +13,8 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
+from ..agreement.arguments import one_of
+from ..charts.sections import plain_markdown
 from ..dataset_io import export_agreement
 from ..dataset_io.results.export import checked_path
 from .base import AgreementOperator, add_choice, chosen_run, summary_output
@@ -46,15 +50,15 @@ class ExportAgreement(AgreementOperator):
         )
         inputs.bool("overwrite", label="Replace the file if there is one", default=False)
         if "path" in ctx.params:
-            checked_path(_path(ctx), ctx.params.get("format", "html"), overwrite=bool(ctx.params.get("overwrite")))
+            checked_path(_path(ctx), _format(ctx), overwrite=ctx.params.get("overwrite") or False)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         path = export_agreement(
             ctx.dataset,
             chosen_run(ctx),
             _path(ctx),
-            format=ctx.params.get("format", "html"),
-            overwrite=bool(ctx.params.get("overwrite")),
+            format=_format(ctx),
+            overwrite=ctx.params.get("overwrite") or False,
         )
         return {"path": str(path), "summary": _summary(path)}
 
@@ -76,19 +80,26 @@ class ExportAgreement(AgreementOperator):
 
 def _default_path(ctx: foo.ExecutionContext) -> str:
     """A file in the home directory of the user who runs the App's server."""
-    _, suffix = _FORMATS[ctx.params.get("format") or "html"]
-    run_key = ctx.params.get("run_key") or names.DEFAULT_RUN_KEY
-    return str(Path.home() / f"{ctx.dataset.name.replace('/', '-')}-{run_key}{suffix}")
+    _, suffix = _FORMATS[_format(ctx)]
+    dataset_name = re.sub(r"[^\w.-]+", "-", ctx.dataset.name)[:100]
+    return str(Path.home() / f"{dataset_name}-{chosen_run(ctx)}{suffix}")
+
+
+def _format(ctx: foo.ExecutionContext) -> str:
+    """The format that is chosen."""
+    return one_of("format", ctx.params.get("format") or "html", tuple(_FORMATS))
 
 
 def _path(ctx: foo.ExecutionContext) -> str:
-    """The path from the form, with the ending of the format, so that changing the format changes the path."""
-    path = ctx.params.get("path") or _default_path(ctx)
-    _, suffix = _FORMATS[ctx.params.get("format") or "html"]
+    """The path of the form, with the ending of the format: a change of the format alone changes the path too."""
+    path: str = ctx.params.get("path") or _default_path(ctx)
+    _, suffix = _FORMATS[_format(ctx)]
     known = {ending for _, ending in _FORMATS.values()}
-    return str(Path(path).with_suffix(suffix)) if Path(path).suffix in known - {suffix} else path
+    ending = os.path.splitext(path)[1] if isinstance(path, str) else ""
+    return path.removesuffix(ending) + suffix if ending in known - {suffix} else path
 
 
 def _summary(path: Path) -> str:
     """The path, with a link through the App's server, which serves files of its machine."""
-    return f"Written to `{path}` · [open it](/media?filepath={quote(str(path))})"
+    shown = plain_markdown(path) if "`" in str(path) else f"`{path}`"
+    return f"Written to {shown} · [open it](/media?filepath={quote(str(path))})"

@@ -41,7 +41,7 @@ class _WritesObjects(AgreementOperator):
         self.add_more(inputs, ctx)
         if derived_record(labels.run, self.suffix) is not None:
             add_switch(inputs, "overwrite", "Overwrite", "Replace what was written before")
-        check_can_derive(labels, self.suffix, self.function, overwrite=bool(ctx.params.get("overwrite", False)))
+        check_can_derive(labels, self.suffix, self.function, overwrite=ctx.params.get("overwrite") or False)
 
     def add_more(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         """Add the inputs of this operator only."""
@@ -117,7 +117,7 @@ def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
     return {
         "run_key": chosen_run(ctx),
         "shapes": ctx.params.get("shapes") or "medoid",
-        "overwrite": bool(ctx.params.get("overwrite", False)),
+        "overwrite": ctx.params.get("overwrite") or False,
     }
 
 

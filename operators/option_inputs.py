@@ -138,4 +138,4 @@ def _value(option: Option, given: Any) -> Any:
 
 def _number_if_one(value: Any) -> Any:
     text = value.strip() if isinstance(value, str) else value
-    return int(text) if isinstance(text, str) and re.fullmatch(r"\d+", text) else text
+    return int(text) if isinstance(text, str) and re.fullmatch(r"\d{1,18}", text) else text

@@ -88,10 +88,10 @@ class RenameAgreement(AgreementOperator):
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         inputs.str("new_run_key", label="New run key", description="Its fields' names begin with it", required=True)
         if ctx.params.get("new_run_key") and ctx.params.get("run_key"):
-            check_rename(ctx.dataset, ctx.params["run_key"], ctx.params["new_run_key"])
+            check_rename(ctx.dataset, ctx.params.get("run_key"), ctx.params.get("new_run_key"))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        run_key, new_key = ctx.params["run_key"], ctx.params["new_run_key"]
+        run_key, new_key = ctx.params.get("run_key"), ctx.params.get("new_run_key")
         rename_agreement(ctx.dataset, run_key, new_key)
         tell(ctx, f"Renamed the run '{run_key}' to '{new_key}'")
         return {"run_key": new_key}
@@ -115,7 +115,7 @@ class DeleteAgreement(AgreementOperator):
         inputs.view("kept", types.Notice(label="Your own labels and fields are not touched"))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        run_key = ctx.params["run_key"]
+        run_key = ctx.params.get("run_key")
         delete_agreement(ctx.dataset, run_key)
         tell(ctx, f"Deleted the run '{run_key}' and everything that it wrote")
         return {"run_key": run_key}

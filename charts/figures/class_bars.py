@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
+from ...agreement.arguments import count_of, without_numpy
 from ...agreement.errors import AgreementInputError
 from ..families import family_of
 from ..words import shown_number
@@ -22,8 +23,7 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     drawn_of = family_of(report).classes
     if drawn_of is None:
         raise AgreementInputError(f"A report on {report.family} has no agreement of classes to draw")
-    if top < 1:
-        raise AgreementInputError(f"`top` must be at least 1 class, got {top}")
+    top = count_of("top", without_numpy(top))
     name_of, number = drawn_of.name, drawn_of.number
     listed = getattr(report, drawn_of.entries)
     entries: list[Any] = [entry for entry in listed if not getattr(entry, "is_background", False)]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
 
+from ...agreement.arguments import count_of, one_of, without_numpy
 from ...agreement.errors import AgreementInputError
 from ..families import family_of
 from ..words import documents, shown_number
@@ -27,9 +28,7 @@ _CELL = 44
 def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
     """Agreement of each pair of annotators."""
     values = family_of(report).pair_values
-    value = value or next(iter(values))
-    if value not in values:
-        raise AgreementInputError(f"`value` must be one of {', '.join(values)}, got {value!r}")
+    value = next(iter(values)) if value is None else one_of("value", without_numpy(value), tuple(values))
     title = values[value]
     if value == "mean_iou":
         title = f"mean {report.localisation.measure}"  # type: ignore[attr-defined]
@@ -102,8 +101,7 @@ def _pairs_finding(numbers: Mapping[tuple[str, str], float | None], title: str) 
 
 def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None, top: int = 20) -> go.Figure:
     """Confusion matrix of classes, the largest confusions first."""
-    if top < 2:
-        raise AgreementInputError(f"`top` must be at least 2 classes, got {top}")
+    top, pair = count_of("top", without_numpy(top), least=2), without_numpy(pair)
     counts = _confusions(report, pair)
     require(counts, "nobody confused two classes" if pair is None else "these two annotators confused no two classes")
     names, finding = _most_confused(counts, top), _confusion_finding(counts, pair is None)
@@ -144,7 +142,8 @@ def _confusions(report: AgreementReport, pair: tuple[str, str] | None) -> Counte
         raise AgreementInputError(f"A report on {report.family} has no confusion of classes to draw")
     counts: Counter[tuple[str, str]] = Counter()
     if pair is not None:
-        chosen = [entry for entry in pairs if {entry.a, entry.b} == set(pair)]
+        asked = tuple(pair) if isinstance(pair, list | tuple) else ()
+        chosen = [entry for entry in pairs if asked in ((entry.a, entry.b), (entry.b, entry.a))]
         if not chosen:
             known = ", ".join(f"{entry.a!r} and {entry.b!r}" for entry in pairs[:5])
             raise AgreementInputError(f"`pair` must be two annotators with shared samples ({known}), got {pair!r}")

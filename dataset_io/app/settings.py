@@ -11,6 +11,7 @@ import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.arguments import one_of, takes_arrays, true_or_false
 from ...agreement.errors import AgreementInputError
 from ..record.lease import writing
 from ..record.run import Run, refresh
@@ -37,6 +38,7 @@ class AppSettings:
     link_instances: bool = False  #: whether the labels of an object are linked
 
 
+@takes_arrays
 def configure_agreement_app(
     dataset: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
@@ -142,14 +144,10 @@ def check_settings(labels: RunLabels, settings: AppSettings) -> None:
         AgreementInputError: naming the first
     """
     for option in ("sidebar", "indexes", "link_instances"):
-        if not isinstance(getattr(settings, option), bool):
-            raise AgreementInputError(f"`{option}` must be True or False, got {getattr(settings, option)!r}")
+        true_or_false(option, getattr(settings, option))
     color_by = settings.color_by
     if color_by is not None:
-        if color_by not in get_args(ColorBy):
-            raise AgreementInputError(
-                f"`color_by` must be one of {', '.join(get_args(ColorBy))} or None, got {color_by!r}"
-            )
+        one_of("color_by", color_by, (*get_args(ColorBy), None))
         written = labels.kinds[0].fields.label
         if _SUFFIXES[color_by] not in written or not labels.have_attributes:
             raise AgreementInputError(

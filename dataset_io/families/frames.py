@@ -14,6 +14,7 @@ from pymongo import UpdateOne
 from ... import names
 from ...metrics.arrays import BoolArray, FloatArray
 from ..fiftyone_private import sample_collection
+from ..labels.geometry_readers import pixels_or_0
 from ..labels.source import Source
 from ..run.stored import StoredSample, label_ids
 
@@ -71,7 +72,7 @@ class Videos:
             wanted["listed"] = f"${self._source.config.assigned_field}"
         for row in self._source.aggregate_samples([*stages, {"$project": wanted}]):
             if row["_id"] not in self.number:
-                size = tuple(row["size"])
+                size = (pixels_or_0(row["size"][0]), pixels_or_0(row["size"][1]))
                 self._size.append(self._same.setdefault(size, size))
                 self._listed.append(row.get("listed"))
                 self.number[row["_id"]] = len(self.number)

@@ -6,7 +6,7 @@ files. The folder itself is not deleted.
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -16,7 +16,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
+from ...agreement.arguments import writing_to
 from ...agreement.errors import AgreementInputError
+
+logger = logging.getLogger(__name__)
 
 _NAME = re.compile(r"[0-9a-f]{24}-([0-9a-f]{24})\.png")
 
@@ -35,10 +38,16 @@ def encoded_map(disagreement: NDArray[np.uint8]) -> bytes:
 
 
 def write_map(path: str, content: bytes) -> None:
-    """Write a heatmap; creates the folder if needed."""
-    os.makedirs(os.path.dirname(path), exist_ok=True)
-    with open(path, "wb") as file:
-        file.write(content)
+    """Write a heatmap; creates the folder if needed.
+
+    Raises:
+        AgreementInputError: if it cannot be written
+    """
+    folder = os.path.dirname(path)
+    with writing_to("map_folder", folder):
+        os.makedirs(folder, exist_ok=True)
+        with open(path, "wb") as file:
+            file.write(content)
 
 
 def check_map_folder(folder: str) -> None:
@@ -48,8 +57,9 @@ def check_map_folder(folder: str) -> None:
         AgreementInputError: with the reason
     """
     existing = folder
-    while not os.path.lexists(existing):
-        existing = os.path.dirname(existing)
+    with writing_to("map_folder", folder):
+        while not _is_there(existing):
+            existing = os.path.dirname(existing)
     if not os.path.isdir(existing):
         raise AgreementInputError(f"`map_folder` must be a folder, got {folder!r}; {existing!r} is a file")
     if not os.access(existing, os.W_OK | os.X_OK):
@@ -58,15 +68,42 @@ def check_map_folder(folder: str) -> None:
         )
 
 
-def delete_map_files(folder: str, run_id: str) -> None:
-    """Delete the heatmaps of a run."""
-    if not os.path.isdir(folder):
+def _is_there(path: str) -> bool:
+    """Whether there is something at a path; raises where that cannot be told, because the path is too long."""
+    try:
+        os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
+def delete_map_files(folder: Any, run_id: str) -> None:
+    """Delete the heatmaps of a run; those that cannot be removed are told in the log, and nothing waits for them."""
+    if not isinstance(folder, str) or not os.path.isdir(folder):
         return
-    with os.scandir(folder) as entries:
-        ours = [entry.path for entry in entries if _run_of(entry.name) == run_id]
-    for path in ours:
-        with contextlib.suppress(FileNotFoundError):
-            os.remove(path)
+    errors: list[OSError | None] = []
+    try:
+        with os.scandir(folder) as entries:
+            errors += [_error_of_removing(entry.path) for entry in entries if _run_of(entry.name) == run_id]
+    except OSError as error:
+        errors.append(error)
+    failed = [error for error in errors if error is not None]
+    if failed:
+        logger.warning(
+            "Heatmaps of the run could not be removed from %r (%s); remove the files *-%s.png there by hand",
+            *(folder, failed[0].strerror, run_id),
+        )
+
+
+def _error_of_removing(path: str) -> OSError | None:
+    """Remove a file; why it is still there."""
+    try:
+        os.remove(path)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        return error
+    return None
 
 
 def runs_of_files(paths: Iterable[Any]) -> set[tuple[str, str]]:

@@ -16,16 +16,23 @@ from ...agreement.objects.batch import NO_TRACK, Batch, Tracks
 from ...agreement.objects.compute import MatchedBatch, compute_agreement_of
 from ...agreement.objects.records import ObjectRecords, record
 from ...agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
-from ...agreement.options import value_name
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.objects import Objects
-from ..labels.assignment import assigned_annotators
-from ..labels.checks import check_files, check_labels, check_sizes, unknown_sizes_error, unusable_labels_error
-from ..labels.label_facts import check_attributes, is_crowd, label_facts, value_of, with_masks
+from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
+from ..labels.checks import (
+    LABEL_REQUIREMENT,
+    check_files,
+    check_labels,
+    check_sizes,
+    unknown_sizes_error,
+    unusable_labels_error,
+)
+from ..labels.geometry_readers import pixels_or_0
+from ..labels.label_facts import are_labels, check_attributes, codes_of, is_crowd, label_facts, value_of, with_masks
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
-from ..run.stored import StoredSample, subsample_keys
+from ..run.stored import StoredSample, of_each_label, subsample_keys
 from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
 #: attributes written on a label, by suffix, in the order in which they are collected
@@ -52,10 +59,10 @@ class ObjectFamily:
         self.source = source = with_masks(source, facts)
         self.codes = ClassCodes(source.config.aliases)
         self._attributes = [AttributeCodes(name) for name in source.config.attributes]
-        self._number = source.annotator_numbers
         self._run_key = source.config.run_key
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
+        self._some_damaged = False
         self._crowd_attribute = source.config.crowd_attribute if facts.crowd else None
         self._readers = source.geometry_readers
         self._in_pixels = any(reader.needs_size(source.config) for reader in self._readers)
@@ -82,14 +89,12 @@ class ObjectFamily:
             if self.source.on_frames:
                 columns["index"] = "index"
             for name, attribute in columns.items():
-                # a plain "$path.attribute" would skip labels without the attribute and shift the others
-                value = {"$ifNull": [f"$$this.{attribute}", None]}
-                projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value}}
+                projection[f"{name}{field}"] = of_each_label(path, {"$ifNull": [f"$$this.{attribute}", None]})
             compared = {f"attribute{k}_": name for k, name in enumerate(config.attributes)}
             if self._crowd_attribute is not None:
                 compared["crowd"] = self._crowd_attribute
             for name, attribute in compared.items():
-                projection[f"{name}{field}"] = {"$map": {"input": f"${path}", "in": value_of(attribute)}}
+                projection[f"{name}{field}"] = of_each_label(path, value_of(attribute))
         projection["size"] = ["$metadata.width", "$metadata.height"]
         if config.assigned_field is not None:
             projection["assigned"] = f"${config.assigned_field}"
@@ -99,9 +104,9 @@ class ObjectFamily:
         """Number of labels; large masks count as several."""
         n = sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
         if self._in_pixels and n:
-            width, height = row["size"]
+            width, height = map(pixels_or_0, row["size"])
             relative = sum(self._painted(row, field) for field in range(len(self.source.kinds)))
-            n += int(relative * (width or 0) * (height or 0) / PIXELS_OF_A_LABEL)
+            n += int(relative * width * height / PIXELS_OF_A_LABEL)
         return n
 
     def _painted(self, row: dict[str, Any], field: int) -> float:
@@ -117,8 +122,8 @@ class ObjectFamily:
         """
         parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
         joined = ObjectColumns.concatenate(parts)
-        known = joined.annotator >= 0
         n_unknown = np.zeros(len(rows), np.int64)
+        known = joined.annotator != UNKNOWN
         if not known.all():
             if not self.source.config.annotators:
                 n_unknown = np.bincount(joined.sample[~known], minlength=len(rows))
@@ -177,11 +182,10 @@ class ObjectFamily:
         size_px = self._sizes(rows, samples, counts)[sample] if self._in_pixels else None
         columns = {name: values(name) for name in reader.columns}
         geometry, usable = reader.read(columns, self.source.config, size_px)
-        if self.source.config.attribute_mode:
-            found = (self._number.get(value_name(name), -1) for name in values("annotator"))
-            annotator = np.fromiter(found, np.int64, n)
-        else:
-            annotator = np.full(n, self.source.field_annotator[field])
+        classes = values("label")
+        annotator = annotators_of(self.source, field, n, values)
+        are_whole = are_labels(label_ids, classes) & (annotator != NOT_NAMED)
+        self._some_damaged |= not are_whole.all()
         crowd = np.zeros(n, np.bool_)
         if self._crowd_attribute is not None:
             crowd = np.fromiter(map(is_crowd, values("crowd")), np.bool_, n)
@@ -199,11 +203,11 @@ class ObjectFamily:
         return ObjectColumns(
             sample=sample,
             annotator=annotator,
-            category=np.fromiter(map(self.codes.__getitem__, values("label")), np.int64, n),
+            category=codes_of(self.codes, classes),
             field=np.full(n, field),
             position=position,
             geometry=geometry,
-            usable=usable,
+            usable=usable & are_whole,
             crowd=crowd,
             track=track,
             attributes=attributes,
@@ -231,6 +235,8 @@ class ObjectFamily:
             unusable = ~columns.usable
             fields = set(columns.field[unusable].tolist())
             requirements = {self._readers[field].requirement for field in fields}
+            if self._some_damaged:
+                requirements.add(LABEL_REQUIREMENT)
             affected = columns.sample[unusable].tolist()
             sample_ids = sorted({samples[k].title for k in affected})
             raise unusable_labels_error(requirements, len(affected), sample_ids)
@@ -309,8 +315,7 @@ class ObjectFamily:
 
 def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:
     """Width and height of every image, ``(S, 2)``; nan where not known."""
-    sizes = np.array([[width or 0, height or 0] for width, height in (row["size"] for row in rows)], np.float64)
-    sizes = sizes.reshape(-1, 2)
+    sizes = np.array([[pixels_or_0(length) for length in row["size"]] for row in rows], np.float64).reshape(-1, 2)
     return np.where((sizes > 0).all(axis=1, keepdims=True), sizes, np.nan)
 
 

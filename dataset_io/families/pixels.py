@@ -122,7 +122,8 @@ class PixelFamily:
 
     def load(self, row: dict[str, Any]) -> int:
         """Masks count by their bytes in the database, with a high minimum."""
-        sizes = [len(row[f"mask{field}"] or b"") for field in self._present(row)]
+        stored = [row[f"mask{field}"] for field in self._present(row)]
+        sizes = [len(mask) if isinstance(mask, bytes) else 0 for mask in stored]
         return sum(max(LABELS_OF_A_MASK, size // BYTES_OF_A_LABEL) for size in sizes)
 
     def _present(self, row: dict[str, Any]) -> list[int]:

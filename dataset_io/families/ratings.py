@@ -23,13 +23,15 @@ from ...agreement.ratings.scale import NO_LABEL, check_listed, level_of
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray
 from ..labels.checks import NAMING, document_title, unusable_labels_error
+from ..labels.label_facts import NOT_COMPARED, is_class
 from ..labels.source import Source
 from ..run.stored import StoredSample
 from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
 #: larger integers are not exact as floats; the squares of other numbers must not overflow
 LARGEST_INTEGER, LARGEST = 2**53, 1e100
-_REQUIREMENT = "Ratings must be finite numbers (integers up to 2**53, others up to 1e100)"
+_NUMBERS_REQUIRED = "Ratings must be finite numbers (integers up to 2**53, others up to 1e100)"
+_CLASSES_REQUIRED = "Ratings must be texts, numbers, or true and false"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,29 +59,39 @@ class RatingFamily:
 
     def check(self) -> None:
         """Refuse numbers that cannot be compared, and classes that are not listed."""
-        if self._numbers:
-            self._check_numbers()
+        self._check_values()
         if self.source.config.categories:
             check_listed(self._names_in_database(), self.source.config)
 
-    def _check_numbers(self) -> None:
+    def _check_values(self) -> None:
         unusable = []
         negative = []
-        for sample, value in self._conspicuous_numbers():
-            if not _is_usable(value):
+        for sample, value in self._conspicuous():
+            if not self._is_usable(value):
                 unusable.append(sample)
-            elif value < 0:
+            elif self._numbers and value < 0:
                 negative.append(sample)
         if unusable and self.source.config.invalid == "error":
-            raise unusable_labels_error([_REQUIREMENT], len(unusable), sorted(set(unusable)))
+            raise unusable_labels_error([self._requirement], len(unusable), sorted(set(unusable)))
         if negative and self._level == "ratio":
             raise _negative_error(len(negative), sorted(set(negative)))
 
-    def _conspicuous_numbers(self) -> Iterator[tuple[str, Any]]:
+    def _is_usable(self, value: Any) -> bool:
+        """Whether a rating can be compared."""
+        return is_comparable(value) if self._numbers else is_class(value)
+
+    @property
+    def _requirement(self) -> str:
+        return _NUMBERS_REQUIRED if self._numbers else _CLASSES_REQUIRED
+
+    def _conspicuous(self) -> Iterator[tuple[str, Any]]:
         """Sample and value of all ratings on samples with a negative or possibly unusable rating."""
         conditions: list[dict[str, Any]] = []
         for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
             value = kind.value_path(path)
+            if not self._numbers:
+                conditions.append({value: {"$type": NOT_COMPARED}})
+                continue
             no_number = {value: {"$not": {"$type": ["double", "int", "long"]}}}
             there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
             conditions += [
@@ -94,7 +106,7 @@ class RatingFamily:
             for kind, path in zip(self.source.kinds, self.source.label_paths, strict=True):
                 held = document.get(path)
                 if kind.is_label and isinstance(held, dict):
-                    yield document_title(document), held.get("value")
+                    yield document_title(document), held.get("value" if self._numbers else "label")
                 elif not kind.is_label and held is not None:
                     yield document_title(document), held
 
@@ -105,7 +117,7 @@ class RatingFamily:
             there = {f"{path}._cls": {"$type": "string"}} if kind.is_label else {path: {"$ne": None}}
             values = self.source.aggregate([{"$match": there}, {"$group": {"_id": f"${kind.value_path(path)}"}}])
             given = [row["_id"] for row in values]
-            found.update(_name_of(value) for value in given if not self._numbers or _is_usable(value))
+            found.update(_name_of(value) for value in given if self._is_usable(value))
         aliases = {} if self._numbers else self.source.config.aliases
         return {aliases.get(name, name) for name in found}
 
@@ -135,12 +147,10 @@ class RatingFamily:
                 if held is None:
                     continue
                 value = row[f"value{field}"] if kind.is_label else held[0]
-                if not self._numbers:
-                    ratings[k, annotator] = self._codes[_name_of(value)]
-                elif _is_usable(value):
-                    ratings[k, annotator] = value
-                else:
+                if not self._is_usable(value):
                     n_invalid[k] += 1
+                else:
+                    ratings[k, annotator] = value if self._numbers else self._codes[_name_of(value)]
         self._refuse(ratings, n_invalid, samples)
         if len(self._class_names) != self._codes.n_codes:
             # a new list, because batches that are being written use the old one
@@ -153,7 +163,7 @@ class RatingFamily:
         """Refuse ratings that appeared or changed after the checks."""
         if n_invalid.any() and self.source.config.invalid == "error":
             affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
-            raise unusable_labels_error([_REQUIREMENT], int(n_invalid.sum()), affected)
+            raise unusable_labels_error([self._requirement], int(n_invalid.sum()), affected)
         negative = ratings < 0
         if self._numbers and self._level == "ratio" and negative.any():
             affected = sorted(samples[k].title for k in np.flatnonzero(negative.any(axis=1)).tolist())
@@ -218,7 +228,8 @@ def _name_of(value: object) -> str:
     return NO_LABEL if value is None else value_name(value)
 
 
-def _is_usable(value: object) -> bool:
+def is_comparable(value: object) -> bool:
+    """Whether a value is a number that can be compared."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return False
     return abs(value) <= (LARGEST_INTEGER if isinstance(value, int) else LARGEST)  # False for nan

@@ -18,11 +18,12 @@ from ...agreement.report import ReportContext, RunFacts
 from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
 from ...agreement.tags.records import TagRecords, record_tags
 from ...metrics.arrays import BoolArray, IntArray
-from ..labels.assignment import assigned_annotators
-from ..labels.checks import check_labels
+from ..labels.assignment import NOT_NAMED, UNKNOWN, annotators_of, assigned_annotators
+from ..labels.checks import LABEL_REQUIREMENT, check_labels, unusable_labels_error
+from ..labels.label_facts import are_labels, codes_of, is_class
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
-from ..run.stored import StoredSample
+from ..run.stored import StoredSample, of_each_label
 from .protocol import LabelsRead, report_context, values_by_path, where_rated
 
 
@@ -43,7 +44,6 @@ class TagFamily:
         self.source = source
         self._codes = ClassCodes(source.config.aliases)
         self._tag_names: list[str] = []
-        self._number = source.annotator_numbers
 
     # ---- reading ----
 
@@ -57,9 +57,8 @@ class TagFamily:
         columns = {"label": "label"}
         if config.annotator_attribute is not None:
             columns["annotator"] = config.annotator_attribute
-        # a plain "$path.attribute" would skip labels without the attribute and shift the others
         projection: dict[str, Any] = {
-            f"{name}{field}": {"$map": {"input": f"${path}", "in": {"$ifNull": [f"$$this.{attribute}", None]}}}
+            f"{name}{field}": of_each_label(path, {"$ifNull": [f"$$this.{attribute}", None]})
             for field, path in enumerate(self.source.label_paths)
             for name, attribute in columns.items()
         }
@@ -75,10 +74,14 @@ class TagFamily:
         """The tags of query results."""
         parts = [self._field_columns(rows, samples, field) for field in range(len(self.source.kinds))]
         sample, annotator, tag, field, position = (np.concatenate(column) for column in zip(*parts, strict=True))
-        known = annotator >= 0
         n_unknown = np.zeros(len(rows), np.int64)
-        if not known.all() and not self.source.config.annotators:
-            n_unknown = np.bincount(sample[~known], minlength=len(rows))
+        if (annotator == UNKNOWN).any() and not self.source.config.annotators:
+            n_unknown = np.bincount(sample[annotator == UNKNOWN], minlength=len(rows))
+        n_invalid = np.bincount(sample[annotator == NOT_NAMED], minlength=len(rows))
+        if n_invalid.any() and self.source.config.invalid == "error":
+            affected = sorted(samples[k].title for k in np.flatnonzero(n_invalid).tolist())
+            raise unusable_labels_error([LABEL_REQUIREMENT], int(n_invalid.sum()), affected)
+        known = annotator >= 0
         sample, annotator, tag = sample[known], annotator[known], tag[known]
         assignment = assigned_annotators(self.source, rows, samples, (sample, annotator))
         drew = np.zeros_like(assignment.assigned)
@@ -87,22 +90,23 @@ class TagFamily:
             self._tag_names = self._codes.names()  # a new list, because batches that are being written use the old one
         batch = TagBatch(sample, annotator, tag, assignment.assigned, assignment.otherwise)
         labels = TagLabels(batch, field[known], position[known], self._tag_names)
-        return LabelsRead(labels, np.zeros(len(rows), np.int64), n_unknown, assignment.n_added, drew)
+        return LabelsRead(labels, n_invalid, n_unknown, assignment.n_added, drew)
 
     def _field_columns(
         self, rows: list[dict[str, Any]], samples: list[StoredSample], field: int
     ) -> tuple[IntArray, ...]:
-        """Sample, annotator, tag, field and position of the labels of a field."""
+        """Sample, annotator (of damaged labels ``NOT_NAMED``), tag, field and position of the labels of a field."""
         ids: list[Sequence[ObjectId]] = [row[f"id{field}"] or () for row in rows]
         counts = np.array([len(entry) for entry in ids], np.int64)
         n = int(counts.sum())
-        given = chain.from_iterable(row[f"label{field}"] or () for row in rows)
-        tag = np.fromiter((self._codes[NO_LABEL if name is None else value_name(name)] for name in given), np.int64, n)
-        if self.source.config.attribute_mode:
-            found = chain.from_iterable(row[f"annotator{field}"] or () for row in rows)
-            annotator = np.fromiter((self._number.get(value_name(name), -1) for name in found), np.int64, n)
-        else:
-            annotator = np.full(n, self.source.field_annotator[field])
+
+        def values(name: str) -> list[Any]:
+            return list(chain.from_iterable(row[f"{name}{field}"] or () for row in rows))
+
+        given = values("label")
+        tag = codes_of(self._codes, [NO_LABEL if name is None else _tag_name(name) for name in given])
+        annotator = annotators_of(self.source, field, n, values)
+        annotator = np.where(are_labels(list(chain.from_iterable(ids)), given), annotator, NOT_NAMED)
         sample = np.repeat(np.arange(len(rows)), counts)
         position = np.arange(n) - np.repeat(np.cumsum(counts) - counts, counts)
         if self.source.is_view:
@@ -167,3 +171,8 @@ class TagFamily:
             "n_annotators": agreement.n_annotators.tolist(),
         }
         return values_by_path(self.source.config.run_key, columns)
+
+
+def _tag_name(value: object) -> object:
+    """A class as text; what is none, as it is."""
+    return value_name(value) if is_class(value) else value

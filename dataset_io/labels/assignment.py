@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +29,26 @@ class Assignment:
     assigned: BoolArray  #: shape ``(S, R)``
     otherwise: BoolArray  #: shape ``(S, R)``, the same if a null label list had the other meaning
     n_added: IntArray  #: shape ``(S,)``, annotators known only from their labels, who are not listed as assigned
+
+
+#: numbers of annotators who appeared during the run or are not asked for, and of labels that name none
+UNKNOWN, NOT_NAMED = -1, -2
+
+
+def annotators_of(source: Source, field: int, n: int, values: Callable[[str], Iterable[Any]]) -> IntArray:
+    """The annotator of each of the ``n`` labels of a field, :data:`UNKNOWN` or :data:`NOT_NAMED`.
+
+    Args:
+        source: the fields
+        field: index of the field
+        n: number of labels
+        values: the column ``annotator``
+    """
+    if not source.config.attribute_mode:
+        return np.full(n, source.field_annotator[field])
+    number_of = source.annotator_numbers
+    found = (NOT_NAMED if name is None else number_of.get(value_name(name), UNKNOWN) for name in values("annotator"))
+    return np.fromiter(found, np.int64, n)
 
 
 def assigned_annotators(

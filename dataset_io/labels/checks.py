@@ -13,47 +13,86 @@ from ... import names
 from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import value_name
-from ..run.stored import MOST_BYTES, NoRoomError, frame_title
-from .geometry_readers import is_usable_box, lies_outside, outside_boxes
+from ..run.stored import MOST_BYTES, NoRoomError, frame_title, of_each_label
+from .geometry_readers import LARGEST, is_usable_box, lies_outside, outside_boxes
+from .label_facts import NOT_COMPARED, is_class
 from .source import Source, annotators_found
+
+#: requirement of every label, for messages
+LABEL_REQUIREMENT = "Labels must be documents with an id, and a class that is a text or none"
 
 
 def check_labels(source: Source) -> None:
     """Refuse labels that cannot be compared.
 
     Raises:
-        AgreementInputError: if a label has no id or no annotator (attribute mode), or unusable geometry
-            (``invalid="error"``)
+        AgreementInputError: if most boxes of an annotator lie outside of their images; if a label is damaged, has no
+            annotator (attribute mode), or unusable geometry (``invalid="error"``)
     """
     config, attribute = source.config, source.config.annotator_attribute
+    damaged: list[str] = []
     without_id: list[str] = []
     unnamed: list[str] = []
     unusable: list[tuple[str, str]] = []
     outside = _OutsideBoxes(source)
     for label, sample, field in _labels_where(source):
         geometry = source.kinds[field].geometry
-        if not isinstance(label.get("_id"), ObjectId):
+        if not isinstance(label, dict) or not is_class(label.get("label")):
+            damaged.append(sample)
+        elif not isinstance(label.get("_id"), ObjectId):
             without_id.append(sample)
         elif attribute is not None and label.get(attribute) is None:
             unnamed.append(str(label["_id"]))
         elif geometry is not None and _is_compared(label, config):
             outside.count(label, sample, field)
-            if config.invalid == "error" and not geometry.is_usable(label, config):
+            if not geometry.is_usable(label, config):
                 unusable.append((sample, geometry.requirement))
+    if config.invalid == "skip":
+        outside.refuse_most()
+        return  # whatever else is wrong with a label, it is left out and counted as it is read
+    if damaged:
+        raise unusable_labels_error({LABEL_REQUIREMENT}, len(damaged), sorted(set(damaged)))
     if without_id:
         raise AgreementInputError(
             f"Every label must have an id, got {len(without_id)} without, on samples {shown(sorted(set(without_id)))}; "
-            "load and save these samples with FiftyOne"
+            'load and save these samples with FiftyOne, or leave these labels out with invalid="skip"'
         )
     if unnamed:
         raise AgreementInputError(
             f"Every label of `{config.fields[0]}` must name its annotator in `{attribute}`, got {len(unnamed)} "
-            f"without (label ids {shown(sorted(unnamed))})"
+            f'without (label ids {shown(sorted(unnamed))}); correct them, or leave them out with invalid="skip"'
         )
     if unusable:
         samples, requirements = zip(*unusable, strict=True)
         raise unusable_labels_error(set(requirements), len(unusable), sorted(set(samples)))
     outside.refuse_most()
+
+
+def count_damaged_fields(source: Source) -> int:
+    """The number of label fields of samples that hold something else than labels, such as a text.
+
+    Raises:
+        AgreementInputError: if there are any, unless the config says to leave them out (``invalid="skip"``)
+    """
+    damaged: dict[str, dict[str, Any]] = {}
+    for kind, field, path in zip(source.kinds, source.fields, source.label_paths, strict=True):
+        if kind.is_label:
+            held: list[dict[str, Any]] = [
+                {field: {"$nin": [None], "$not": {"$type": "object"}}},
+                {field: {"$type": "array"}},
+            ]
+            if kind.list_name is not None:
+                held.append({path: {"$nin": [None, []], "$not": {"$type": "array"}}})
+            damaged[field] = {"$or": held}
+    wanted = dict.fromkeys(("_id", *NAMING), True)
+    found = [
+        document_title(document)
+        for condition in damaged.values()
+        for document in source.aggregate([{"$match": condition}, {"$project": wanted}])
+    ]
+    if found and source.config.invalid == "error":
+        raise unusable_labels_error({"Label fields must hold labels"}, len(found), sorted(set(found)))
+    return len(found)
 
 
 def _is_compared(label: dict[str, Any], config: AgreementConfig) -> bool:
@@ -68,14 +107,14 @@ class _OutsideBoxes:
     def __init__(self, source: Source) -> None:
         self._source = source
         self._attribute = source.config.annotator_attribute
-        self._n: Counter[tuple[int, Any]] = Counter()
-        self._first: dict[tuple[int, Any], str] = {}
+        self._n: Counter[tuple[int, str]] = Counter()
+        self._first: dict[tuple[int, str], str] = {}
 
     def count(self, label: dict[str, Any], sample: str, field: int) -> None:
         """Count a label, if its box is outside."""
         box: Any = label.get("bounding_box")
         if is_usable_box(box) and lies_outside(box):
-            key = (field, None if self._attribute is None else label.get(self._attribute))
+            key = (field, value_name(None if self._attribute is None else label.get(self._attribute)))
             self._n[key] += 1
             self._first.setdefault(key, f"{box} on sample {sample}")
 
@@ -87,37 +126,46 @@ class _OutsideBoxes:
         """
         for field in sorted({field for field, _ in self._n}):
             owner = {"$literal": None} if self._attribute is None else {"$ifNull": [f"$$this.{self._attribute}", None]}
-            owners = {"$map": {"input": f"${self._source.label_paths[field]}", "in": owner}}
+            owners = of_each_label(self._source.label_paths[field], owner)
             counted = {"$group": {"_id": "$owner", "n": {"$sum": 1}}}
             for row in self._source.aggregate([{"$project": {"owner": owners}}, {"$unwind": "$owner"}, counted]):
-                n = self._n[field, row["_id"]]
+                key = (field, value_name(row["_id"]))
+                n = self._n[key]
                 if 2 * n > row["n"]:
                     whose = "" if self._attribute is None else f" of {row['_id']!r}"
                     raise AgreementInputError(
                         f"Boxes must be shares of the image, in [0, 1], got {n} of {row['n']}{whose} in "
-                        f"{self._source.config.fields[field]!r} outside, such as {self._first[field, row['_id']]}; "
+                        f"{self._source.config.fields[field]!r} outside, such as {self._first[key]}; "
                         "boxes in pixels must be divided by the width and height of their image"
                     )
 
 
-def _labels_where(source: Source) -> Iterator[tuple[dict[str, Any], str, int]]:
-    """``(label, sample id, number of the field)`` of all labels of samples that may have an unusable label."""
+def _labels_where(source: Source) -> Iterator[tuple[Any, str, int]]:
+    """``(label, sample id, number of the field)`` of all labels of samples that may have an unusable label.
+
+    Where these are left out, of samples that have a box outside of the image.
+    """
     config = source.config
-    every: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}]
+    every: list[dict[str, Any]] = [{"_id": {"$not": {"$type": "objectId"}}}, {"label": {"$type": NOT_COMPARED}}]
     if config.annotator_attribute is not None:
         every.append({config.annotator_attribute: None})
-    conditions = []
+    conditions: list[dict[str, Any]] = []
     for kind, path in zip(source.kinds, source.label_paths, strict=True):
         has_boxes = kind.geometry is not None and "bounding_box" in kind.geometry.columns.values()
-        general = [*every, outside_boxes()] if has_boxes else every
-        geometry = [kind.geometry.unusable(config)] if kind.geometry is not None and config.invalid == "error" else []
-        conditions.append({path: {"$elemMatch": {"$or": [*general, *geometry]}}})
-        if geometry and kind.geometry is not None:
-            conditions += kind.geometry.unusable_lists(path)
-    wanted = dict.fromkeys((*source.label_paths, *NAMING), True)
-    for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": wanted}]):
+        wanted = [outside_boxes()] if has_boxes else []
+        if config.invalid == "error":
+            wanted += [*every, *([] if kind.geometry is None else [kind.geometry.unusable(config)])]
+            conditions.append({path: {"$elemMatch": {"$not": {"$type": "object"}}}})
+            conditions += [] if kind.geometry is None else kind.geometry.unusable_lists(path)
+        conditions += [{path: {"$elemMatch": {"$or": wanted}}}] if wanted else []
+    if not conditions:
+        return
+    projection = dict.fromkeys((*source.label_paths, *NAMING), True)
+    for document in source.aggregate([{"$match": {"$or": conditions}}, {"$project": projection}]):
         for field, (kind, name) in enumerate(zip(source.kinds, source.fields, strict=True)):
-            for label in (document.get(name) or {}).get(kind.list_name) or []:
+            held = document.get(name)
+            labels = held.get(kind.list_name) if isinstance(held, dict) else None
+            for label in labels if isinstance(labels, list) else ():
                 yield label, document_title(document), field
 
 
@@ -140,7 +188,7 @@ def check_sizes(source: Source) -> None:
     """
     labelled = [{f"{path}.0": {"$exists": True}} for path in source.label_paths]
     prefix = "metadata.frame_" if source.on_frames else "metadata."
-    unknown = {"$nor": [{f"{prefix}width": {"$gt": 0}, f"{prefix}height": {"$gt": 0}}]}
+    unknown = {"$nor": [{f"{prefix}{name}": {"$gt": 0, "$lte": LARGEST} for name in ("width", "height")}]}
     if source.on_frames:
         videos = source.aggregate([{"$match": {"$or": labelled}}, {"$group": {"_id": "$_sample_id"}}])
         with_labels = {document["_id"] for document in videos}
@@ -218,8 +266,10 @@ def check_files(source: Source) -> None:
             ):
                 files = {
                     label[attribute]
-                    for label in document["labels"]
-                    if label.get(attribute) is not None and not label[stored] and _is_compared(label, source.config)
+                    for label in document["labels"]  # what is no text cannot be read, and is refused then
+                    if isinstance(label.get(attribute), str)
+                    and not label[stored]
+                    and _is_compared(label, source.config)
                 }
                 missing += [(document_title(document), file) for file in sorted(files) if not os.path.isfile(file)]
     if missing:

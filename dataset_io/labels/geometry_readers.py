@@ -130,6 +130,11 @@ def is_finite(value: object, largest: float = LARGEST) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and -largest <= value <= largest
 
 
+def pixels_or_0(length: object) -> float:
+    """The width or height of an image; 0 where it is not known, or cannot be one."""
+    return float(length) if isinstance(length, int | float) and 0 < length <= LARGEST else 0.0
+
+
 def not_finite(largest: float = LARGEST, lowest: float | None = None) -> dict[str, Any]:
     """A query for values that are not finite numbers, or lower than the lowest."""
     least = -largest if lowest is None else lowest

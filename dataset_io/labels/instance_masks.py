@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import re
-import tokenize
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
 import cv2
 import numpy as np
-from fiftyone.core.utils import deserialize_numpy_array
-from fiftyone.utils.image import read as read_image
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.masks import MaskCrops
+from .stored_arrays import stored_array, stored_image
 
 #: rounding errors of relative coordinates times image size (2.9999999996 for 3)
 _SNAP = 1e-6
-#: errors of zlib and numpy for damaged bytes, in addition to ValueError
-_DAMAGED = (zlib.error, EOFError, TypeError, SyntaxError, tokenize.TokenError, MemoryError)
-#: header of a numpy file with a two-dimensional array of booleans or bytes
-_HEADER = re.compile(
-    rb"\x93NUMPY\x01\x00..\{'descr': '\|([bu]1)', 'fortran_order': False, 'shape': \((\d+), (\d+)\), \} *\n", re.DOTALL
-)
 
 
 def decode_mask(stored: bytes) -> BoolArray:
@@ -32,33 +22,16 @@ def decode_mask(stored: bytes) -> BoolArray:
     Raises:
         ValueError: if the bytes are not a two-dimensional array
     """
-    try:
-        content = zlib.decompress(stored)
-        header = _HEADER.match(content)
-        if header is None:
-            return _inside(deserialize_numpy_array(stored))
-        # numpy takes longer to read the header than zlib to inflate a mask of 100 x 100 pixels
-        kind, height, width = header.groups()
-        pixels = np.frombuffer(memoryview(content)[header.end() :], kind.decode())
-        return _inside(pixels.reshape(int(height), int(width)))
-    except _DAMAGED as error:
-        raise ValueError(f"A mask must be stored as FiftyOne stores arrays, got bytes that are not: {error}") from error
+    return _inside(stored_array(stored))
 
 
 def read_mask_file(path: str) -> BoolArray:
-    """The mask in an image file, as FiftyOne reads it; pixels that are not 0 are inside.
+    """The mask in an image file; pixels that are not 0 are inside.
 
     Raises:
         ValueError: if the file is not a two-dimensional image
-        OSError: if it cannot be read
     """
-    try:
-        image = read_image(path, flag=cv2.IMREAD_UNCHANGED)
-    except cv2.error as error:
-        raise ValueError(f"A mask must be an image, got {path!r}, which cannot be read") from error
-    if image is None:
-        raise ValueError(f"A mask must be an image, got {path!r}, which cannot be read")
-    return _inside(image)
+    return _inside(stored_image(path))
 
 
 def _inside(array: Any) -> BoolArray:

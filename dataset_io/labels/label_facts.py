@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from types import NoneType
 from typing import Any
 
-from ...agreement.codes import attribute_error
+import numpy as np
+from bson import ObjectId
+
+from ...agreement.codes import MISSING, ClassCodes, attribute_error
 from ...agreement.errors import AgreementInputError, shown
+from ...metrics.arrays import BoolArray, IntArray
 from .source import Source
 
 #: BSON types that values of compared attributes must not have
-_NOT_COMPARED = ["array", "object", "objectId", "date", "timestamp", "binData", "regex", "decimal"]
+NOT_COMPARED = ["array", "object", "objectId", "date", "timestamp", "binData", "regex", "decimal"]
 _HAS_MASK = {"$or": [{"mask": {"$ne": None}}, {"mask_path": {"$ne": None}}]}
 
 
@@ -77,8 +82,29 @@ def check_attributes(source: Source) -> None:
                 f"`attributes` must be found on labels, got {attribute!r}, which no label of "
                 f"{shown(source.config.fields)} has"
             )
-        if _any_label(source, [(field, _where(attribute, {"$type": _NOT_COMPARED})) for field in fields]):
+        if _any_label(source, [(field, _where(attribute, {"$type": NOT_COMPARED})) for field in fields]):
             raise attribute_error(attribute)
+
+
+def codes_of(codes: ClassCodes, classes: Sequence[Any]) -> IntArray:
+    """The codes of the classes of labels; those of damaged labels, which are left out, are arbitrary."""
+    if set(map(type, classes)) <= {str, NoneType}:
+        return np.fromiter(map(codes.__getitem__, classes), np.int64, len(classes))
+    found = (codes[name] if is_class(name) else MISSING for name in classes)
+    return np.fromiter(found, np.int64, len(classes))
+
+
+def is_class(value: object) -> bool:
+    """Whether a value can be the class of a label: a text, a number, true or false, or none."""
+    return value is None or isinstance(value, str | int | float)
+
+
+def are_labels(ids: Sequence[Any], classes: Sequence[Any]) -> BoolArray:
+    """Which entries of lists of labels are labels: those with an id and a class, shape ``(N,)``."""
+    if set(map(type, ids)) <= {ObjectId} and set(map(type, classes)) <= {str, NoneType}:
+        return np.ones(len(ids), np.bool_)
+    found = (label_id is not None and is_class(name) for label_id, name in zip(ids, classes, strict=True))
+    return np.fromiter(found, np.bool_, len(ids))
 
 
 def is_crowd(value: object) -> bool:

@@ -9,13 +9,11 @@ import zlib
 from dataclasses import dataclass
 from typing import Any
 
-import cv2
 import numpy as np
-from fiftyone.core.utils import deserialize_numpy_array
-from fiftyone.utils.image import read as read_image
 
 from ...agreement.pixels.compute import MAX_VALUES
 from ...metrics.pixels.joint_counts import ClassMask
+from .stored_arrays import DAMAGED, stored_array, stored_image
 
 _PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _PNG_END = b"\x00\x00\x00\x00IEND\xaeB`\x82"
@@ -61,8 +59,8 @@ class PhotographError(UnusableMaskError):
 class StoredMask:
     """A stored mask: an array or a file path; as in FiftyOne, the array wins."""
 
-    array: bytes | None
-    path: str | None
+    array: Any  #: bytes, unless it is damaged
+    path: Any  #: text, unless it is damaged
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,9 +109,11 @@ def mask_shape(stored: StoredMask) -> MaskShape:
     return shape if shape is not None else read_mask(stored).shape
 
 
-def _existing(path: str | None) -> str:
+def _existing(path: Any) -> str:
     if path is None:
         raise UnusableMaskError("one has neither an array nor a path")
+    if not isinstance(path, str):
+        raise UnusableMaskError(f"one has a path that is no text but {type(path).__name__}")
     if not os.path.isfile(path):
         raise MissingMaskError(repr(path))
     return path
@@ -121,15 +121,15 @@ def _existing(path: str | None) -> str:
 
 def _decoded(stored: bytes) -> Any:
     try:
-        return deserialize_numpy_array(stored)
-    except (zlib.error, ValueError, EOFError, TypeError) as error:
+        return stored_array(stored)
+    except ValueError as error:
         raise UnusableMaskError(f"one is not stored as FiftyOne stores arrays ({error})") from error
 
 
 def _image(path: str) -> Any:
     try:
-        return read_image(path, flag=cv2.IMREAD_UNCHANGED)
-    except (OSError, cv2.error) as error:
+        return stored_image(path)
+    except ValueError as error:
         raise UnusableMaskError(f"{path!r} cannot be read as an image") from error
 
 
@@ -178,14 +178,14 @@ def _shape_of_png(path: str) -> MaskShape | None:
     return None if is_rgb and depth > 8 else MaskShape(height, width, is_rgb)
 
 
-def _shape_of_array(stored: bytes) -> MaskShape | None:
+def _shape_of_array(stored: Any) -> MaskShape | None:
     """Size and kind from the header of an array; None if it may be unusable."""
     try:
         start = io.BytesIO(zlib.decompressobj().decompress(stored, _ARRAY_HEADER_BYTES))
         if np.lib.format.read_magic(start) != (1, 0):
             return None
         shape, _, dtype = np.lib.format.read_array_header_1_0(start)
-    except (zlib.error, ValueError, EOFError):
+    except DAMAGED:
         return None
     usable = dtype.kind in "bi" or (dtype.kind == "u" and dtype.itemsize < 8)
-    return MaskShape(shape[0], shape[1], is_rgb=False) if usable and len(shape) == 2 and all(shape) else None
+    return MaskShape(shape[0], shape[1], is_rgb=False) if usable and len(shape) == 2 and min(shape) > 0 else None

@@ -14,6 +14,9 @@ from ...metrics.arrays import BoolArray, IntArray
 from ...metrics.geometry.objects import Geometry
 from ...metrics.geometry.regions import as_regions
 
+#: stands for the id of a damaged label, which is not usable
+_NO_ID = bytes(12)
+
 
 @dataclass(frozen=True, slots=True)
 class ObjectColumns:
@@ -78,7 +81,8 @@ class ObjectColumns:
     def sorted(self) -> ObjectColumns:
         """The usable rows sorted by sample, annotator and label id (the order that breaks ties)."""
         usable = self if self.usable.all() else self.rows(self.usable)
-        ids = np.frombuffer(b"".join([label_id.binary for label_id in self.label_ids]), dtype=">u4").reshape(-1, 3)
+        binaries = [_NO_ID if label_id is None else label_id.binary for label_id in self.label_ids]
+        ids = np.frombuffer(b"".join(binaries), dtype=">u4").reshape(-1, 3)
         ids = ids.astype(np.int64)[usable.origin]
         high, low = (ids[:, 0] << 32) | ids[:, 1], ids[:, 2]
         block = usable.sample * (int(usable.annotator.max(initial=0)) + 1) + usable.annotator

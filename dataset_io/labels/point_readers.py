@@ -13,9 +13,8 @@ from ...agreement.config import AgreementConfig
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.geometry.keypoints import COCO_SIGMAS, DEFAULT_SIGMA, Keypoints
 from ...metrics.geometry.temporal import Intervals
-from .geometry_readers import GeometryReader
+from .geometry_readers import LARGEST, GeometryReader
 
-_INFINITE = {"$in": [math.inf, -math.inf]}
 _LABELLED = {"$gt": -math.inf, "$lt": math.inf}
 #: MongoDB integers are at least minus this number, and less than it
 _INTEGERS = 1 << 63
@@ -27,8 +26,9 @@ class KeypointReader(GeometryReader):
 
     columns: ClassVar[dict[str, str]] = {"points": "points"}
     requirement: ClassVar[str] = (
-        "Keypoints must have points (x, y) that are finite, or nan where not labelled, at least one of them labelled, "
-        'and, where `sigmas` names a constant for every point ("coco" names 17), as many points as constants'
+        f"Keypoints must have points (x, y) that are finite (to {LARGEST:g}), or nan where not labelled, "
+        'at least one labelled, and, where `sigmas` names a constant for every point ("coco" names 17), as many points '
+        "as constants"
     )
 
     def unusable(self, config: AgreementConfig) -> dict[str, Any]:
@@ -37,7 +37,8 @@ class KeypointReader(GeometryReader):
         conditions: list[dict[str, Any]] = [
             {"points": {"$not": {"$elemMatch": {"0": _LABELLED, "1": _LABELLED}}}},
             {"points": {"$elemMatch": {"$not": {"$size": 2}}}},
-            {"points": {"$elemMatch": {"$elemMatch": _INFINITE}}},
+            {"points": {"$elemMatch": {"$elemMatch": {"$gt": LARGEST}}}},
+            {"points": {"$elemMatch": {"$elemMatch": {"$lt": -LARGEST}}}},
             {"points": {"$elemMatch": {"$elemMatch": not_a_number}}},
         ]
         n_points = number_of_points(config)
@@ -85,7 +86,7 @@ def read_keypoints(values: list[Any], n_points: int | None) -> tuple[FloatArray,
         every = list(chain.from_iterable(values))
         if set(map(len, every)) <= {2} and set(map(type, chain.from_iterable(every))) <= {float, int}:
             coordinates = np.fromiter(chain.from_iterable(every), np.float64, 2 * len(every)).reshape(-1, 2)
-            if not np.isinf(coordinates).any():
+            if not (np.abs(coordinates) > LARGEST).any():
                 points = _padded(coordinates, counts)
                 usable: BoolArray = ~np.all(np.any(np.isnan(points), axis=2), axis=1)
                 if n_points is not None:
@@ -129,8 +130,8 @@ def are_usable_keypoints(points: object, n_points: int | None) -> bool:
         for value in point:
             if value is not None and (not isinstance(value, int | float) or isinstance(value, bool)):
                 return False
-        if x in (math.inf, -math.inf) or y in (math.inf, -math.inf):
-            return False
+            if value is not None and abs(value) > LARGEST:
+                return False
         n_labelled += x is not None and y is not None and x == x and y == y  # nan is not equal to itself
     return n_labelled > 0
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import fiftyone as fo
@@ -13,6 +15,7 @@ import numpy as np
 import scipy
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
+from gridfs.errors import GridFSError
 
 from ... import names
 from ...agreement.config import AgreementConfig
@@ -29,6 +32,7 @@ from ..fiftyone_private import (
     run_document,
     stored_dataset,
 )
+from ..labels.stored_arrays import DAMAGED
 from .fields import declare_fields, delete_fields, fields_marked, unset_undeclared
 from .lease import writing
 from .stored_records import (
@@ -40,6 +44,9 @@ from .stored_records import (
     open_scores,
     stored_bytes,
 )
+
+#: stands for the id of results that a damaged record does not tell
+_NO_RESULTS = "0" * 24
 
 RUNNING, COMPLETED, FAILED, RENAMING, DELETING = "running", "completed", "failed", "renaming", "deleting"
 
@@ -56,8 +63,32 @@ def dataset_of(samples: object) -> fo.Dataset:
 
 
 def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
-    """Keys of the agreement runs of a dataset, whatever their status."""
-    return list(dataset_of(dataset).list_runs(method=names.RUN_METHOD))
+    """Keys of the agreement runs of a dataset, in any status, damaged ones included."""
+    references = _references(dataset_of(dataset))
+    # FiftyOne leaves out runs whose records it cannot read
+    ours = {"_id": {"$in": list(references.values())}, "config.method": names.RUN_METHOD}
+    known = {document["_id"] for document in database().runs.find(ours, {"_id": True})}
+    return sorted(key for key, reference in references.items() if reference in known)
+
+
+def _references(dataset: fo.Dataset) -> dict[str, ObjectId]:
+    """Ids of the run documents that a dataset refers to, by key."""
+    document = database().datasets.find_one({"_id": dataset_id(dataset)}, {"runs": True}) or {}
+    return dict(document.get("runs") or {})
+
+
+def readable(document: Mapping[str, Any]) -> dict[str, Any]:
+    """The document of a run with entries of the expected types, whatever has become of them."""
+    config = document.get("config")
+    record = dict(config) if isinstance(config, Mapping) else {}
+    paths, options, run_id = (record.get(name) for name in ("fields_written", "options", "results_id"))
+    record |= {
+        "fields_written": [path for path in paths if isinstance(path, str)] if isinstance(paths, list) else [],
+        "options": dict(options) if isinstance(options, Mapping) else {},
+        "results_id": run_id if isinstance(run_id, str) and ObjectId.is_valid(run_id) else _NO_RESULTS,
+    }
+    results = document.get("results")
+    return {**document, "config": record, "results": results if isinstance(results, ObjectId) else None}
 
 
 def versions() -> dict[str, str]:
@@ -82,6 +113,8 @@ class Run:
 
     def __init__(self, dataset: fo.Dataset | SampleCollection, key: str, run_id: str | None = None) -> None:
         self.dataset = dataset_of(dataset)
+        if not isinstance(key, str) or not key.isidentifier():  # FiftyOne takes no other keys
+            raise self._no_run(key)
         self.key = key
         self.run_id = run_id
 
@@ -95,7 +128,15 @@ class Run:
     @property
     def config(self) -> dict[str, Any]:
         """The recorded entries: ``status``, ``fields_written``, ``options`` and so on."""
-        return dict(self.dataset.get_run_info(self.key).config.serialize())
+        document = database().runs.find_one({"_id": self.reference}) or {}
+        return dict(readable(document)["config"])
+
+    @property
+    def computed_at(self) -> datetime | None:
+        """When it was registered."""
+        document = database().runs.find_one({"_id": self.reference}, {"timestamp": True}) or {}
+        found = document.get("timestamp")
+        return found if isinstance(found, datetime) else None
 
     @property
     def status(self) -> str | None:
@@ -105,16 +146,19 @@ class Run:
     @property
     def field_key(self) -> str:
         """Prefix of its fields; differs from the key if it was renamed with FiftyOne's own ``rename_run()``."""
-        return str(self.config["options"]["run_key"])
+        return str(self.config["options"].get("run_key") or self.key)
 
     def require(self) -> None:
         """Reload the dataset and raise :class:`AgreementInputError` unless it has such a run."""
         reload_dataset(self.dataset)
         if not self.exists:
-            found = shown(map(repr, list_agreements(self.dataset))) or "none"
-            raise AgreementInputError(
-                f"`run_key` must be an agreement run of {self.dataset.name!r}, got {self.key!r}; runs are {found}"
-            )
+            raise self._no_run(self.key)
+
+    def _no_run(self, key: object) -> AgreementInputError:
+        found = shown(map(repr, list_agreements(self.dataset))) or "none"
+        return AgreementInputError(
+            f"`run_key` must be an agreement run of {self.dataset.name!r}, got {key!r}; runs are {found}"
+        )
 
     def require_completed(self) -> None:
         """Raise :class:`AgreementInputError` unless there is such a run, and it completed."""
@@ -173,15 +217,11 @@ class Run:
     @property
     def reference(self) -> Any:
         """Id of the run document that the dataset refers to, even if the document is gone; None without a reference."""
-        return self._references().get(self.key)
-
-    def _references(self) -> dict[str, Any]:
-        document = database().datasets.find_one({"_id": dataset_id(self.dataset)}, {"runs": True}) or {}
-        return dict(document.get("runs") or {})
+        return _references(self.dataset).get(self.key)
 
     def documents(self) -> list[dict[str, Any]]:
         """Its documents, also documents that the dataset does not refer to because the process died."""
-        references = self._references()
+        references = _references(self.dataset)
         of_others = [reference for key, reference in references.items() if key != self.key]
         wanted = {
             "_dataset_id": dataset_id(self.dataset),
@@ -189,11 +229,11 @@ class Run:
             "$or": [{"key": self.key}, {"_id": references.get(self.key)}],
             "_id": {"$nin": of_others},
         }
-        return list(database().runs.find(wanted))
+        return list(map(readable, database().runs.find(wanted)))
 
     def recorded_paths(self) -> set[str]:
         """All paths that runs with this key, including crashed ones, recorded before writing."""
-        return {path for document in self.documents() for path in document["config"].get("fields_written", [])}
+        return {path for document in self.documents() for path in document["config"]["fields_written"]}
 
     # ---- its life cycle ----
 
@@ -265,17 +305,20 @@ class Run:
             AgreementInputError: if there is no such run, it did not complete, or an older version computed it
         """
         self.require()
-        results = self.dataset.load_run_results(self.key, cache=False, load_view=False)
-        if self.status != COMPLETED or results is None:
+        if self.status != COMPLETED:
             raise AgreementInputError(
                 f"The run {self.key!r} must be completed, got the status {self.status!r}; {self._compute_again()}"
             )
-        return self._read_report(results.report)
+        with self._undamaged():
+            document = readable(database().runs.find_one({"_id": self.reference}) or {})
+            stored = json.loads(gridfs.GridFS(database()).get(document["results"]).read())
+            return self._read_report(stored["report"])
 
     def records(self) -> OpenRecords:
         """The records of its samples; raises as :meth:`report`."""
         report = self.report()
-        return open_records(self._records_id(), report)
+        with self._undamaged():
+            return open_records(self._records_id(), report)
 
     def scores(self) -> tuple[AgreementReport, FloatArray]:
         """The report, and the scores of the samples in the order of the records, nan where undefined.
@@ -283,7 +326,8 @@ class Run:
         Much faster than :meth:`records`; raises as :meth:`report`.
         """
         report = self.report()
-        return report, open_scores(self._records_id())
+        with self._undamaged():
+            return report, open_scores(self._records_id())
 
     @property
     def stored_bytes(self) -> int:
@@ -318,6 +362,23 @@ class Run:
             )
         # a renamed run has a new key
         return report_from_dict({**stored, "run_key": self.key, "config": {**stored["config"], "run_key": self.key}})
+
+    @contextlib.contextmanager
+    def _undamaged(self) -> Iterator[None]:
+        """Re-word what reading stored results raises where these are gone or damaged.
+
+        Raises:
+            AgreementInputError: saying so
+        """
+        try:
+            yield
+        except AgreementInputError:
+            raise
+        except (GridFSError, *DAMAGED, LookupError, AttributeError) as error:
+            raise AgreementInputError(
+                f"The run {self.key!r} must have its results in this database, got none, or damaged ones "
+                f"({type(error).__name__}); {self._compute_again()}"
+            ) from error
 
     def _compute_again(self) -> str:
         return f"compute it again with overwrite=True, or remove it with delete_agreement(dataset, {self.key!r})"

@@ -87,7 +87,7 @@ def _check_other_runs(dataset: fo.Dataset, run_key: str, paths: Collection[str],
         if other in own:
             continue
         record = Run(dataset, other).config
-        theirs = set(record.get("fields_written", [])) | set(names.reserved_paths(other))
+        theirs = set(record["fields_written"]) | set(names.reserved_paths(other))
         common = sorted(wanted & theirs)
         if common:
             raise _taken(run_key, f"`{common[0]}` belongs to the run {other!r}")

@@ -130,8 +130,7 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
             "the dataset"
         )
     run.require_completed()
-    record = run.config
-    config = AgreementConfig.from_dict(record["options"])
+    config, annotators = _recorded(run)
     samples = _compared_slices(samples, config)
     kinds = []
     for name in config.fields:
@@ -139,12 +138,33 @@ def open_run_labels(samples: SampleCollection, run_key: str) -> RunLabels:
         if kind is None:
             raise _gone(run_key, name)
         kinds.append(kind)
-    labels = RunLabels(run, samples, config.run_key, config, tuple(kinds), tuple(record["annotators"]))
+    labels = RunLabels(run, samples, config.run_key, config, tuple(kinds), annotators)
     with_values = [path for kind, path in zip(kinds, labels.label_paths, strict=True) if kind.is_label]
     for path in [labels.score_field, *(f"{path}.{config.run_key}_of" for path in with_values)]:
         if samples.get_field(path) is None:
             raise _gone(run_key, path)
     return labels
+
+
+def _recorded(run: Run) -> tuple[AgreementConfig, tuple[str, ...]]:
+    """The options and the annotators of a run, as they were recorded.
+
+    Raises:
+        AgreementInputError: if they are damaged
+    """
+    record = run.config
+    options, annotators = record["options"], record.get("annotators")
+    fields = options.get("fields")
+    if not fields or not all(map(_is_list_of_names, (fields, options.get("annotators", []), annotators))):
+        raise AgreementInputError(
+            f"The run {run.key!r} must have recorded its options and annotators, got a damaged record; compute it "
+            f"again with overwrite=True, or remove it with delete_agreement(dataset, {run.key!r})"
+        )
+    return AgreementConfig.from_dict(options), tuple(annotators or ())
+
+
+def _is_list_of_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(name, str) for name in value)
 
 
 def _compared_slices(samples: SampleCollection, config: AgreementConfig) -> SampleCollection:

@@ -9,6 +9,7 @@ import numpy as np
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
+from ...agreement.arguments import takes_arrays
 from ...agreement.compare import ComparedRun, compare_runs
 from ...agreement.comparison import AgreementComparison
 from ...agreement.errors import AgreementInputError
@@ -20,6 +21,7 @@ from ..record.stored_records import OpenRecords
 from .load import keys_of
 
 
+@takes_arrays
 def compare_agreement(
     dataset: fo.Dataset | SampleCollection, key_a: str, key_b: str, *, resamples: int = 1000, seed: int = 51
 ) -> AgreementComparison:

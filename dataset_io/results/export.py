@@ -6,26 +6,32 @@ import contextlib
 import io
 import json
 import os
+import re
 import secrets
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.arguments import one_of, path_of, takes_arrays, true_or_false, writing_to
 from ...agreement.errors import AgreementInputError
 from ...agreement.report import AgreementReport
-from ..record.run import dataset_of
+from ..record.run import Run, dataset_of
 from .load import agreement_samples, load_agreement
 
 #: endings of a path, and the format that each means
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
 #: with a byte order mark, which spreadsheets need to read UTF-8
 _ENCODING = "utf-8-sig"
+#: what spreadsheets run, or take for the beginning of another cell; texts that are numbers are none
+_FORMULA, _NUMBER = re.compile(r"[=+\-@\t\r\n]"), re.compile(r"[+-]?\d+(\.\d+)?")
 
 
+@takes_arrays
 def export_agreement(
     dataset: fo.Dataset | SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
@@ -42,7 +48,8 @@ def export_agreement(
         path: output file; missing folders are created
         format: ``"html"``: one page with figures that needs no other file and no network; ``"json"``: the result of
             ``to_dict()``; ``"csv"``: all tables of ``to_dataframe()`` with rows, and the table of samples, in a zip
-            file if the path ends in ``.zip``, else in a folder. By default, the ending of the path decides
+            file if the path ends in ``.zip``, else in a folder; texts that a spreadsheet would run as formulas begin
+            with an apostrophe. By default, the ending of the path decides
         overwrite: whether existing files may be replaced
 
     Returns:
@@ -55,12 +62,12 @@ def export_agreement(
     kind = format_of(path, format)
     dataset = dataset_of(dataset)
     report = load_agreement(dataset, run_key)
-    try:
+    with writing_to("path", path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if kind == "html":
             from ...charts.page import report_page  # imports Plotly, which a run does not need
 
-            made = dataset.get_run_info(run_key).timestamp
+            made = Run(dataset, run_key).computed_at
             scores = agreement_samples(dataset, run_key)["score"].to_numpy()
             page = report_page(report, dataset_name=dataset.name, computed_at=made, scores=scores)
             _write(path, page.encode())
@@ -72,9 +79,6 @@ def export_agreement(
             path.mkdir(exist_ok=True)
             for name, text in _tables(dataset, report).items():
                 _write(path / name, text)
-    except OSError as error:
-        reason = error.strerror or str(error)
-        raise AgreementInputError(f"`path` must be writable, got {str(path)!r}: {reason}") from error
     return path
 
 
@@ -85,8 +89,8 @@ def format_of(path: Path, format: str | None) -> str:
         AgreementInputError: if neither the format nor the path decides
     """
     kinds = sorted(set(FORMATS.values()))
-    if format is not None and format not in kinds:
-        raise AgreementInputError(f"`format` must be one of {', '.join(kinds)}, got {format!r}")
+    if format is not None:
+        one_of("format", format, kinds)
     of_path = FORMATS.get(path.suffix.lower())
     if path.suffix.lower() == ".csv":
         raise AgreementInputError(
@@ -107,9 +111,12 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
     Raises:
         AgreementInputError: if it cannot; nothing is written then
     """
-    if not str(path).strip():
-        raise AgreementInputError("`path` must be a file or folder, got nothing")
-    found = Path(path).expanduser().absolute()
+    true_or_false("overwrite", overwrite)
+    with writing_to("path", path):
+        return _checked(Path(path_of("path", path)).absolute(), format, overwrite=overwrite)
+
+
+def _checked(found: Path, format: str | None, *, overwrite: bool) -> Path:
     is_folder = format_of(found, format) == "csv" and found.suffix.lower() != ".zip"
     if found.exists() and found.is_dir() != is_folder:
         what = "a folder" if is_folder else "a file"
@@ -134,10 +141,19 @@ def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
     frames = {name: report_frame(report, name) for name in table_names(report)}
     frames["samples"] = agreement_samples(dataset, report.run_key)
     return {
-        f"{name}.csv": frame.to_csv(index=False, lineterminator="\n").encode(_ENCODING)
+        f"{name}.csv": frame.map(_not_a_formula).to_csv(index=False, lineterminator="\n").encode(_ENCODING)
         for name, frame in frames.items()
         if len(frame)
     }
+
+
+def _not_a_formula(cell: Any) -> Any:
+    """A cell that no spreadsheet takes for a formula: texts that could be one get an apostrophe in front."""
+    if not isinstance(cell, str):
+        return cell
+    # pandas does not quote a carriage return, behind which a spreadsheet begins another row
+    text = cell.replace("\r", "\n")
+    return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:

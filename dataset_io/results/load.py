@@ -15,6 +15,7 @@ from fiftyone.core.view import DatasetView
 from numpy.typing import NDArray
 
 from ... import names
+from ...agreement.arguments import takes_arrays
 from ...agreement.errors import AgreementInputError
 from ...agreement.family import build_report
 from ...agreement.options import OPTIONS
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 Report = TypeVar("Report", bound=AgreementReport)
 
 
+@takes_arrays
 def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
     """The report of a completed run.
 
@@ -47,6 +49,7 @@ def load_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = names.
     return with_samples(run.report(), run.dataset)
 
 
+@takes_arrays
 def agreement_on(
     view: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, *, resamples: int | None = None
 ) -> AgreementReport:
@@ -151,6 +154,7 @@ def with_samples(report: Report, view: SampleCollection) -> Report:
     return dataclasses.replace(report, samples=StoredSamples(view, report.run_key))
 
 
+@takes_arrays
 def agreement_samples(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> DataFrame:
     """The table of all samples of a run, from the stored records; one row each, sorted by id.
 

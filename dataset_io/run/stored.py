@@ -22,7 +22,8 @@ class StoredSample:
 
     sample_id: ObjectId  #: id of the document
     last_modified_at: datetime | None  #: its time stamp, None if it has none
-    #: for every field the ids of all stored labels (plain fields: the value); None without label list, label or value
+    #: for every field the ids of all stored labels (None for a damaged one; plain fields: the value); None without
+    #: label list, label or value
     label_ids: tuple[list[Any] | None, ...]
     video_id: ObjectId | None = None  #: id of the sample that a frame belongs to
     frame_number: int = 0  #: its number in that video
@@ -52,8 +53,15 @@ def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
             {"$eq": [{"$type": f"${path.rsplit('.', 1)[0]}._cls"}, "string"]},
         ]
     }
-    ids = {"$map": {"input": f"${path}", "in": {"$ifNull": ["$$this._id", None]}}}
+    is_id = {"$eq": [{"$type": "$$this._id"}, "objectId"]}
+    ids = of_each_label(path, {"$cond": [is_id, "$$this._id", None]})
     return {"$ifNull": [ids, {"$cond": [emptied, [], None]}]}
+
+
+def of_each_label(path: str, value: Any) -> dict[str, Any]:
+    """An expression for a value of every label ``$$this`` of a list; None where there is no list."""
+    # a plain "$path.attribute" would skip labels without the attribute and shift the others
+    return {"$map": {"input": {"$cond": [{"$isArray": f"${path}"}, f"${path}", None]}, "in": value}}
 
 
 def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[str]) -> dict[str, Any]:
@@ -66,7 +74,8 @@ def as_read(sample: StoredSample, kinds: Sequence[LabelKind], paths: Sequence[st
         elif ids and kind.list_name is None:
             condition[f"{path}._id"] = ids[0]
         elif ids:
-            unchanged.append({"$eq": [f"${path}._id", ids]})
+            # the short form skips labels without an id
+            unchanged.append({"$eq": [label_ids(kind, path) if None in ids else f"${path}._id", ids]})
         else:  # an empty list says that the annotator looked and found nothing, null that nobody looked
             unchanged.append({"$eq": [label_ids(kind, path), ids]})
     if unchanged:

@@ -11,6 +11,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
+from ...agreement.arguments import takes_arrays
 from ...agreement.errors import AgreementInputError, shown
 from ..fiftyone_private import is_generated, root_dataset
 from ..labels.kinds import kind_of
@@ -28,6 +29,7 @@ _CREDENTIALS: dict[str, tuple[str, ...]] = {
 }
 
 
+@takes_arrays
 def annotate_disputed(
     samples: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
@@ -113,8 +115,10 @@ def check_backend(backend: str | None, options: Mapping[str, Any]) -> str:
         AgreementInputError: saying how to configure a backend
     """
     wanted = fo.annotation_config.default_backend if backend is None else backend
+    if not isinstance(wanted, str):
+        raise AgreementInputError(f"`backend` must be the name of an annotation backend, got {wanted!r}")
     if wanted in fo.annotation_config.backends and _can_log_in(wanted, options):
-        return str(wanted)
+        return wanted
     configured = configured_backends()
     if not configured:
         needed = "; ".join(

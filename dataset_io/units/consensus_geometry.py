@@ -13,6 +13,7 @@ import numpy as np
 from bson import Binary
 from fiftyone.core.utils import serialize_numpy_array
 
+from ...agreement.arguments import one_of
 from ...agreement.errors import AgreementInputError
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
 from ...metrics.consensus import interval_medians, keypoint_medians, majority_pixels, medians_by_group, medoids
@@ -56,8 +57,7 @@ def consensus_maker(source: Source, shapes: Shapes) -> ConsensusMaker:
     Raises:
         AgreementInputError: if ``shapes`` is unknown, or asks for the pixels of lines
     """
-    if shapes not in get_args(Shapes):
-        raise AgreementInputError(f"`shapes` must be one of {', '.join(get_args(Shapes))}, got {shapes!r}")
+    one_of("shapes", shapes, get_args(Shapes))
     config = source.config
     readers: set[type[object]] = {type(reader) for reader in source.geometry_readers}
     if readers == {KeypointReader}:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -14,7 +14,9 @@ import fiftyone.core.labels as fol
 from bson import ObjectId
 
 from ... import names
+from ...agreement.arguments import true_or_false
 from ...agreement.errors import AgreementInputError
+from ...agreement.options import OPTIONS
 from ..fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
 from ..labels.source import refuse_read_only
@@ -66,8 +68,9 @@ class DerivedField:
 
 def derived_record(run: Run, suffix: str) -> dict[str, Any] | None:
     """The record of a derived field: ``status`` and options; None if there is none."""
-    record = (run.config.get(RECORD) or {}).get(suffix)
-    return None if record is None else dict(record)
+    recorded = run.config.get(RECORD)
+    record = recorded.get(suffix) if isinstance(recorded, Mapping) else None
+    return dict(record) if isinstance(record, Mapping) else None
 
 
 def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite: bool) -> None:
@@ -76,8 +79,7 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
     Raises:
         AgreementInputError: with the reason
     """
-    if not isinstance(overwrite, bool):
-        raise AgreementInputError(f"`overwrite` must be True or False, got {overwrite!r}")
+    true_or_false("overwrite", overwrite)
     if not labels.family.has_objects:
         raise AgreementInputError(
             f"`{function}` needs a run on objects, got the run {labels.run_key!r} on {labels.title}"
@@ -92,13 +94,14 @@ def check_can_derive(labels: RunLabels, suffix: str, function: str, *, overwrite
         return
     refuse_field_of_user(dataset, path, labels.field_key)
     record = derived_record(labels.run, suffix)
-    if record is not None and record["status"] == COMPLETED and not overwrite:
+    if record is not None and record.get("status") == COMPLETED and not overwrite:
         raise AgreementInputError(f"`{path}` must be new, but it exists already; replace it with overwrite=True")
     refuse_read_only(dataset, [path])
 
 
 def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, progress: Progress) -> DerivedLabels:
     """Write a derived field, replacing an old one; even after a crash it is found and deleted with its run."""
+    OPTIONS["progress"].checked(progress)
     dataset, path = labels.dataset, labels.path_of(derived.suffix)
     run = Run(dataset, labels.run_key, labels.run.config["results_id"])
     entry, this_pass = f"{RECORD}.{derived.suffix}", str(ObjectId())

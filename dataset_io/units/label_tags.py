@@ -12,6 +12,7 @@ from pymongo import UpdateOne
 from pymongo.collection import Collection
 
 from ... import names
+from ...agreement.arguments import one_of, takes_arrays, true_or_false
 from ...agreement.errors import AgreementInputError
 from ..fiftyone_private import is_generated, sample_collection
 from ..labels.paths import places
@@ -28,6 +29,7 @@ DEFAULT_TAG = "needs_review"
 _BATCH = 1_000
 
 
+@takes_arrays
 def tag_agreement_labels(
     samples: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
@@ -64,10 +66,8 @@ def tag_agreement_labels(
     labels = open_run_labels(Run(samples, run_key).dataset, run_key)
     if not isinstance(tag, str) or not tag.strip():
         raise AgreementInputError(f"`tag` must be a text, got {tag!r}")
-    if on not in get_args(TagTarget):
-        raise AgreementInputError(f"`on` must be one of {', '.join(get_args(TagTarget))}, got {on!r}")
-    if not isinstance(remove, bool):
-        raise AgreementInputError(f"`remove` must be True or False, got {remove!r}")
+    one_of("on", on, get_args(TagTarget))
+    true_or_false("remove", remove)
     asked, change = labels.annotators_asked(annotators), _Change(tag, remove)
     if on == "samples":
         refuse_read_only(labels.dataset, ["tags"])

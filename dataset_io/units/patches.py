@@ -9,6 +9,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
+from ...agreement.arguments import one_of, takes_arrays
 from ...agreement.errors import AgreementInputError
 from ...agreement.objects.verdicts import VERDICTS
 from ..fiftyone_private import list_name
@@ -22,6 +23,7 @@ DISPUTED = ("class_conflict", "attribute_conflict", "split", "missed", "lone", "
 _RANKED = (*DISPUTED, *(verdict for verdict in VERDICTS if verdict not in DISPUTED))
 
 
+@takes_arrays
 def agreement_patches(
     samples: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
@@ -85,10 +87,7 @@ def check_verdicts(verdict: Any) -> tuple[str, ...]:
     verdicts = (verdict,) if isinstance(verdict, str) else verdict
     if not isinstance(verdicts, Sequence) or not verdicts:
         raise AgreementInputError(f"`verdict` must be a verdict, or a list of them, got {verdict!r}")
-    unknown = [entry for entry in verdicts if entry not in VERDICTS]
-    if unknown:
-        raise AgreementInputError(f"`verdict` must be one of {', '.join(VERDICTS)}, got {unknown[0]!r}")
-    return tuple(dict.fromkeys(verdicts))
+    return tuple(dict.fromkeys(one_of("verdict", entry, VERDICTS) for entry in verdicts))
 
 
 def _check_max_units(max_units: Any) -> None:
@@ -113,7 +112,7 @@ def check_units(labels: RunLabels) -> None:
             f"The objects of the run {labels.run_key!r} must be written first: add_units(dataset, {labels.run_key!r}), "
             "or compute_agreement(…, units=True)"
         )
-    if record["status"] != COMPLETED:
+    if record.get("status") != COMPLETED:
         raise AgreementInputError(
             f"The objects of the run {labels.run_key!r} must be complete, got the status {record['status']!r}; "
             f"write them again: add_units(dataset, {labels.run_key!r})"

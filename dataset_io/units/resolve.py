@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Literal, get_args
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.arguments import is_real, one_of, takes_arrays
 from ...agreement.errors import AgreementInputError
 from ...metrics.consensus import consensus_score, quorum_votes
 from ..record.run import dataset_of
@@ -23,6 +23,7 @@ from .units_field import open_units, unit_documents
 Ties = Literal["leave_out", "keep"]
 
 
+@takes_arrays
 def resolve_units(
     dataset: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,
@@ -66,8 +67,7 @@ def resolve_units(
     labels = open_run_labels(dataset_of(dataset), run_key)
     check_can_derive(labels, names.CONSENSUS_SUFFIX, "resolve_units", overwrite=overwrite)
     quorum = _checked_quorum(quorum)
-    if not isinstance(ties, str) or ties not in get_args(Ties):
-        raise AgreementInputError(f"`ties` must be one of {', '.join(get_args(Ties))}, got {ties!r}")
+    one_of("ties", ties, get_args(Ties))
     family, maker = open_units(labels, shapes)
 
     def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
@@ -99,7 +99,7 @@ def resolve_units(
 def _checked_quorum(quorum: Any) -> float | Literal["majority"]:
     if isinstance(quorum, str) and quorum == "majority":
         return "majority"
-    if isinstance(quorum, bool) or not isinstance(quorum, numbers.Real) or not 0.0 < float(quorum) <= 1.0:
+    if not is_real(quorum) or not 0 < quorum <= 1:
         raise AgreementInputError(f'`quorum` must be "majority" or a share of the annotators in (0, 1], got {quorum!r}')
     return float(quorum)
 

@@ -11,6 +11,7 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.arguments import takes_arrays
 from ...agreement.objects.verdicts import VERDICTS
 from ...metrics.consensus import NO_CLASS, vote_classes
 from ..labels.checks import check_sizes
@@ -22,6 +23,7 @@ from .derived_fields import DerivedField, DerivedLabels, Outcome, check_can_deri
 from .unit_members import UnitMembers, UnitReader
 
 
+@takes_arrays
 def add_units(
     dataset: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,

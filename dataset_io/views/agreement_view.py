@@ -10,6 +10,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
+from ...agreement.arguments import takes_arrays
 from ..fiftyone_private import stages_of, stored_dataset
 from ..labels.paths import all_fields, run_of
 from ..record.run_labels import RunLabels, open_run_labels
@@ -19,6 +20,7 @@ from .unit_views import UnitView
 from .view_request import ViewRequest, Votes, check_request
 
 
+@takes_arrays
 def view_agreement(
     samples: SampleCollection,
     run_key: str = names.DEFAULT_RUN_KEY,

@@ -12,6 +12,7 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 
 from ... import names
+from ...agreement.arguments import takes_arrays
 from ...agreement.errors import AgreementInputError, shown
 from ..fiftyone_private import add_saved_view, database, dataset_id, reload_saved_views
 from ..record.lease import writing
@@ -28,6 +29,7 @@ _VIEWS: dict[str, tuple[str | None, str]] = {
 }
 
 
+@takes_arrays
 def save_agreement_views(dataset: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> list[str]:
     """Save the usual views of a run: ``<key>: lowest score``, ``class conflicts``, ``missed`` and ``lone``.
 

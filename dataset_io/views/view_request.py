@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import math
-import numbers
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
+from ...agreement.arguments import is_real
 from ...agreement.errors import AgreementInputError
 from ..record.run_labels import RunLabels
+
+#: MongoDB holds no larger integers
+_MOST = 2**63 - 1
 
 Votes = int | tuple[int | None, int | None] | None
 
@@ -140,7 +140,7 @@ def _confusion(value: Any) -> tuple[str, ...]:
 def _votes(value: Any) -> tuple[int | None, int | None] | None:
     if value is None:
         return None
-    limits = (value, value) if isinstance(value, int | np.integer) else value
+    limits = (value, value) if isinstance(value, int) else value
     if (
         isinstance(limits, str)
         or not isinstance(limits, Sequence)
@@ -157,12 +157,12 @@ def _votes(value: Any) -> tuple[int | None, int | None] | None:
 
 def is_count(value: object) -> bool:
     """Whether a value is a whole number of at least 1."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= 1)
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= _MOST
 
 
 def _score(option: str, value: Any) -> float | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+    if not is_real(value):
         raise AgreementInputError(f"`{option}` must be a number, got {value!r}")
     return float(value)

@@ -103,7 +103,7 @@ OPTION_ERRORS = [
     ({"background": "black"}, '`background` must be a mask value, "auto" or None'),
     ({"ignore_values": [255, "x"]}, "`ignore_values` must be mask values"),
     ({"boundaries": 1}, "`boundaries` must be True or False, got 1"),
-    ({"map_folder": ""}, "`map_folder` must be a folder, or None"),
+    ({"map_folder": ""}, "`map_folder` must be the path of a file or folder"),
     ({"resamples": -1}, "`resamples` must be a whole number from 0 to 100,000, got -1"),
     ({"resamples": 200_000}, "`resamples` must be a whole number from 0 to 100,000, got 200000"),
     ({"resamples": True}, "`resamples` must be a whole number from 0 to 100,000, got True"),

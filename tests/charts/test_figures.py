@@ -310,9 +310,9 @@ def test_wrong_choices_get_the_right_ones() -> None:
         report.plot_pairs("pq")
     with pytest.raises(AgreementInputError, match=r"`pair` must be two annotators with shared samples .*'eve'"):
         report.plot_confusion(pair=("alice", "eve"))
-    with pytest.raises(AgreementInputError, match="`top` must be at least 2"):
+    with pytest.raises(AgreementInputError, match="`top` must be a whole number of at least 2"):
         report.plot_confusion(top=1)
-    with pytest.raises(AgreementInputError, match="`top` must be at least 1"):
+    with pytest.raises(AgreementInputError, match="`top` must be a whole number of at least 1"):
         report.plot_classes(top=0)
 
 

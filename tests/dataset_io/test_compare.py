@@ -337,7 +337,7 @@ def test_a_comparison_survives_json_and_is_shown_in_tables(make_dataset):
     assert [row["a"], row["difference"], row["low"]] == [change.a, change.difference, change.interval.low]
     pairs = comparison.to_dataframe("pairs")
     assert set(pairs["name"]) == {"alice – bob", "alice – carol", "bob – carol"}
-    with pytest.raises(AgreementInputError, match=r"`table` must be a table of the comparison \(numbers, pairs"):
+    with pytest.raises(AgreementInputError, match=r"`table` must be one of numbers, pairs"):
         comparison.to_dataframe("nothing")
     markdown = comparison_markdown(comparison)
     assert "| Score " in markdown

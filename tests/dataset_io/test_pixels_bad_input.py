@@ -15,7 +15,7 @@ from tests.datasets import stored
 
 from annotator_agreement import AgreementInputError, compute_agreement
 from annotator_agreement.agreement.pixels import compute
-from annotator_agreement.dataset_io.labels import mask_reading
+from annotator_agreement.dataset_io.labels import mask_reading, stored_arrays
 from annotator_agreement.metrics.pixels import boundaries
 
 FIELDS = ["alice", "bob"]
@@ -69,7 +69,7 @@ def test_a_file_that_must_not_be_read_is_refused(make_dataset, tmp_path, monkeyp
         raise PermissionError(13, "Permission denied", path)
 
     monkeypatch.setattr(mask_reading, "open", locked, raising=False)
-    monkeypatch.setattr(mask_reading, "read_image", locked)
+    monkeypatch.setattr(stored_arrays, "read_image", locked)
     _refused(dataset, rf"got 1 that do not \(first: '.*locked.png' cannot be read .* {sample_id};")
 
 

@@ -98,7 +98,7 @@ def test_other_files_of_a_folder_are_left_alone(dataset, tmp_path):
         ("report.html", "pdf", "`format` must be one of csv, html, json, got 'pdf'"),
         ("report.html", "csv", "`path` must fit the format 'csv', got"),
         ("report.csv", None, r"`path` must be a folder or end in .zip, as there are several tables"),
-        ("", None, "`path` must be a file or folder, got nothing"),
+        ("", None, "`path` must be the path of a file or folder"),
         ("file/report.html", None, r"`path` must be in a folder, got .*'file' is a file|/file' is a file"),
         ("folder.html", None, "`path` must be a file, got .*, which is not"),
         ("file", "csv", "`path` must be a folder, got .*, which is not"),

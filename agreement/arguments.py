@@ -1,0 +1,136 @@
+"""Arguments of the public functions: numpy's numbers and arrays stand for Python's numbers and lists."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import numbers
+import os
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, ParamSpec, TypeGuard, TypeVar
+
+import numpy as np
+
+from .errors import AgreementInputError
+
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
+
+#: lists within lists are looked into so far; no argument has more, and a list can contain itself
+_DEEPEST = 4
+
+
+def without_numpy(value: Any, depth: int = 0) -> Any:
+    """A value without numpy: arrays, and columns of pandas, as lists, their numbers as numbers; others as they are.
+
+    Raises:
+        AgreementInputError: if a text has characters that neither the database nor a file can hold
+    """
+    if isinstance(value, str):
+        return _text(value)
+    if isinstance(value, np.generic) or hasattr(type(value), "tolist"):
+        found = value.tolist()
+        return found if isinstance(found, np.generic) else without_numpy(found, depth)
+    if depth < _DEEPEST:
+        if type(value) in (list, tuple):
+            return type(value)(without_numpy(entry, depth + 1) for entry in value)
+        if type(value) is dict:
+            return {without_numpy(name, depth + 1): without_numpy(entry, depth + 1) for name, entry in value.items()}
+    return value
+
+
+def _text(value: str) -> str:
+    try:
+        value.encode()
+    except UnicodeEncodeError as error:
+        raise AgreementInputError(f"Texts must be Unicode without halves of surrogate pairs, got {value!r}") from error
+    return str(value)
+
+
+def takes_arrays(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
+    """A function that can be called with arrays where it takes lists, and with numpy's numbers."""
+
+    @functools.wraps(function)
+    def called(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        return function(
+            *map(without_numpy, arguments), **{name: without_numpy(value) for name, value in options.items()}
+        )
+
+    return called
+
+
+def is_real(value: Any) -> TypeGuard[float]:
+    """Whether a value is a number that is neither infinite nor nan, and no larger than floats can be."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool)
+    return is_number and bool(-sys.float_info.max <= value <= sys.float_info.max)
+
+
+def true_or_false(option: str, value: Any) -> bool:
+    """Check a switch.
+
+    Raises:
+        AgreementInputError: if the value is neither True nor False
+    """
+    if not isinstance(value, bool):
+        raise AgreementInputError(f"`{option}` must be True or False, got {value!r}")
+    return value
+
+
+def count_of(option: str, value: Any, least: int = 1) -> int:
+    """Check a number of things.
+
+    Raises:
+        AgreementInputError: if the value is no whole number, or too low
+    """
+    if not is_real(value) or value != int(value) or value < least:
+        raise AgreementInputError(f"`{option}` must be a whole number of at least {least}, got {value!r}")
+    return int(value)
+
+
+def path_of(option: str, value: Any) -> str:
+    """The path of a file or folder, the user's home folder filled in.
+
+    Raises:
+        AgreementInputError: if the value is no path
+    """
+    text = os.fspath(value) if isinstance(value, str | os.PathLike) else value
+    if not isinstance(text, str) or not text.strip() or "\0" in text:
+        raise AgreementInputError(f"`{option}` must be the path of a file or folder, got {value!r}")
+    found = os.path.expanduser(_text(text))
+    if found.startswith("~"):
+        raise AgreementInputError(
+            f"`{option}` must be a path, got {text!r}: there is no such user; write ./{found} for a file of that name"
+        )
+    return found
+
+
+@contextlib.contextmanager
+def writing_to(option: str, path: object) -> Iterator[None]:
+    """Re-word the errors of the file system.
+
+    Raises:
+        AgreementInputError: if something cannot be written
+    """
+    try:
+        yield
+    except OSError as error:
+        reason = error.strerror or str(error)
+        raise AgreementInputError(f"`{option}` must be writable, got {str(path)!r}: {reason}") from error
+
+
+def repeated(values: Iterable[str]) -> list[str]:
+    """What a list has more than once, sorted."""
+    return sorted(value for value, n in Counter(values).items() if n > 1)
+
+
+def one_of(option: str, value: Any, allowed: Sequence[str | None]) -> str:
+    """Check a choice.
+
+    Raises:
+        AgreementInputError: if the value is none of those that are allowed
+    """
+    if not isinstance(value, str) or value not in allowed:
+        raise AgreementInputError(f"`{option}` must be one of {', '.join(map(str, allowed))}, got {value!r}")
+    return value

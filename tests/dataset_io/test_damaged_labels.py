@@ -1,0 +1,202 @@
+"""Labels that something else than FiftyOne has damaged: one sentence with the sample, or left out and counted."""
+
+from __future__ import annotations
+
+import io
+import json
+import zlib
+from typing import Any
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from bson import Int64
+
+from tests.dataset_io.quick_runs import compute_quickly
+from tests.dataset_io.rated import rated_dataset
+from tests.datasets import EXAMPLE, stored
+
+from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+
+
+def _packed(array: Any) -> bytes:
+    file = io.BytesIO()
+    np.save(file, array)
+    return zlib.compress(file.getvalue())
+
+
+def _header(text: bytes) -> bytes:
+    """A numpy file with a header of its own."""
+    padded = text.ljust(117) + b"\n"
+    return zlib.compress(b"\x93NUMPY\x01\x00" + len(padded).to_bytes(2, "little") + padded + bytes(99))
+
+
+def _npz() -> bytes:
+    file = io.BytesIO()
+    np.savez(file, np.zeros((3, 3)))
+    return zlib.compress(file.getvalue())
+
+
+DAMAGED_ARRAYS = {
+    "an unclosed header": _header(b"{'descr': '|u1', 'fortran_order': False, 'shape': (3, 3), "),
+    "a header that is no Python": _header(b"{'descr': '|u1' 'x' ((("),
+    "more pixels than the memory holds": _header(
+        b"{'descr': '<f8', 'fortran_order': False, 'shape': (9999999, 9999999), }"
+    ),
+    "npz": _npz(),
+    "a damaged zip file": zlib.compress(b"PK\x03\x04" + bytes(50)),
+    "texts": _packed(np.array([["a", "b"]])),
+    "complex numbers": _packed(np.zeros((2, 2), np.complex128)),
+    "a text instead of bytes": "text",
+    "a number instead of bytes": 5,
+    "a list instead of bytes": [[0, 1], [1, 1]],
+}
+
+
+def _both_ways(dataset: fo.Dataset, fields: list[str], n_invalid: int, **options: Any) -> Any:
+    """Refused with the sample's id and nothing left but a run; left out and counted with ``invalid="skip"``."""
+    sample_id = str(_first(dataset)["_id"])
+    with pytest.raises(AgreementInputError, match=sample_id):
+        compute_agreement(dataset, fields, resamples=0, overwrite=True, **options)
+    report = compute_agreement(dataset, fields, resamples=0, invalid="skip", overwrite=True, **options)
+    assert report.run.n_invalid == n_invalid
+    json.dumps(report.to_dict(), allow_nan=False)
+    return report
+
+
+def _set(dataset: fo.Dataset, path: str, value: Any) -> None:
+    """Change the first sample as a plain driver does."""
+    dataset._sample_collection.update_one({"_id": _first(dataset)["_id"]}, {"$set": {path: value}})
+
+
+def _first(dataset: fo.Dataset) -> dict[str, Any]:
+    return dataset._sample_collection.find_one(sort=[("_id", 1)])
+
+
+@pytest.mark.parametrize("content", DAMAGED_ARRAYS.values(), ids=DAMAGED_ARRAYS)
+def test_damaged_semantic_masks(make_dataset, content: Any) -> None:
+    from tests.dataset_io.masked import masked_dataset
+
+    mask = np.eye(4, dtype=np.uint8)
+    dataset = masked_dataset(make_dataset, {name: [mask, mask] for name in ("alice", "bob", "carol")})
+    _set(dataset, "alice.mask", content)
+    _both_ways(dataset, ["alice", "bob", "carol"], 1)
+
+
+@pytest.mark.parametrize("content", DAMAGED_ARRAYS.values(), ids=DAMAGED_ARRAYS)
+def test_damaged_instance_masks(make_dataset, content: Any) -> None:
+    from tests.dataset_io.shaped import box, shapes_dataset
+
+    label = {name: [box(2, 2, 10, 8, mask=np.ones((8, 10), bool)), box(20, 2, 9, 9)] for name in ("alice", "bob")}
+    dataset = shapes_dataset(make_dataset, label)
+    _set(dataset, "alice.detections.0.mask", content)
+    _both_ways(dataset, ["alice", "bob"], 1)
+
+
+def test_paths_of_masks_that_are_no_texts(make_dataset) -> None:
+    from tests.dataset_io.masked import masked_dataset
+
+    mask = np.eye(4, dtype=np.uint8)
+    dataset = masked_dataset(make_dataset, {"alice": [mask], "bob": [mask], "carol": [mask]})
+    for path in (0, ["x"], b"/tmp", "a\x00b"):
+        _set(dataset, "alice.mask", None)
+        _set(dataset, "alice.mask_path", path)
+        _both_ways(dataset, ["alice", "bob", "carol"], 1)
+
+
+@pytest.mark.parametrize("entry", [None, "text", 5, [1], {}, {"label": "cat"}], ids=repr)
+def test_entries_of_label_lists_that_are_no_labels(make_dataset, entry: Any) -> None:
+    dataset = make_dataset()
+    before = stored(dataset)
+    n_objects = compute_quickly(dataset).n_objects
+    delete_agreement(dataset)
+    labels = dataset._sample_collection.find_one(sort=[("_id", 1)])["alice"]["detections"]
+    _set(dataset, "alice.detections", [entry, *labels])
+    damaged = stored(dataset)
+    report = _both_ways(dataset, list(EXAMPLE), 1)
+    # the labels behind it got their own verdicts
+    labels = dataset._sample_collection.find_one(sort=[("_id", 1)])["alice"]["detections"]
+    assert labels[0] == entry
+    assert [label["agreement"] for label in labels[1:]] == ["agreed", "agreed"]
+    assert report.n_objects == n_objects
+    delete_agreement(dataset)
+    assert stored(dataset)["samples"] == damaged["samples"] != before["samples"]
+
+
+@pytest.mark.parametrize("value", [["cat"], {"a": 1}, b"cat"], ids=repr)
+def test_classes_that_are_no_texts(make_dataset, value: Any) -> None:
+    dataset = make_dataset()
+    _set(dataset, "alice.detections.0.label", value)
+    _both_ways(dataset, list(EXAMPLE), 1)
+
+
+@pytest.mark.parametrize("value", [["cat"], {"a": 1}], ids=repr)
+@pytest.mark.parametrize(("kind", "path"), [("Classification", "alice.label"), ("StringField", "alice"),
+                                            ("Classifications", "alice.classifications.0.label")])  # fmt: skip
+def test_ratings_and_tags_that_are_no_texts(make_dataset, kind: str, path: str, value: Any) -> None:
+    given = ["cat", "dog"] if kind != "Classifications" else [["cat"], ["dog"]]
+    dataset = rated_dataset(make_dataset, {"alice": given, "bob": given, "carol": given}, kind)
+    _set(dataset, path, value)
+    _both_ways(dataset, ["alice", "bob", "carol"], 1)
+
+
+@pytest.mark.parametrize("value", ["text", 5, [], {"_cls": "Detections", "detections": "text"}], ids=repr)
+def test_label_fields_that_hold_something_else(make_dataset, value: Any) -> None:
+    dataset = make_dataset()
+    _set(dataset, "alice", value)
+    _both_ways(dataset, list(EXAMPLE), 1)
+
+
+def test_labels_without_an_annotator_are_left_out_where_one_field_has_all(make_dataset) -> None:
+    dataset = make_dataset({})
+    labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], who=name) for name in ("a", "b")]
+    dataset.add_samples([fo.Sample("/1.jpg", all=fo.Detections(detections=labels))], dynamic=True)
+    _set(dataset, "all.detections.2", None)
+    report = compute_quickly(dataset, "all", annotator_attribute="who", invalid="skip")
+    assert (report.run.n_invalid, report.run.n_unknown, report.n_objects) == (1, 0, 2)
+    with pytest.raises(AgreementInputError, match="Labels must be"):
+        compute_quickly(dataset, "all", annotator_attribute="who", overwrite=True)
+
+
+@pytest.mark.parametrize("value", [1e9 * 1.01, 1e60, 1e150, 1e307, -1.7e308])
+def test_keypoints_far_away_are_not_usable(make_dataset, value: float) -> None:
+    dataset = make_dataset({})
+    points = [(0.1, 0.1), (0.5, 0.5)]
+    given = {name: fo.Keypoints(keypoints=[fo.Keypoint(label="x", points=points)]) for name in ("alice", "bob")}
+    dataset.add_samples([fo.Sample("/1.jpg", metadata=fo.ImageMetadata(width=60, height=40), **given)])
+    _set(dataset, "alice.keypoints.0.points.1.0", value)
+    _both_ways(dataset, ["alice", "bob"], 1)
+
+
+@pytest.mark.parametrize("value", ["60", -60, float("nan"), float("inf"), 1e300, [60]], ids=repr)
+def test_sizes_of_images_that_are_none(make_dataset, value: Any) -> None:
+    dataset = make_dataset()
+    dataset.set_values("metadata", [fo.ImageMetadata(width=60, height=40)] * len(dataset))
+    _set(dataset, "metadata.width", value)
+    compute_quickly(dataset)  # boxes need no size
+
+
+def test_intervals_of_64_bit_integers(make_videos) -> None:
+    dataset = make_videos([{}])
+    label = {"_cls": "TemporalDetection", "label": "x", "support": [Int64(1), Int64(10)], "tags": []}
+    for name in ("alice", "bob"):
+        dataset.add_sample_field(name, fo.EmbeddedDocumentField, embedded_doc_type=fo.TemporalDetections)
+        made = fo.TemporalDetection(label="x", support=[1, 10])
+        dataset.set_values(name, [fo.TemporalDetections(detections=[made])])
+        _set(dataset, f"{name}.detections.0.support", label["support"])
+    report = compute_quickly(dataset, ["alice", "bob"])
+    assert report.n_units == 1
+
+
+def test_a_short_campaign_on_damaged_labels(private_fiftyone) -> None:
+    from tools.stress.damaged import damaged
+
+    outcome = damaged(seed=51, rounds=1)
+    assert outcome.failed == 0, "\n".join(outcome.examples)
+
+
+def test_a_short_campaign_of_random_options(private_fiftyone) -> None:
+    from tools.stress.damaged import options
+
+    outcome = options(seed=51, rounds=1)
+    assert outcome.failed == 0, "\n".join(outcome.examples)

@@ -1,0 +1,137 @@
+"""Names from data that look like code, formulas, markup or paths stay text wherever they are shown."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+import zipfile
+from html.parser import HTMLParser
+from typing import Any
+
+import fiftyone as fo
+import pytest
+
+from tests.dataset_io.quick_runs import compute_quickly
+
+from annotator_agreement import AgreementInputError, compute_agreement, export_agreement, list_agreements
+
+HOSTILE = (
+    *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", '=HYPERLINK("http://host")', "-5", "+1.5"),
+    *("![x](http://host/x.png)", "[x](javascript:alert(1))", "<img src=http://host/x.png>", "</script><script>", "# x"),
+    *(
+        "http://host/x",
+        "www.host.com",
+        "a@host.com",
+        "`code`",
+        "**bold**",
+        "1. x",
+        "- x",
+        "a|b",
+        "&lt;",
+        "../../x",
+        "%s{0}",
+    ),
+)
+
+
+@pytest.fixture
+def named(make_dataset) -> fo.Dataset:
+    """Classes and annotators with hostile names, who disagree."""
+    dataset = make_dataset({})
+    samples = []
+    for k, name in enumerate(HOSTILE):
+        labels = [
+            fo.Detection(label=of, bounding_box=[0.1, 0.1, 0.3, 0.3 + shift], who=who)
+            for who, of, shift in (("=alice", name, 0.0), ("@bob", HOSTILE[k - 1], 0.01), ("-carol", name, 0.02))
+        ]
+        samples.append(fo.Sample(f"/images/{k}.jpg", all=fo.Detections(detections=labels)))
+    dataset.add_samples(samples, dynamic=True)
+    compute_agreement(dataset, "all", annotator_attribute="who", resamples=10)
+    return dataset
+
+
+def test_no_cell_of_a_table_is_a_formula(named: fo.Dataset, tmp_path) -> None:
+    path = export_agreement(named, path=tmp_path / "tables.zip")
+    names = set()
+    with zipfile.ZipFile(path) as archive:
+        for entry in archive.namelist():
+            text = archive.read(entry).decode("utf-8-sig")
+            for row in csv.reader(io.StringIO(text, newline="")):
+                names.update(row)
+    dangerous = [cell for cell in names if re.match(r"[=+\-@\t\r\n]", cell)]
+    assert all(re.fullmatch(r"[+-]?\d+(\.\d+)?(e[+-]?\d+)?", cell) for cell in dangerous), dangerous
+    assert {"'=1+1", "'@SUM(1)", "'=alice", "'@bob", "'-carol", "-5"} <= names
+
+
+def test_the_page_asks_for_nothing_and_runs_nothing(named: fo.Dataset, tmp_path) -> None:
+    page = export_agreement(named, path=tmp_path / "page.html").read_text()
+    own = re.sub(r"<script.*?</script>", "", page, flags=re.DOTALL)
+    found = _Tags()
+    found.feed(own)
+    assert found.names.isdisjoint({"img", "script", "iframe", "object", "link", "form"})
+    assert all(value.startswith("#") for name, value in found.attributes if name in ("src", "href", "action"))
+    assert not [name for name, _ in found.attributes if name.startswith("on")]
+
+
+class _Tags(HTMLParser):
+    """All tags of a page, and their attributes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+        self.attributes: list[tuple[str, str]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.names.add(tag)
+        self.attributes += [(name, value or "") for name, value in attrs]
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_markdown_shows_names_as_they_are(name: str) -> None:
+    from annotator_agreement.charts.sections import plain_markdown
+
+    shown = plain_markdown(name)
+    unescaped = re.sub(r"\\[^\w\s]", "", shown)
+    assert not re.search(r"\]\(|[`*<|]|://|\A\s*(#|[-+>] |\d+\. )|www\.\w|\w@\w|&\w+;", unescaped)
+    assert re.sub(r"\\([^\w\s])", r"\1", shown) == " ".join(name.splitlines())
+
+
+@pytest.mark.parametrize("what", ["x" * 300_000, ["é" * 100_000], {"a": "\n" * 9_000}], ids=["text", "list", "lines"])
+def test_messages_are_one_line_of_at_most_2_kb(make_dataset, what: Any) -> None:
+    dataset = make_dataset()
+    for options in ({"iou": what}, {"run_key": what}, {"annotators": what}, {"attributes": what}, {"fields": what}):
+        with pytest.raises(AgreementInputError) as refused:
+            compute_quickly(dataset, **options)
+        message = str(refused.value)
+        assert len(message.encode()) <= 2_000
+        assert len(message.splitlines()) == 1
+        assert next(iter(options)) in message
+
+
+PATHS = {
+    "NUL": "a\x00b.html",
+    "a long name": "x" * 300 + ".html",
+    "a long path": "y/" * 3_000 + "x.html",
+    "nobody's home": "~nobody-here/x.html",
+    "bytes": b"x.html",
+    "None": None,
+    "a number": 5,
+    "half a character": "\udcff.html",
+    "nothing": " ",
+    "below a file": "/etc/passwd/x.html",
+    "a device": "/proc/x.html",
+}
+
+
+@pytest.mark.parametrize("path", PATHS.values(), ids=PATHS)
+def test_paths_that_cannot_be_are_a_sentence(make_dataset, path: Any, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    for format in (None, "html", "csv", "json"):
+        with pytest.raises(AgreementInputError) as refused:
+            export_agreement(dataset, path=path, format=format)
+        assert len(str(refused.value).encode()) <= 2_000
+    assert list(tmp_path.iterdir()) == []
+    assert list_agreements(dataset) == ["agreement"]

@@ -1,0 +1,118 @@
+"""Malformed calls, numpy's numbers and arrays, and forms on runs that are gone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.dataset_io.quick_runs import compute_quickly
+
+from annotator_agreement import (
+    add_units,
+    agreement_on,
+    agreement_patches,
+    compare_agreement,
+    compute_agreement,
+    configure_agreement_app,
+    delete_agreement,
+    list_agreements,
+    resolve_units,
+    tag_agreement_labels,
+    view_agreement,
+)
+
+#: operators that are asked for a run, and what else they need
+OF_RUNS = {
+    "show_agreement": {},
+    "view_agreement": {},
+    "save_agreement_views": {},
+    "add_agreement_units": {},
+    "agreement_patches": {},
+    "resolve_units": {},
+    "tag_agreement_labels": {},
+    "annotate_disputed": {},
+    "configure_agreement_app": {"sidebar": True},
+    "compare_agreement": {"other_run_key": "agreement"},
+    "export_agreement": {"path": "/tmp/never-written.html"},
+    "delete_agreement": {},
+    "rename_agreement": {"new_run_key": "other"},
+}
+
+
+@pytest.mark.parametrize("key", ["gone", "", 5, ["agreement"], "a" * 100_000], ids=lambda key: repr(key)[:12])
+@pytest.mark.parametrize("name", OF_RUNS)
+def test_forms_of_runs_that_are_gone(operator, context, form, make_dataset, name: str, key: Any) -> None:
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    asked = operator(name)
+    assert form(asked, dataset, run_key=key, **OF_RUNS[name])
+    if key:
+        with pytest.raises(Exception, match="`run_key` must") as refused:
+            asked.execute(context(asked, dataset, run_key=key, **OF_RUNS[name]))
+        assert type(refused.value).__name__ == "AgreementInputError"
+        assert len(str(refused.value).encode()) <= 2_000
+    assert list_agreements(dataset) == ["agreement"] or not key
+
+
+@pytest.mark.parametrize("name", OF_RUNS)
+def test_forms_without_any_run(operator, context, form, make_dataset, name: str) -> None:
+    dataset, asked = make_dataset(), operator(name)
+    assert form(asked, dataset, **OF_RUNS[name])
+    with pytest.raises(Exception, match="run") as refused:
+        asked.execute(context(asked, dataset, **OF_RUNS[name]))
+    assert type(refused.value).__name__ == "AgreementInputError"
+
+
+@pytest.mark.parametrize("given", ["pdf", 5, ["html"], {}], ids=repr)
+def test_an_unknown_format_is_said_in_the_form(operator, context, form, make_dataset, given: Any) -> None:
+    dataset, asked = make_dataset(), operator("export_agreement")
+    compute_quickly(dataset)
+    shown = form(asked, dataset, format=given, path="/tmp/x.html")
+    if given:
+        assert "`format` must be one of" in str(shown)
+        with pytest.raises(Exception, match="`format` must be one of"):
+            asked.execute(context(asked, dataset, format=given, path="/tmp/x.html"))
+
+
+def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
+    dataset = make_dataset()
+    fields = np.array(["alice", "bob", "carol"])
+    plain = compute_quickly(dataset, iou=0.5)
+    options = {
+        "iou": np.float32(0.5),
+        "resamples": np.int64(0),
+        "seed": np.uint8(51),
+        "sensitivity": np.bool_(False),
+        "run_key": np.str_("second"),
+        "attributes": np.array([], str),
+        "rematch": np.bool_(False),
+    }
+    report = compute_agreement(dataset, fields, **options)
+    assert report.score == plain.score
+    compute_agreement(dataset, fields[:2], run_key="named", resamples=0, annotators={np.str_("alice"): np.str_("a")})
+    assert agreement_on(dataset, np.str_("second"), resamples=np.int16(0)).score == plain.score
+    assert compare_agreement(dataset, "agreement", "second", resamples=np.int8(0), seed=np.int8(3)).n_samples
+    view = view_agreement(
+        dataset, annotators=fields[:2], classes=np.array(["cat"]), votes=np.array([1, 2]), min_score=np.float64(0)
+    )
+    assert len(view) == len(
+        view_agreement(dataset, annotators=["alice", "bob"], classes=["cat"], votes=(1, 2), min_score=0)
+    )
+    configure_agreement_app(dataset, sidebar=np.bool_(True))
+    add_units(dataset, overwrite=np.bool_(False))
+    resolve_units(dataset, quorum=np.float16(0.5))
+    assert len(agreement_patches(dataset, verdict=np.array(["missed", "lone"]), max_units=np.int32(1))) == 1
+    ids = np.array([label.id for label in dataset.first().alice.detections])
+    assert tag_agreement_labels(dataset, selected=ids, remove=np.bool_(False)) == len(ids)
+    for key in np.array(["agreement", "second", "named"]):
+        delete_agreement(dataset, key)
+    assert list_agreements(dataset) == []
+
+
+def test_a_short_campaign_of_malformed_calls(private_fiftyone) -> None:
+    from tools.stress.parameters import parameters
+
+    outcome = parameters(seed=7, rounds=6)
+    assert outcome.failed == 0, "\n".join(outcome.examples)

@@ -1,0 +1,335 @@
+"""Malformed calls of every public function and operator: each works, or is refused with one sentence."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import tempfile
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from queue import SimpleQueue
+from random import Random
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.operators as foo
+from fiftyone.operators.executor import ExecutionContext, Executor
+
+from tests.datasets import boxes_dataset, random_annotators
+
+import annotator_agreement as plugin
+from .campaign import Campaign, Outcome
+from .values import any_value, json_values
+from .workers import Answer, Command, Worker, workers
+
+PLUGIN = "@annotator/agreement"
+FIELDS = ["alice", "bob", "carol"]
+BASE, SECOND = "base_run", "second_run"
+QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
+#: a message may have so many bytes
+MOST_BYTES = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Something that is called with named arguments, some of which are replaced by others."""
+
+    name: str
+    function: Callable[..., Any]
+    valid: Mapping[str, Any]
+    value: Callable[[Random], Any] = any_value  #: a value that an argument does not expect
+    offset: int = 0  #: the first round …
+    step: int = 1  #: … and the distance to the next
+
+
+def broken_promise(function: Callable[[], Any]) -> str | None:
+    """How a call ends otherwise than with a result or one sentence; None if it does not."""
+    try:
+        function()
+    except Exception as error:
+        message = str(error)
+        if type(error).__name__ != "AgreementInputError":  # FiftyOne has a copy of its own of the plugin's classes
+            place = traceback.extract_tb(error.__traceback__)[-1]
+            return f"{type(error).__name__}: {message[:150]} ({Path(place.filename).name}:{place.lineno})"
+        if len(message.encode()) > MOST_BYTES or "\n" in message or not message:
+            return f"a message of {len(message.encode())} bytes in {message.count(chr(10)) + 1} lines"
+    return None
+
+
+def malformed_calls(call: Call, seed: int, numbers: Iterable[int], mended: Callable[[], None]) -> Iterator[str]:
+    """Call something with malformed arguments; yields what is wrong.
+
+    Args:
+        call: what is called
+        seed: of the arguments
+        numbers: of the rounds
+        mended: is called after every call, to bring the dataset back to what it was
+    """
+    for number in numbers:
+        random = Random(f"{seed} {call.name} {number}")
+        chosen = random.sample(list(call.valid), min(len(call.valid), random.choice((1, 1, 1, 2))))
+        given = {**call.valid, **{name: call.value(random) for name in chosen}}
+        wrong = broken_promise(functools.partial(call.function, **given))
+        if wrong is not None:
+            shown = {name: repr(given[name])[:80] for name in chosen}
+            yield f"{call.name} round {number} {shown}: {wrong}"
+        mended()
+
+
+@contextlib.contextmanager
+def own_folder() -> Iterator[Path]:
+    """A folder that relative paths, and those of the home folder, lead into."""
+    before, home = Path.cwd(), os.environ.get("HOME")
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made) / "1" / "2" / "3" / "4"
+        folder.mkdir(parents=True)
+        os.chdir(folder)
+        os.environ["HOME"] = str(folder)
+        try:
+            yield folder
+        finally:
+            os.chdir(before)
+            os.environ["HOME"] = home or "/"
+
+
+class Runs:
+    """A dataset with two runs, that calls may change."""
+
+    def __init__(self, dataset: fo.Dataset) -> None:
+        self.dataset = dataset
+        self.mend()
+        plugin.add_units(dataset, BASE, overwrite=True)
+
+    def mend(self) -> None:
+        """The two runs and no others."""
+        found = set(plugin.list_agreements(self.dataset))
+        if BASE not in found and len(found - {SECOND}) == 1:
+            plugin.rename_agreement(self.dataset, *(found - {SECOND}), BASE)
+        for key in sorted(found - {BASE, SECOND}):
+            if key in plugin.list_agreements(self.dataset):
+                plugin.delete_agreement(self.dataset, key)
+        for key, iou in ((BASE, 0.5), (SECOND, 0.7)):
+            if key not in plugin.list_agreements(self.dataset):
+                plugin.compute_agreement(self.dataset, FIELDS, run_key=key, iou=iou, **QUICKLY)
+
+
+def _functions(dataset: fo.Dataset) -> Iterator[Call]:
+    """The public functions, and the methods of what they return that take arguments."""
+    compute = {
+        "samples": dataset,
+        "fields": FIELDS,
+        "run_key": "other",
+        "overwrite": True,
+        "annotators": None,
+        "annotator_attribute": None,
+        "assigned_field": None,
+        "iou": 0.5,
+        "geometry": "auto",
+        "classes": "prefer",
+        "missing": "category",
+        "attributes": (),
+        "aliases": None,
+        "empty": "skip",
+        "undefined": "none",
+        "method": "optimal",
+        "similarity": "iou",
+        "crowd_attribute": "iscrowd",
+        "invalid": "error",
+        "rematch": False,
+        "no_labels": "not_assigned",
+        "sensitivity": False,
+        "resamples": 0,
+        "seed": 51,
+        "units": False,
+        "progress": None,
+        "level": "auto",
+        "categories": (),
+        "tolerance": 0.0,
+        "set_distance": "masi",
+        "background": "auto",
+        "ignore_values": (),
+        "boundaries": False,
+        "boundary_tolerance": 2.0,
+        "boundary_width": None,
+        "disagreement_map": False,
+        "map_folder": None,
+        "rasterize": None,
+        "line_tolerance": None,
+        "sigmas": None,
+    }
+    run = {"run_key": BASE}
+    yield Call("compute_agreement", plugin.compute_agreement, compute)
+    yield Call("load_agreement", plugin.load_agreement, {"dataset": dataset, **run})
+    yield Call("list_agreements", plugin.list_agreements, {"dataset": dataset})
+    yield Call("delete_agreement", plugin.delete_agreement, {"dataset": dataset, **run})
+    exported = {"path": "x.json", "format": "json", "overwrite": True}
+    yield Call("export_agreement", plugin.export_agreement, {"dataset": dataset, **run, **exported})
+    yield Call("agreement_on", plugin.agreement_on, {"view": dataset, **run, "resamples": 0})
+    yield Call("agreement_samples", plugin.agreement_samples, {"dataset": dataset, **run})
+    keys = {"key_a": BASE, "key_b": SECOND, "resamples": 0, "seed": 51}
+    yield Call("compare_agreement", plugin.compare_agreement, {"dataset": dataset, **keys})
+    yield Call("rename_agreement", plugin.rename_agreement, {"dataset": dataset, **run, "new_run_key": "renamed"})
+    shown = dict.fromkeys(
+        ("verdict", "annotators", "missed_by", "classes", "confusion", "votes", "min_score", "max_score")
+    )
+    yield Call("view_agreement", plugin.view_agreement, {"samples": dataset, **run, **shown})
+    yield Call("save_agreement_views", plugin.save_agreement_views, {"dataset": dataset, **run})
+    settings = {"sidebar": False, "indexes": False, "color_by": None, "link_instances": False}
+    yield Call("configure_agreement_app", plugin.configure_agreement_app, {"dataset": dataset, **run, **settings})
+    derived = {"shapes": "medoid", "overwrite": False, "progress": None}
+    yield Call("add_units", plugin.add_units, {"dataset": dataset, **run, **derived})
+    yield Call(
+        "resolve_units", plugin.resolve_units, {"dataset": dataset, **run, "quorum": 0.5, **derived, "overwrite": True}
+    )
+    patches = {"verdict": None, "max_units": None}
+    yield Call("agreement_patches", plugin.agreement_patches, {"samples": dataset, **run, **patches})
+    tags = {"tag": "x", "annotators": None, "on": "labels", "selected": None, "remove": False}
+    yield Call("tag_agreement_labels", plugin.tag_agreement_labels, {"samples": dataset, **run, **tags})
+    sent = {"anno_key": "sent", "backend": None, "annotators": None, "selected": None}
+    yield Call("annotate_disputed", plugin.annotate_disputed, {"samples": dataset, **run, **sent})
+    report = plugin.load_agreement(dataset, BASE)
+    yield Call("to_dataframe", report.to_dataframe, {"table": "pairs"})
+    yield Call("plot_pairs", report.plot_pairs, {"value": "alpha"})
+    yield Call("plot_confusion", report.plot_confusion, {"pair": None, "top": 20})
+    yield Call("plot_classes", report.plot_classes, {"top": 30})
+    yield Call("plot_scores", report.plot_scores, {"samples": plugin.agreement_samples(dataset, BASE)})
+    comparison = plugin.compare_agreement(dataset, BASE, SECOND, resamples=0)
+    yield Call("comparison.to_dataframe", comparison.to_dataframe, {"table": "numbers"})
+
+
+def _operators(dataset: fo.Dataset) -> Iterator[Call]:
+    """The forms and the executions of the operators."""
+    run = {"run_key": BASE}
+    parameters: dict[str, dict[str, Any]] = {
+        "compute_agreement": {
+            "fields": FIELDS,
+            "run_key": "other",
+            "overwrite": True,
+            "resamples": 0,
+            "sensitivity": False,
+            "iou": 0.5,
+            "iou_from_data": False,
+            "classes": "prefer",
+            "aliases": [],
+            "attributes": [],
+            "units": False,
+            "annotators": None,
+            "annotator_attribute": "",
+            "assigned_field": "",
+            "invalid": "error",
+            "seed": 51,
+            "method": "optimal",
+            "similarity": "iou",
+            "crowd_attribute": "iscrowd",
+            "categories": [],
+            "map_folder": "",
+            "background": "auto",
+            "ignore_values": [],
+            "line_tolerance": None,
+            "sigmas": None,
+            "view_target": "DATASET",
+        },
+        "show_agreement": {**run, "samples": "run"},
+        "open_agreement_panel": run,
+        "view_agreement": {
+            **run,
+            "verdict": "any",
+            "annotators": [],
+            "missed_by": "any",
+            "classes": [],
+            "confusion": [],
+            "least_votes": None,
+            "most_votes": None,
+            "min_score": None,
+            "max_score": None,
+            "within_view": False,
+        },
+        "save_agreement_views": run,
+        "add_agreement_units": {**run, "shapes": "medoid", "overwrite": False},
+        "agreement_patches": {**run, "verdict": [], "max_units": None, "within_view": False, "make_units": True},
+        "resolve_units": {**run, "shapes": "medoid", "overwrite": True, "quorum": 0.5},
+        "tag_agreement_labels": {**run, "tag": "x", "on": "labels", "annotators": [], "remove": False},
+        "annotate_disputed": {**run, "backend": None, "anno_key": "sent", "annotators": []},
+        "configure_agreement_app": {
+            **run,
+            "sidebar": False,
+            "indexes": False,
+            "color_by": None,
+            "link_instances": False,
+        },
+        "compare_agreement": {**run, "other_run_key": SECOND},
+        "export_agreement": {**run, "format": "json", "path": "x.json", "overwrite": True},
+        "delete_agreement": run,
+        "rename_agreement": {**run, "new_run_key": "renamed"},
+    }
+    for name, valid in parameters.items():
+        operator = foo.get_operator(f"{PLUGIN}/{name}")
+        for offset, part in enumerate(("form", "execution")):
+            yield Call(f"{name} ({part})", _called(operator, dataset, part), valid, json_values, offset, step=2)
+
+
+def _called(operator: Any, dataset: fo.Dataset, part: str) -> Callable[..., Any]:
+    """Show the form of an operator, or execute it, with some parameters."""
+
+    def call(**parameters: Any) -> Any:
+        request = {"dataset_name": dataset.name, "params": parameters}
+        context = ExecutionContext(request, executor=Executor(), operator_uri=operator.uri)
+        context._dataset = dataset  # FiftyOne would load it again for every context
+        if part == "execution":
+            return operator.execute(context)
+        context._prompt_id = "form"
+        return operator.resolve_type(context, "inputs").to_json()
+
+    return call
+
+
+#: rounds that a process plays before it reports; fewer than this are played in this process
+_CHUNK = 50
+_PROCESSES = 2
+
+
+def parameters(seed: int, rounds: int) -> Outcome:
+    """Call every public function, and every operator (its form, or its execution), so many times."""
+    if rounds < _CHUNK:
+        return Outcome(*play(seed, 0, rounds))
+    with workers(_PROCESSES) as team, ThreadPoolExecutor(_PROCESSES) as threads:
+        free: SimpleQueue[Worker] = SimpleQueue()
+        for worker in team:
+            free.put(worker)
+
+        def chunk(start: int) -> Answer:
+            worker = free.get()
+            try:
+                return worker.do(Command(f"{__name__}:play", [seed, start, min(rounds, start + _CHUNK)]))
+            finally:
+                free.put(worker)
+
+        answers = list(threads.map(chunk, range(0, rounds, _CHUNK)))
+    tried, n_failed, examples = 0, 0, []
+    for answer in answers:
+        of_chunk = answer.value or (0, 1, [f"{answer.error}: {answer.message}"])
+        tried, n_failed, examples = tried + of_chunk[0], n_failed + of_chunk[1], [*examples, *of_chunk[2]]
+    return Outcome(tried, n_failed, examples)
+
+
+def play(seed: int, first: int, end: int) -> tuple[int, int, list[str]]:
+    """Some rounds of all calls; how many were tried and failed, and examples."""
+    tried, examples = 0, []
+    dataset = boxes_dataset(f"stress-parameters-{os.getpid()}-{first}", random_annotators(4, seed=seed))
+    try:
+        with own_folder():
+            runs = Runs(dataset)
+            for call in [*_functions(dataset), *_operators(dataset)]:
+                numbers = range(first + call.offset, end, call.step)
+                tried += len(numbers)
+                examples += malformed_calls(call, seed, numbers, runs.mend)
+    finally:
+        dataset.delete()
+    return tried, len(examples), examples
+
+
+CAMPAIGNS = (Campaign("parameters", "malformed calls of every public function and operator", parameters, 2_000),)
