@@ -214,7 +214,7 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
         if points:
             x_y_v = [points[k : k + 3] for k in range(0, len(points), 3)]
             label.points = [(float(x), float(y)) if v else (float("nan"),) * 2 for x, y, v in x_y_v]
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, OverflowError):
         return None
     return label if label.box or label.rings or label.mask or label.points else None
 

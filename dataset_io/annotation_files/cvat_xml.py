@@ -9,11 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 from xml.etree.ElementTree import Element
 
+from ...agreement.errors import AgreementInputError
 from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, Point, refuse_repeated
 from .run_length import cvat_mask
 
 TITLE = "CVAT XML"
 
+#: frames of a video that can be read: a file cannot make us fill the memory
+MOST_FRAMES = 1_000_000
 #: the question that tags of an image answer
 TAGS = "tags"
 
@@ -182,6 +185,10 @@ def _read_video(
     scale, size = _sizes(_text(meta, f"{place}/original_size/width"), _text(meta, f"{place}/original_size/height"))
     step = int(_text(meta, f"{place}/frame_filter").rpartition("step=")[2] or 1)
     start, stop = _text(meta, f"{place}/start_frame"), _text(meta, f"{place}/stop_frame")
+    drawn = [int(element.get("frame") or 0) for track in root.findall("track") for element in track]
+    last = max([*drawn, int(stop or 0)])
+    if last > MOST_FRAMES or min([*drawn, int(start or 0)]) < 0:
+        raise AgreementInputError(f"Frames of a video must be numbers from 0 to {MOST_FRAMES:,}, got up to {last:,}")
     frames = set(range(int(start), int(stop) + 1, step)) if start and stop else set()
     shapes = [(track, list(_track(track, step))) for track in root.findall("track")]
     frames |= {frame for _, track in shapes for frame, _ in track}

@@ -81,6 +81,20 @@ def _read_file(
             f"An annotation file must end in {shown(sorted(_SUFFIXES), 10)}, got {path.name!r}; for a format that "
             "FiftyOne reads, such as YOLO, say `format=fo.types.…`"
         )
+    try:
+        return _parsed(path, kind, format, annotator, columns, in_folder=in_folder)
+    except AgreementInputError:
+        raise
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError, OverflowError) as error:
+        raise AgreementInputError(
+            f"{path.name!r} must be as the tool writes it, got content that cannot be read: {error}"
+        ) from error
+
+
+def _parsed(
+    path: Path, kind: str, format: str, annotator: str | None, columns: Mapping[str, str] | None, *, in_folder: bool
+) -> AnnotationSet:
+    """What a file of a kind says."""
     own_name = path.parent.name if path.stem.lower() in _NAMES_OF_TOOLS else path.stem
     if kind == "a table":
         _check_format(path, format, TABLE)

@@ -209,7 +209,7 @@ class LabelMaker:
             return label.document
         try:
             extent = self._extent(slot, label, page)
-        except (ValueError, ZeroDivisionError) as error:
+        except (ValueError, TypeError, OverflowError, ZeroDivisionError) as error:
             self._left_out.add(f"labels that cannot be used ({error})", place)
             return None
         document = {**self._templates[slot], "_id": ObjectId(), "tags": [], **extent}

@@ -35,7 +35,7 @@ def read_label_studio(tasks: list[Any]) -> AnnotationSet:
     for task in tasks:
         name, others = _image_names(task)
         if name is None:
-            found.left_out.add("tasks without an image", task.get("id"))
+            found.left_out.add("tasks without an image", task.get("id") if isinstance(task, dict) else task)
             continue
         found.other_names[name] = others
         image = ImageKey(name)
@@ -121,7 +121,7 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
         for number, shape in enumerate(shapes):
             try:
                 label = _drawn(shape, others)
-            except (KeyError, TypeError, ValueError) as error:
+            except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
                 found.left_out.add(f"regions that cannot be read ({error})", f"{name}: {region}")
                 continue
             label.attributes.update(_of_region(found, name, others))

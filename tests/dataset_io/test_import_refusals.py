@@ -44,6 +44,15 @@ FILES = {
     "min.json": ('[{"annotator": 1, "image": "1.jpg"}]', r"looks like Label Studio's JSON-MIN"),
     "voc.xml": ("<annotation><filename>1.jpg</filename></annotation>", r"looks like Pascal VOC"),
     "results.json": ('[{"image_id": 1, "category_id": 2}]', r"looks like COCO results"),
+    "odd.json": (
+        '{"images": [{"id": [], "file_name": "1.jpg"}], "annotations": []}',
+        r"as the tool writes it, got content",
+    ),
+    "frames.xml": (
+        "<annotations><meta><job><mode>interpolation</mode><start_frame>0</start_frame>"
+        "<stop_frame>9999999999</stop_frame></job></meta></annotations>",
+        r"from 0 to 1,000,000, got up to 9,999,999,999",
+    ),
     "notes.txt": ("1 2 3", r"must end in .*got 'notes.txt'"),
     "empty.json": ('{"images": [], "annotations": [], "categories": []}', r"must name them, by 'rater_id'"),
 }
