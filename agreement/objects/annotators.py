@@ -109,6 +109,14 @@ class _Assigned:
         cells = kind[rows] * len(self.sample) + self.own[rows]
         return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
 
+    def excused(self, units: BoolArray, kind: IntArray, n_kinds: int) -> IntArray:
+        """Some of the units ``(U,)`` that everybody is excused from, by kind, shape ``(n_kinds, V)``."""
+        agreement = self.chunk.agreement
+        kept = units[agreement.excuses.unit]
+        unit, annotator = agreement.excuses.unit[kept], agreement.excuses.annotator[kept]
+        cells = kind[unit] * len(self.sample) + self.row[agreement.units.sample[unit], annotator]
+        return np.bincount(cells, minlength=n_kinds * len(self.sample)).reshape(n_kinds, -1)
+
     def sums(self, row: IntArray, values: FloatArray) -> FloatArray:
         """Sums of values by row, shape ``(V,)``."""
         return sums_by(row, values, len(self.sample))
@@ -150,7 +158,7 @@ def _missed(assigned: _Assigned) -> _Columns:
     cells = size[several] * n_samples + units.sample[several]
     of_sample = np.bincount(cells, minlength=n_sizes * n_samples).reshape(n_sizes, n_samples)
     drawn = [assigned.cells(rows[unit], size[unit], n_sizes) for rows in (several, several & (units.votes >= 3))]
-    missed = of_sample[:, assigned.sample] - drawn[0]
+    missed = of_sample[:, assigned.sample] - drawn[0] - assigned.excused(several, size, n_sizes)
     could_miss = missed + drawn[1]
     columns: _Columns = {"n_missed": missed.sum(axis=0), "n_could_miss": could_miss.sum(axis=0)}
     for k, name in enumerate(SIZES):
@@ -199,6 +207,7 @@ def _consensus(assigned: _Assigned) -> _Columns:
     # the other annotators have all votes of a unit, minus one if this annotator drew it: so take out the units that
     # this annotator drew, then put back those with enough votes of the others
     n_units = of_sample[assigned.sample] - assigned.count(without[agreement.unit]) + n_both
+    n_units -= assigned.excused(without, np.zeros_like(units.votes), 1)[0]
     ends = np.concatenate([pairs.i, pairs.j])
     kept = both[ends]
     of_pair = assigned.own[ends[kept]]

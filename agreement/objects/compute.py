@@ -18,7 +18,7 @@ from ...metrics.matching.partition import TIE
 from ...metrics.pairs import panoptic_quality
 from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing
-from .batch import Batch, SamplePairs
+from .batch import Batch, Excuses, SamplePairs
 from .verdicts import AGREED, object_verdicts, unit_verdicts
 
 #: a crowd region explains an object if at least this share of the object lies in it
@@ -44,7 +44,7 @@ class Units:
 
     sample: IntArray  #: shape ``(U,)``
     votes: IntArray  #: shape ``(U,)``, members
-    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample
+    assigned: IntArray  #: shape ``(U,)``, annotators assigned to the sample and not excused from the unit
     verdict: IntArray  #: shape ``(U,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
 
 
@@ -102,6 +102,7 @@ class Agreement:
     otherwise: BoolArray  #: shape ``(S, R)``, who would be assigned if a null label list had the other meaning
     unit: IntArray  #: shape ``(N,)``, unit of every object
     units: Units  #: columns over the ``U`` units
+    excuses: Excuses  #: who is excused from which unit by a crowd region
     pairs: MatchedPairs  #: pairs of objects of one unit
     sample_pairs: SamplePairs  #: ``Q`` pairs of annotators on samples
     object_verdict: IntArray  #: shape ``(N,)``, index into ``VERDICTS``; ``NO_VERDICT`` where the sample is not rated
@@ -166,18 +167,26 @@ class Agreement:
     @cached_property
     def ratings(self) -> Ratings:
         """What alpha counts."""
-        return ratings_of(self.objects, self.unit, self.units.sample, self.n_assigned, Counting.of(self.config))
+        return self._ratings(self.n_assigned)
+
+    @cached_property
+    def n_excused(self) -> IntArray:
+        """Annotators excused from every unit, shape ``(U,)``."""
+        return self.excuses.n_of_units(len(self.units.sample))
+
+    def _ratings(self, n_assigned: IntArray) -> Ratings:
+        rules = Counting.of(self.config)
+        return ratings_of(self.objects, self.unit, self.units.sample, n_assigned, rules, self.n_excused)
 
     def read_otherwise(self) -> Agreement:
         """The same units if a null label list had the other meaning, as far as the headline numbers need it."""
         n_assigned = self.otherwise.sum(axis=1)
-        ratings = ratings_of(self.objects, self.unit, self.units.sample, n_assigned, Counting.of(self.config))
-        alpha, reason = _sample_alpha(ratings, n_assigned, self.n_objects, self.config)
+        alpha, reason = _sample_alpha(self._ratings(n_assigned), n_assigned, self.n_objects, self.config)
         return replace(
             self,
             assigned=self.otherwise,
-            units=replace(self.units, assigned=n_assigned[self.units.sample]),
-            sample_pairs=SamplePairs.of(self.objects, self.otherwise),
+            units=replace(self.units, assigned=n_assigned[self.units.sample] - self.n_excused),
+            sample_pairs=SamplePairs.of(self.objects, self.otherwise, self.excuses.of_objects(self.unit)),
             alpha=alpha,
             alpha_reason=reason,
         )
@@ -211,21 +220,25 @@ class MatchedBatch(Agreement):
     counted: BoolArray  #: shape ``(N',)``, whether an object of the original batch counts; the others are crowd
     matching: Matching  #: unit of every object
     overlaps: Overlaps  #: overlapping pairs of objects
+    #: rows of objects, and the other annotators whose crowd regions cover most of them
+    covered: tuple[IntArray, IntArray]
 
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     """Match the objects of a batch and score its samples."""
     read = batch.objects
-    batch, overlaps, matching, counted = _matched(batch, config)
+    batch, overlaps, matching, counted, covered = _matched(batch, config)
     crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
     objects, n_samples = batch.objects, batch.n_samples
     n_assigned = batch.assigned.sum(axis=1)
-    units = _units(batch, matching, n_assigned, config.tolerance)
+    excuses = Excuses.of(matching.unit, objects.annotator, covered)
+    excused, n_excused = excuses.of_objects(matching.unit), excuses.n_of_units(matching.n_units)
+    units = _units(batch, matching, n_assigned, n_excused, config.tolerance)
     pairs = _matched_pairs(batch, overlaps, matching)
-    sample_pairs = SamplePairs.of(objects, batch.assigned)
+    sample_pairs = SamplePairs.of(objects, batch.assigned, excused)
     n_objects = np.bincount(objects.sample, minlength=n_samples)
     pair_score = pair_scores(objects, pairs, sample_pairs, n_objects, empty=config.empty)
-    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config))
+    ratings = ratings_of(objects, matching.unit, units.sample, n_assigned, Counting.of(config), n_excused)
     alpha, alpha_reason = _sample_alpha(ratings, n_assigned, n_objects, config)
     verdict = object_verdicts(objects, units.verdict[matching.unit], overlaps, batch.geometry, threshold=config.iou)
     return MatchedBatch(
@@ -235,6 +248,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         otherwise=batch.assigned if batch.otherwise is None else batch.otherwise,
         unit=matching.unit,
         units=units,
+        excuses=excuses,
         pairs=pairs,
         sample_pairs=sample_pairs,
         object_verdict=verdict,
@@ -243,7 +257,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         size_px=np.full((n_samples, 2), np.nan) if batch.size_px is None else batch.size_px,
         attributes=batch.attributes,
         visibility=batch.geometry.visibility(pairs.i, pairs.j),
-        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned),
+        best_iou=_best_iou(objects, overlaps, sample_pairs, batch.assigned, excused),
         aligned=None if matching.aligned is None else _aligned(objects, overlaps, sample_pairs, matching.aligned),
         n_crowd=np.bincount(crowd, minlength=batch.assigned.size).reshape(batch.assigned.shape),
         score=sample_scores(pair_score, sample_pairs, n_samples),
@@ -253,20 +267,47 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         counted=counted,
         matching=matching,
         overlaps=overlaps,
+        covered=covered,
     )
 
 
-def _matched(batch: Batch, config: AgreementConfig) -> tuple[Batch, Overlaps, Matching, BoolArray]:
-    """Match the objects of a batch without crowd; the returned mask tells which objects of the batch count."""
+def _matched(
+    batch: Batch, config: AgreementConfig
+) -> tuple[Batch, Overlaps, Matching, BoolArray, tuple[IntArray, IntArray]]:
+    """Match the objects of a batch without crowd.
+
+    Returns:
+        the objects that count, their overlaps and units, a mask that tells which objects of the batch they are, and
+        which of them are covered by whose crowd regions
+    """
     overlaps = batch.geometry.overlaps(batch.objects)
     counted = np.ones(len(batch.objects), np.bool_)
+    nothing = np.empty(0, np.int64)
     if batch.crowd is None or not batch.crowd.any():
-        return batch, overlaps, matching_of(batch.objects, overlaps, config), counted
+        return batch, overlaps, matching_of(batch.objects, overlaps, config), counted, (nothing, nothing)
     counted = ~batch.crowd
-    matching = matching_of(batch.among(counted).objects, overlaps.among(counted), config)
-    explained = _explained_by_crowd(batch, counted, overlaps, matching.unit)
-    counted[counted] = ~explained
-    return batch.among(counted), overlaps.among(counted), without_units_of(matching, explained), counted
+    row, other = _covered(batch, batch.crowd, overlaps)
+    row = (np.cumsum(counted) - 1)[row]
+    objects = batch.among(counted).objects
+    matching = matching_of(objects, overlaps.among(counted), config)
+    n_excused = Excuses.of(matching.unit, objects.annotator, (row, other)).n_of_units(matching.n_units)[matching.unit]
+    # everybody else who was assigned is excused
+    alone = (n_excused > 0) & (batch.assigned.sum(axis=1)[objects.sample] - n_excused < 2)
+    matching, kept = without_units_of(matching, alone), ~alone[row]
+    covered = (np.cumsum(~alone) - 1)[row[kept]], other[kept]
+    counted[counted] = ~alone
+    batch, overlaps = batch.among(counted), overlaps.among(counted)
+    return batch, overlaps, _without_excused(matching, batch.objects.annotator, covered), counted, covered
+
+
+def _without_excused(matching: Matching, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Matching:
+    """The matching without aligned pairs of which one annotator is excused from the unit of the other object."""
+    if matching.aligned is None:
+        return matching
+    (i, j), unit = matching.aligned, matching.unit
+    excuses = Excuses.of(unit, annotator, covered)
+    left_out = excuses.contain(unit[i], annotator[j]) | excuses.contain(unit[j], annotator[i])
+    return replace(matching, aligned=matching.aligned[:, ~left_out])
 
 
 def matching_of(
@@ -283,47 +324,27 @@ def matching_of(
     )
 
 
-def _explained_by_crowd(batch: Batch, single: BoolArray, overlaps: Overlaps, unit: IntArray) -> BoolArray:
-    """Which objects ``(M,)`` to leave out because of a crowd region.
-
-    All objects of their unit have one class, and at least half of one of them lies in a crowd region of an annotator
-    who has no object in the unit.
-
-    Args:
-        batch: the ``N`` objects
-        single: shape ``(N,)``, whether an object is not a crowd region
-        overlaps: overlaps of all objects
-        unit: shape ``(M,)``, unit of every object that is not a crowd region
-    """
-    objects = batch.objects
-    annotator, category = objects.annotator[single], objects.category[single]
-    n_units, n_annotators = int(unit.max(initial=-1)) + 1, batch.assigned.shape[1]
-    first = np.zeros(n_units, np.int64)
-    first[unit] = np.arange(len(unit))
-    one_class = np.bincount(unit, weights=category != category[first[unit]], minlength=n_units) == 0
-
-    member = unit * n_annotators + annotator
-    number = np.cumsum(single) - 1
-    explained = np.zeros(n_units, np.bool_)
+def _covered(batch: Batch, crowd: BoolArray, overlaps: Overlaps) -> tuple[IntArray, IntArray]:
+    """Rows of objects that lie at least half in a crowd region of somebody else, and who that is."""
+    annotator = batch.objects.annotator
     mostly = overlaps.inclusion() >= MOSTLY_INSIDE - TIE
+    rows, others = [], []
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        inside = mostly & single[own] & ~single[other]
-        of_unit = unit[number[own[inside]]]
-        draws_it = np.isin(of_unit * n_annotators + objects.annotator[other[inside]], member)
-        explained[of_unit[~draws_it]] = True
-    of_objects: BoolArray = (explained & one_class)[unit]
-    return of_objects
+        inside = mostly & ~crowd[own] & crowd[other] & (annotator[own] != annotator[other])
+        rows.append(own[inside])
+        others.append(annotator[other[inside]])
+    return np.concatenate(rows), np.concatenate(others)
 
 
 def _mean(total: FloatArray, count: IntArray) -> FloatArray:
     return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
-def _units(batch: Batch, matching: Matching, n_assigned: IntArray, tolerance: float) -> Units:
+def _units(batch: Batch, matching: Matching, n_assigned: IntArray, n_excused: IntArray, tolerance: float) -> Units:
     sample = np.zeros(matching.n_units, np.int64)
     sample[matching.unit] = batch.objects.sample
     votes = np.bincount(matching.unit, minlength=matching.n_units)
-    assigned = n_assigned[sample]
+    assigned = n_assigned[sample] - n_excused
     return Units(sample, votes, assigned, unit_verdicts(batch, matching, votes, assigned, tolerance))
 
 
@@ -369,7 +390,14 @@ def sample_scores(pair_score: FloatArray, sample_pairs: SamplePairs, n_samples: 
     return _mean(sums_by(of_sample, pair_score[scored], n_samples), np.bincount(of_sample, minlength=n_samples))
 
 
-def ratings_of(objects: Objects, unit: IntArray, sample: IntArray, n_assigned: IntArray, rules: Counting) -> Ratings:
+def ratings_of(
+    objects: Objects,
+    unit: IntArray,
+    sample: IntArray,
+    n_assigned: IntArray,
+    rules: Counting,
+    n_excused: IntArray | int = 0,
+) -> Ratings:
     """What alpha counts.
 
     Args:
@@ -383,7 +411,7 @@ def ratings_of(objects: Objects, unit: IntArray, sample: IntArray, n_assigned: I
     n_categories = int(objects.category.max(initial=0)) + 1
     keys, count = np.unique(unit[rated] * n_categories + objects.category[rated], return_counts=True)
     of_unit, category = keys // n_categories, keys % n_categories
-    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample]
+    votes, assigned = np.bincount(unit, minlength=len(sample)), n_assigned[sample] - n_excused
     absent = rules.n_ratings(votes, assigned) - votes
     incomplete = np.flatnonzero((absent > 0) & (votes > 0) & (assigned >= 2))
     all_empty = np.empty(0, np.int64)
@@ -417,7 +445,13 @@ def _sample_alpha(
     return alpha, reason
 
 
-def _best_iou(objects: Objects, overlaps: Overlaps, shared: SamplePairs, assigned: BoolArray) -> FloatArray:
+def _best_iou(
+    objects: Objects,
+    overlaps: Overlaps,
+    shared: SamplePairs,
+    assigned: BoolArray,
+    excused: tuple[IntArray, IntArray],
+) -> FloatArray:
     """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
     n_samples, n_annotators = assigned.shape
     iou = overlaps.similarity("iou")
@@ -425,6 +459,7 @@ def _best_iou(objects: Objects, overlaps: Overlaps, shared: SamplePairs, assigne
     best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
         np.maximum.at(best, own * width + shared.rank(objects.sample[other], objects.annotator[other]), iou)
+    best[excused[0] * width + shared.rank(objects.sample[excused[0]], excused[1])] = 0.0
     block = objects.sample * n_annotators + objects.annotator
     starts = np.flatnonzero(np.r_[True, np.diff(block) != 0]) if len(block) else np.empty(0, np.int64)
     sums = np.zeros((n_samples * width, width))

@@ -121,7 +121,7 @@ class PairNumbers:
 
 
 class CountNumbers:
-    """Agreement on the number of objects of every image, without crowd regions.
+    """Agreement on the number of objects of every image, without crowd regions and what they excuse somebody from.
 
     For all annotators: ICC(2,1) over the images that all were assigned to. For every pair: the mean difference over
     shared images, and the limits that contain 95 % of the differences if these are normally distributed.
@@ -141,7 +141,9 @@ class CountNumbers:
         """Add the next samples."""
         agreement, objects, shared = chunk.agreement, chunk.agreement.objects, chunk.agreement.sample_pairs
         by_all, k = agreement.n_assigned == agreement.n_annotators, agreement.n_annotators
-        cells = np.bincount(objects.sample * k + objects.annotator, minlength=agreement.assigned.size)
+        of_all = agreement.n_excused[agreement.unit] == 0
+        cells = (objects.sample * k + objects.annotator)[of_all]
+        cells = np.bincount(cells, minlength=agreement.assigned.size)
         counts = cells.reshape(agreement.assigned.shape).astype(np.float64)
         columns = np.column_stack([np.ones(len(counts)), counts.sum(axis=1) ** 2, (counts**2).sum(axis=1), counts])
         self._of_all.add(hstack([columns * by_all[:, None]]))
@@ -285,10 +287,14 @@ def _objects_of_pairs(agreement: Agreement) -> tuple[IntArray, IntArray]:
     objects, shared, n = agreement.objects, agreement.sample_pairs, agreement.n_annotators
     block = objects.sample * n + objects.annotator  # the objects of one annotator on one sample are consecutive
     rows, categories = [], []
-    for annotator, n_objects in ((shared.a, shared.n_a), (shared.b, shared.n_b)):
-        first = np.searchsorted(block, shared.sample * n + annotator)
-        rows.append(np.repeat(np.arange(len(first)), n_objects))
-        categories.append(objects.category[ranges(first, n_objects)])
+    for annotator, other in ((shared.a, shared.b), (shared.b, shared.a)):
+        first, end = (np.searchsorted(block, shared.sample * n + annotator, side) for side in ("left", "right"))
+        row, of_row = np.repeat(np.arange(len(first)), end - first), ranges(first, end - first)
+        if len(agreement.excuses.unit):
+            kept = ~agreement.excuses.contain(agreement.unit[of_row], other[row])
+            row, of_row = row[kept], of_row[kept]
+        rows.append(row)
+        categories.append(objects.category[of_row])
     return np.concatenate(rows), np.concatenate(categories)
 
 

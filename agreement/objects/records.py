@@ -15,7 +15,7 @@ from ...metrics.arrays import BoolArray, IntArray, pairs_within
 from ...metrics.geometry.objects import Objects
 from ..config import AgreementConfig
 from ..records import OF_SAMPLE, Columns, Records, SampleValues, compact, packed, unpacked
-from .batch import SamplePairs, TrackCounts, count_tracks
+from .batch import Excuses, SamplePairs, TrackCounts, count_tracks
 from .compute import Agreement, MatchedBatch, MatchedPairs, Units
 from .sensitivity import RuleStatistics, SweepStatistics, rules_of, sweep_batch
 from .sums import Additive
@@ -28,6 +28,7 @@ MAX_OBJECTS_AT_ONCE = 100_000
 
 #: meaning of the rows of every column: the column with their number per sample
 _OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
+_EXCUSED = "n_excused"
 _ROWS = {
     "n_objects": OF_SAMPLE,
     "n_units": OF_SAMPLE,
@@ -53,6 +54,9 @@ _ROWS = {
     "best_iou": _SAMPLE_PAIR,
     "aligned": _SAMPLE_PAIR,
     "crowd_annotator": _CROWD,
+    "n_excused": OF_SAMPLE,
+    "excused_unit": _EXCUSED,
+    "excused_annotator": _EXCUSED,
 }
 
 
@@ -114,7 +118,8 @@ def _track_counts(agreement: MatchedBatch) -> TrackCounts:
     if batch.tracks is None:
         return TrackCounts()
     objects = batch.objects
-    return count_tracks(batch.tracks, objects.sample, objects.annotator, batch.assigned, (pairs.i, pairs.j))
+    excused = agreement.excuses.of_objects(agreement.unit)
+    return count_tracks(batch.tracks, objects.sample, objects.annotator, batch.assigned, (pairs.i, pairs.j), excused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +169,7 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
     n_units = agreement.n_units
     first_unit = np.cumsum(n_units) - n_units
     crowd = np.repeat(np.arange(agreement.n_crowd.size), agreement.n_crowd.ravel())
+    excused_sample = units.sample[agreement.excuses.unit]
     columns: Columns = {
         "n_objects": compact(agreement.n_objects),
         "n_units": compact(n_units),
@@ -183,6 +189,9 @@ def record(agreement: MatchedBatch) -> ObjectRecords:
         "iou": agreement.pairs.iou,
         "best_iou": agreement.best_iou,
         "crowd_annotator": compact(crowd % agreement.n_annotators),
+        "n_excused": compact(np.bincount(excused_sample, minlength=agreement.n_samples)),
+        "excused_unit": compact(agreement.excuses.unit - first_unit[excused_sample]),
+        "excused_annotator": compact(agreement.excuses.annotator),
     }
     if agreement.batch.otherwise is not None:
         columns["otherwise"] = packed(agreement.batch.otherwise)
@@ -219,6 +228,11 @@ def _agreement(part: Columns, n_annotators: int, config: AgreementConfig) -> Agr
     first, second = pairs_within(unit[order])
     i, j = order[first], order[second]
     n_crowd = np.repeat(np.arange(n_samples), part["n_crowd"]) * n_annotators + part["crowd_annotator"]
+    first_unit, nobody = np.cumsum(n_units) - n_units, np.empty(0, np.int64)
+    excuses = Excuses(nobody, nobody)
+    if "n_excused" in part:
+        of_sample = np.repeat(first_unit, part["n_excused"])
+        excuses = Excuses(of_sample + part["excused_unit"], part["excused_annotator"].astype(np.int64))
     return Agreement(
         objects=objects,
         assigned=assigned,
@@ -227,11 +241,12 @@ def _agreement(part: Columns, n_annotators: int, config: AgreementConfig) -> Agr
         units=Units(
             of_unit,
             np.bincount(unit, minlength=len(of_unit)),
-            n_assigned[of_unit],
+            n_assigned[of_unit] - excuses.n_of_units(len(of_unit)),
             part["unit_verdict"].astype(np.int64),
         ),
         pairs=MatchedPairs(i, j, part["iou"], objects.category[i] == objects.category[j]),
-        sample_pairs=SamplePairs.of(objects, assigned),
+        excuses=excuses,
+        sample_pairs=SamplePairs.of(objects, assigned, excuses.of_objects(unit)),
         object_verdict=part["verdict"].astype(np.int64),
         area=part["area"].astype(np.float64),
         boxes_xyxy=part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None,

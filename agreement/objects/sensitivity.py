@@ -15,7 +15,6 @@ import numpy as np
 from ...metrics.alpha import alpha_of
 from ...metrics.alpha.nominal import NominalTally
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
-from ...metrics.geometry.objects import Objects, Overlaps
 from ...metrics.matching import ClassHandling, Method
 from ...metrics.matching.partition import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
@@ -24,6 +23,7 @@ from ..codes import MISSING
 from ..config import AgreementConfig, Empty, Missing, Undefined
 from ..no_labels import NOT_ASSIGNED, OtherReading, reading_name
 from ..report import number
+from .batch import Excuses, SamplePairs
 from .compute import Counting, MatchedBatch, MatchedPairs, matching_of, pair_scores, sample_scores
 from .report import RuleAlpha, ThresholdPoint
 from .sums import Additive
@@ -37,6 +37,7 @@ class Grouping:
     votes: IntArray  #: shape ``(N,)``, size of the unit at the row of its first object; 0 in other rows
     together: BoolArray  #: shape ``(P,)``, whether an overlapping pair is in one unit
     n_same_class: IntArray  #: shape ``(N,)``, pairs of objects of one class in the unit, at its first object
+    excuses: Excuses  #: who is excused from a unit, which is named by the row of its first object
 
     @property
     def n_units(self) -> int:
@@ -74,10 +75,14 @@ class UnitCounter:
     one_class: BoolArray  #: shape ``(P,)``, whether both have the same class
     class_of: IntArray  #: shape ``(N,)``, number of the (sample, class) of every object
     class_sample: IntArray  #: shape ``(C,)``, sample of every (sample, class)
+    annotator: IntArray  #: shape ``(N,)``
+    #: rows of objects, and the other annotators whose crowd regions cover most of them
+    covered: tuple[IntArray, IntArray]
 
     @classmethod
-    def of(cls, objects: Objects, overlaps: Overlaps, n_assigned: IntArray) -> UnitCounter:
+    def of(cls, agreement: MatchedBatch) -> UnitCounter:
         """Select the rated samples of a batch."""
+        objects, overlaps, n_assigned = agreement.batch.objects, agreement.overlaps, agreement.n_assigned
         rated = n_assigned[objects.sample] >= 2
         number = np.cumsum(rated) - 1
         pairs = rated[overlaps.i]
@@ -86,8 +91,20 @@ class UnitCounter:
         keys, class_of = np.unique(sample * n_categories + category, return_inverse=True)
         i, j = number[overlaps.i[pairs]], number[overlaps.j[pairs]]
         one_class = category[i] == category[j]
+        covered, other = agreement.covered
         return cls(
-            np.flatnonzero(rated), number, sample, category, n_assigned, i, j, one_class, class_of, keys // n_categories
+            rows=np.flatnonzero(rated),
+            number=number,
+            sample=sample,
+            category=category,
+            assigned=n_assigned,
+            i=i,
+            j=j,
+            one_class=one_class,
+            class_of=class_of,
+            class_sample=keys // n_categories,
+            annotator=objects.annotator[rated],
+            covered=(number[covered], other),
         )
 
     def group(self, first: IntArray) -> Grouping:
@@ -107,13 +124,15 @@ class UnitCounter:
             p, q = (members[side] for side in pairs_within(first[members]))
             same = self.category[p] == self.category[q]
             same_class = np.concatenate([same_class[~apart[same_class]], first[p[same]]])
-        return Grouping(first, votes, together, np.bincount(same_class, minlength=n))
+        excuses = Excuses.of(first, self.annotator, self.covered)
+        return Grouping(first, votes, together, np.bincount(same_class, minlength=n), excuses)
 
     def rated(self, units: Grouping, rules: Counting) -> RatedUnits:
         """The units with at least two ratings."""
         first = np.flatnonzero(units.votes)
         votes, sample = units.votes[first], self.sample[first]
-        n_ratings = rules.n_ratings(votes, self.assigned[sample])
+        n_excused = units.excuses.n_of_units(len(units.first))[first]
+        n_ratings = rules.n_ratings(votes, self.assigned[sample] - n_excused)
         several = n_ratings >= 2
         first, votes, sample, m = first[several], votes[several], sample[several], n_ratings[several]
         is_rated = np.zeros(len(units.first), np.bool_)
@@ -199,17 +218,20 @@ def sweep_batch(agreement: MatchedBatch, thresholds: tuple[float, ...] = THRESHO
     config = agreement.config
     if config.method == "mutual_best":
         return SweepStatistics()
-    objects, overlaps = agreement.batch.objects, agreement.overlaps
     sweep = _sweep(agreement, thresholds)
-    counter = UnitCounter.of(objects, overlaps, agreement.n_assigned)
-    of_pair, without_matches = _pair_shares(agreement, counter)
-    scored = ~np.isnan(without_matches)
-    n_drawn = int((agreement.sample_pairs.n_a + agreement.sample_pairs.n_b).sum())
+    counter = UnitCounter.of(agreement)
+    shared = agreement.sample_pairs
+    of_pair, without_matches = _pair_shares(agreement, counter, shared)
     rules = Counting.of(config)
     empty = counter.all_empty(agreement.n_objects, rules)
     points = []
     for at, threshold in enumerate(sweep.thresholds):
         units = counter.group(sweep.first[at])
+        if len(counter.covered[0]):  # who is excused depends on the units
+            rows, others = units.excuses.of_objects(units.first)
+            shared = SamplePairs.of(agreement.batch.objects, agreement.assigned, (counter.rows[rows], others))
+            of_pair, without_matches = _pair_shares(agreement, counter, shared)
+        scored = ~np.isnan(without_matches)
         points.append(
             SweepPoint(
                 threshold=threshold,
@@ -217,7 +239,7 @@ def sweep_batch(agreement: MatchedBatch, thresholds: tuple[float, ...] = THRESHO
                 score=float(without_matches[scored].sum() + of_pair[units.together].sum()),
                 n_scored=int(scored.sum()),
                 n_matched=units.n_pairs,
-                n_drawn=n_drawn,
+                n_drawn=int((shared.n_a + shared.n_b).sum()),
                 n_units=units.n_units,
                 n_hard=int(sweep.n_hard[at]),
                 n_inexact=int(sweep.n_inexact[at]),
@@ -254,12 +276,12 @@ def first_of_units(unit: IntArray, n_units: int) -> IntArray:
     return first[unit]
 
 
-def _pair_shares(agreement: MatchedBatch, counter: UnitCounter) -> tuple[FloatArray, FloatArray]:
+def _pair_shares(agreement: MatchedBatch, counter: UnitCounter, shared: SamplePairs) -> tuple[FloatArray, FloatArray]:
     """Contribution of each overlapping pair to the score of its sample if matched, and the scores without matches.
 
     A score is the mean over pairs of annotators of 2 Σ IoU / (n_a + n_b), so matches contribute independently.
     """
-    objects, shared = agreement.batch.objects, agreement.sample_pairs
+    objects = agreement.batch.objects
     nothing = np.empty(0, np.int64)
     matches = MatchedPairs(nothing, nothing, np.empty(0), np.empty(0, np.bool_))
     pair_score = pair_scores(objects, matches, shared, agreement.n_objects, empty=agreement.config.empty)
@@ -267,7 +289,9 @@ def _pair_shares(agreement: MatchedBatch, counter: UnitCounter) -> tuple[FloatAr
     i, j = counter.rows[counter.i], counter.rows[counter.j]
     row = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
     iou = agreement.overlaps.values_at(agreement.overlaps.similarity("iou"), i, j)
-    share = 2.0 * iou / ((shared.n_a[row] + shared.n_b[row]) * n_scored[objects.sample[i]])
+    # objects that do not match may have no object of the other annotator to be compared with
+    n_both = np.maximum(shared.n_a[row] + shared.n_b[row], 1)
+    share = 2.0 * iou / (n_both * n_scored[objects.sample[i]])
     return np.where(counter.one_class, share, 0.0), sample_scores(pair_score, shared, agreement.batch.n_samples)
 
 
@@ -357,7 +381,7 @@ def rules_of(agreement: MatchedBatch) -> RuleStatistics:
     ``optimal`` come from :func:`~...metrics.matching.sweep.sweep_thresholds`, which solves all but very large
     components exactly.
     """
-    counter = UnitCounter.of(agreement.batch.objects, agreement.overlaps, agreement.n_assigned)
+    counter = UnitCounter.of(agreement)
     sums = []
     for method, classes, first in _matchings(agreement):
         units = counter.group(first)

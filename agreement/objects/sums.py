@@ -215,6 +215,8 @@ class Chunk:
     match_sample: IntArray  #: shape ``(P,)``
     shared_pair: IntArray  #: shape ``(Q,)``, pair of annotators
     label_area: FloatArray  #: shape ``(S,)``, total area of all labels
+    #: shape ``(S, R)``, assigned annotators but those who drew nothing where a crowd region excuses them from a unit
+    asked: BoolArray
     drew: BoolArray  #: shape ``(S, R)``, whether an annotator drew anything
     by_sample: bool  #: whether columns have a row for every sample, or a single row with the sums
 
@@ -225,6 +227,8 @@ class Chunk:
         same = np.concatenate([pairs.i[pairs.same_class], pairs.j[pairs.same_class]])
         drew = np.zeros(agreement.assigned.shape, np.bool_)
         drew[objects.sample, objects.annotator] = True
+        excused = np.zeros_like(drew)
+        excused[agreement.units.sample[agreement.excuses.unit], agreement.excuses.annotator] = True
         return cls(
             agreement=agreement,
             n_categories=n_categories,
@@ -235,6 +239,7 @@ class Chunk:
             match_sample=objects.sample[pairs.i],
             shared_pair=pair_rows(shared.a, shared.b, agreement.n_annotators),
             label_area=sums_by(objects.sample, agreement.area, agreement.n_samples),
+            asked=agreement.assigned & (drew | ~excused),
             drew=drew,
             by_sample=by_sample,
         )

@@ -14,6 +14,7 @@ from ...metrics.bootstrap.draws import SparseColumns, hstack, scatter_rows, spar
 from ...metrics.geometry.objects import Objects
 from ..config import AgreementConfig
 from ..numbers import Numbers, Rows
+from .batch import Excuses
 from .compute import Counting, MatchedBatch, Ratings, matching_of, ratings_of
 from .headline import alpha_columns
 from .sums import Chunk
@@ -133,7 +134,10 @@ def _ratings_without(chunk: Chunk, sample: IntArray, annotator: IntArray) -> Rat
     case_of_unit = np.repeat(np.arange(len(sample)), n_of_case)
     objects = Objects(case, objects.annotator[rows], objects.category[rows])
     n_assigned = agreement.n_assigned[sample] - 1
-    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config))
+    first_unit = np.cumsum(n_units) - n_units
+    original = ranges(first_unit[sample], n_of_case)
+    n_excused = agreement.n_excused[original] - agreement.excuses.contain(original, annotator[case_of_unit])
+    return ratings_of(objects, unit, case_of_unit, n_assigned, Counting.of(agreement.config), n_excused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,5 +173,9 @@ def _tally_without(annotator: int, agreement: MatchedBatch) -> NominalTally:
     n_assigned = agreement.n_assigned - batch.assigned[:, annotator]
     sample = np.zeros(matching.n_units, np.int64)
     sample[matching.unit] = objects.sample
-    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config))
+    row, other = agreement.covered
+    of_others = kept[row] & (other != annotator)
+    covered = (np.cumsum(kept) - 1)[row[of_others]], other[of_others]
+    n_excused = Excuses.of(matching.unit, objects.annotator, covered).n_of_units(matching.n_units)
+    ratings = ratings_of(objects, matching.unit, sample, n_assigned, Counting.of(config), n_excused)
     return NominalTally.from_counts(ratings.unit, ratings.category, ratings.count)
