@@ -68,7 +68,9 @@ OBJECT_FIELDS = FieldSet(
         "_id": FieldSpec("str", "Match id: labels with the same id in one sample are the same physical object"),
         "_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the label with the other labels of its object"),
         "_votes": FieldSpec("int", "Number of annotators who drew the object"),
-        "_of": FieldSpec("int", "Number of annotators assigned to the sample"),
+        "_of": FieldSpec(
+            "int", "Number of annotators assigned, without those excused from the object by a crowd region"
+        ),
     },
 )
 

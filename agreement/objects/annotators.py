@@ -236,7 +236,7 @@ class AnnotatorSums(Additive):
 
     n_assigned: IntArray  #: shape ``(R,)``, samples each annotator was assigned to
     n_drew_nothing: IntArray  #: shape ``(R,)``, assigned samples without an object
-    n_crowd: IntArray  #: shape ``(R,)``, labels that are crowd regions, or explained by another annotator's
+    n_crowd: IntArray  #: shape ``(R,)``, labels that are crowd regions, or lie in those of all others
     classes: SparseCounts  #: counts of (annotator, class) of all objects
     bias: Moments  #: moments of the offsets of boxes; rows are (annotator, measure)
     n_judged: IntArray  #: shape ``(R,)``, objects in the others' consensus, if that has a class

@@ -21,7 +21,7 @@ from ..config import AgreementConfig, Empty, Missing
 from .batch import Batch, Excuses, SamplePairs
 from .verdicts import AGREED, object_verdicts, unit_verdicts
 
-#: a crowd region explains an object if at least this share of the object lies in it
+#: a crowd region covers an object if they share at least this part of the smaller one
 MOSTLY_INSIDE = 0.5
 
 #: why the alpha of a sample is undefined; entry 0 where it is defined

@@ -53,7 +53,8 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
         rules.append(("note", f"{report.n_points:,} {text}"))
     n_crowd = sum(entry.n_crowd for entry in report.annotators)
     if n_crowd:
-        rules.append(("note", f"{n_crowd} labels are crowd regions, or lie in another annotator's, and do not count"))
+        text = "labels are crowd regions, or lie in those of everybody else, and do not count"
+        rules.append(("note", f"{n_crowd} {text}"))
     return rules
 
 

@@ -23,7 +23,7 @@ from ..run.stored import StoredSample
 _VERDICT_CODES: dict[str | None, int] = {None: NO_VERDICT, **{name: code for code, name in enumerate(VERDICTS)}}
 _UNKNOWN_VERDICT = NO_VERDICT - 1
 #: attributes that the run wrote on labels, by their short names in query results
-_WRITTEN = {"unit": "_id", "verdict": "", "votes": "_votes", "iou": "_iou"}
+_WRITTEN = {"unit": "_id", "verdict": "", "votes": "_votes", "of": "_of", "iou": "_iou"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,12 +139,14 @@ class UnitReader:
         codes = map(_VERDICT_CODES.get, columns.values("verdict"), repeat(_UNKNOWN_VERDICT))
         verdict = np.full(len(key), _UNKNOWN_VERDICT)
         np.maximum.at(verdict, unit, np.fromiter(codes, np.int64, len(chosen)))
+        assigned = np.zeros(len(key), np.int64)
+        np.maximum.at(assigned, unit, _counts(columns.values("of")))
         members = UnitMembers(
             n_samples=len(rows),
             sample=sample,
             unit_ids=[unit_ids[k] for k in code.tolist()],
             verdict=verdict,
-            assigned=_counts([row["compared"] for row in rows])[sample],
+            assigned=assigned,
             size_px=sizes_px(rows)[sample],
             unit=unit,
             annotator=annotator,

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...agreement.family import TAGS
+from ...agreement.objects.verdicts import CROWD
 from ...agreement.ratings.scale import NO_LABEL
 from ..labels.paths import is_of_frames
 from ..record.run_labels import RunLabels
@@ -118,6 +119,13 @@ class LabelLists:
                 for path in lists
             ]
         }
+
+    def regions(self, annotator: str) -> Expression:
+        """The ids of an annotator's crowd regions on rated samples; an object in those of all others has ``_of`` 1."""
+        is_region = [{"$eq": [f"$$label.{self._key}", CROWD]}, {"$gt": [f"$$label.{self._key}_of", 1]}]
+        regions = {"$and": [*is_region, *self.is_of([annotator], "$$label")]}
+        labels = {"$ifNull": [self.list_of(annotator), []]}
+        return {"$map": {"input": {"$filter": {"input": labels, "as": "label", "cond": regions}}, "in": "$$this._id"}}
 
     def list_of(self, annotator: str) -> str:
         """The list with the labels of an annotator."""

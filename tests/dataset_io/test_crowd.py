@@ -9,7 +9,7 @@ import pytest
 from tests.dataset_io.shaped import HEIGHT, WIDTH, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
 
-from annotator_agreement import compute_agreement, delete_agreement
+from annotator_agreement import add_units, compute_agreement, delete_agreement, resolve_units, view_agreement
 
 PAIR = ["alice", "bob"]
 TRIO = ["alice", "bob", "carol"]
@@ -92,14 +92,59 @@ def test_a_region_is_matched_with_nothing_even_if_it_is_drawn_alike(make_dataset
     assert (report.n_units, report.n_empty, report.score.mean) == (0, 1, None)
 
 
-def test_an_object_of_two_in_the_region_of_a_third_is_neither_lone_nor_missed(make_dataset):
+def test_an_object_of_two_in_the_region_of_a_third_is_agreed(make_dataset):
     drawn = box(6, 4, 3, 3)
     dataset = shapes_dataset(
         make_dataset, {"alice": [drawn], "bob": [drawn.copy()], "carol": [_region("box", **CROWD)]}
     )
     report = compute_agreement(dataset, TRIO)
-    assert [_verdicts(dataset, field) for field in TRIO] == [["crowd"], ["crowd"], ["crowd"]]
+    assert [_verdicts(dataset, field) for field in TRIO] == [["agreed"], ["agreed"], ["crowd"]]
+    assert dataset.first().alice.detections[0].agreement_of == 2
     assert [entry.n_missed for entry in report.annotators] == [0, 0, 0]
+    assert (report.n_units, report.score.mean, report.existence.f1) == (1, 1.0, 1.0)
+
+
+def test_who_drew_no_region_is_asked_for_an_object_in_one(make_dataset):
+    dataset = shapes_dataset(make_dataset, {"alice": [box(6, 4, 3, 3)], "bob": [_region("box", **CROWD)], "carol": []})
+    report = compute_agreement(dataset, TRIO)
+    assert [_verdicts(dataset, field) for field in TRIO] == [["lone"], ["crowd"], []]
+    label = dataset.first().alice.detections[0]
+    assert (label.agreement_votes, label.agreement_of) == (1, 2)
+    assert dataset.values("agreement_n_annotators") == [3]
+    assert report.existence.votes == [{"assigned": 2, "votes": 1, "units": 1}]
+
+
+def test_a_view_does_not_say_that_the_excused_missed_it(make_dataset):
+    drawn = box(6, 4, 3, 3)
+    far = box(30, 2, 5, 5)
+    dataset = shapes_dataset(
+        make_dataset,
+        {
+            "alice": [drawn, far],
+            "bob": [drawn.copy(), far.copy()],
+            "carol": [_region("box", **CROWD)],
+            "dave": [],
+        },
+    )
+    compute_agreement(dataset, [*TRIO, "dave"])
+    shown = {name: view_agreement(dataset, missed_by=name).values("alice.detections.id") for name in ("carol", "dave")}
+    (ids,) = dataset.values("alice.detections.id")
+    assert shown == {"carol": [[ids[1]]], "dave": [ids]}
+    pair = view_agreement(dataset, annotators=["alice", "carol"])
+    assert pair.values("alice.detections.id") == [[ids[1]]]
+
+
+def test_the_units_of_a_run_know_who_was_asked(make_dataset):
+    drawn = box(6, 4, 3, 3)
+    dataset = shapes_dataset(
+        make_dataset, {"alice": [drawn], "bob": [drawn.copy()], "carol": [_region("box", **CROWD)]}
+    )
+    compute_agreement(dataset, TRIO)
+    made = add_units(dataset), resolve_units(dataset, quorum=1.0)
+    assert [entry.n_labels for entry in made] == [1, 1], made
+    (unit,) = dataset.first().agreement_units.detections
+    assert (unit.votes, unit.of, unit.verdict) == (2, 2, "agreed")
+    assert len(dataset.first().agreement_consensus.detections) == 1
 
 
 def test_a_region_does_not_excuse_those_who_did_not_draw_it(make_dataset):
@@ -192,7 +237,7 @@ def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
     rng = np.random.default_rng(12)
     samples: list[dict[str, list[fo.Detection]]] = []
     for _ in range(10):
-        # the right half has crowd regions of carol with objects of alice, the left half objects of all
+        # the right half has crowd regions of bob and carol with objects of alice, the left half objects of all
         sample = {field: [] for field in TRIO}
         for field in TRIO:
             for x, y in rng.integers(0, (14, 14), (int(rng.integers(1, 4)), 2)).tolist():
@@ -203,7 +248,7 @@ def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
     extra = [
         {
             "alice": [*(label.copy() for label in sample["alice"]), box(26, 3, 4, 4)],
-            "bob": [label.copy() for label in sample["bob"]],
+            "bob": [*(label.copy() for label in sample["bob"]), box(22, 1, 15, 15, **CROWD)],
             "carol": [*(label.copy() for label in sample["carol"]), box(22, 1, 15, 15, **CROWD)],
         }
         for sample in samples
@@ -211,7 +256,7 @@ def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
     crowded = shapes_dataset(make_dataset, *extra)
     reports = [compute_agreement(dataset, TRIO, iou=0.3, method=method).to_dict() for dataset in (plain, crowded)]
     assert [entry.pop("n_crowd") for entry in reports[0]["annotators"]] == [0, 0, 0]
-    assert [entry.pop("n_crowd") for entry in reports[1]["annotators"]] == [10, 0, 10]
+    assert [entry.pop("n_crowd") for entry in reports[1]["annotators"]] == [10, 10, 10]
     for report in reports:
         for name in ("run", "worst_samples", "config"):
             report.pop(name)
@@ -223,7 +268,7 @@ def test_regions_and_what_they_explain_count_nowhere(make_dataset, method):
 
 def test_an_explained_object_that_was_aligned_is_aligned_no_more(make_dataset):
     # alice's second box and carol's are each other's best, but carol's forms a unit with the other two boxes, so that
-    # alice's second box is alone, and in bob's region
+    # alice's second box is alone, and in the regions of both others
     boxes = {"alice": [box(0, 0, 10, 5)], "bob": [box(1, 0, 10, 5)], "carol": [box(3, 0, 10, 5)]}
     second, region = box(5.5, 0, 10, 5), box(5, 0, 12, 6, **CROWD)
     plain = shapes_dataset(make_dataset, {**boxes, "alice": [*boxes["alice"], second]})
@@ -235,7 +280,7 @@ def test_an_explained_object_that_was_aligned_is_aligned_no_more(make_dataset):
         {
             "alice": [boxes["alice"][0].copy(), second.copy()],
             "bob": [boxes["bob"][0].copy(), region],
-            "carol": [boxes["carol"][0].copy()],
+            "carol": [boxes["carol"][0].copy(), region.copy()],
         },
     )
     report = compute_agreement(crowded, TRIO, method="mutual_best")
