@@ -24,7 +24,7 @@ LEVELS = {
 COEFFICIENTS = {
     "krippendorff_alpha": ("Krippendorff's alpha", "any number of annotators, missing ratings allowed: report this"),
     "fleiss_kappa": ("Fleiss' kappa", "chance from the class frequencies of all together; close to alpha"),
-    "conger_kappa": ("Conger's kappa", "chance from the class frequencies of each; with two annotators Cohen's kappa"),
+    "conger_kappa": ("Conger's kappa", "chance from each one's class frequencies; of two, Cohen's kappa"),
     "brennan_prediger": ("Brennan-Prediger", "chance: all classes equally frequent"),
     "gwet_ac1": ("Gwet's AC1", "depends little on class frequencies: useful where kappa is low"),
     "gwet_ac2": ("Gwet's AC2", "AC1 with partial credit for near misses"),
