@@ -18,7 +18,7 @@ from bson import ObjectId, json_util
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.odm import SampleFieldDocument, SavedViewDocument, get_db_conn
 from fiftyone.core.view import DatasetView
-from mongoengine.errors import MongoEngineException
+from mongoengine.errors import MongoEngineException, ValidationError
 from pymongo.collection import Collection
 from pymongo.database import Database
 
@@ -90,7 +90,7 @@ def reload_dataset(dataset: fo.Dataset) -> None:
 
 def reload_samples(dataset: fo.Dataset) -> None:
     """Reload the samples in memory; stops at a sample that FiftyOne itself cannot read."""
-    with contextlib.suppress(MongoEngineException, BadZipFile, AttributeError, LookupError, *DAMAGED):
+    with contextlib.suppress(MongoEngineException, ValidationError, BadZipFile, AttributeError, LookupError, *DAMAGED):
         with contextlib.suppress(RuntimeError):
             dataset._reload_docs(hard=True)
             return
