@@ -108,6 +108,18 @@ def make_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., An
             dataset.delete()
 
 
+@pytest.fixture(scope="module")
+def delete_imports(private_fiftyone: PrivateFiftyOne) -> Iterator[None]:
+    """Delete the datasets of ``annotation_samples`` after the tests of a file."""
+    import fiftyone as fo
+
+    from tests.dataset_io.annotation_samples import PREFIX
+
+    yield
+    for name in fo.list_datasets(f"{PREFIX}{os.getpid()}-*"):
+        fo.delete_dataset(name)
+
+
 @pytest.fixture
 def make_videos(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any]]:
     """Make datasets of videos; see :func:`tests.datasets.videos_dataset`."""

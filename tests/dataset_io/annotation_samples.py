@@ -13,11 +13,13 @@ import fiftyone as fo
 from PIL import Image
 
 _numbers = itertools.count()
+#: how the names of the datasets begin
+PREFIX = "test-imports-"
 
 
 def dataset_of(names: Iterable[str], folder: str = "/images") -> fo.Dataset:
     """A dataset of images that need not exist."""
-    dataset = fo.Dataset(f"test-imports-{os.getpid()}-{next(_numbers)}")
+    dataset = fo.Dataset(f"{PREFIX}{os.getpid()}-{next(_numbers)}")
     dataset.add_samples([fo.Sample(f"{folder}/{name}") for name in names])
     return dataset
 

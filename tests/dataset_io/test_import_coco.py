@@ -14,7 +14,7 @@ from tests.dataset_io.annotation_samples import coco, dataset_of, images_in, wri
 from annotator_agreement import compute_agreement, import_annotations
 from annotator_agreement.dataset_io.annotation_files.run_length import coco_mask
 
-pytestmark = pytest.mark.usefixtures("private_fiftyone")
+pytestmark = pytest.mark.usefixtures("delete_imports")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from tests.dataset_io.annotation_samples import by, dataset_of, label_studio_tas
 
 from annotator_agreement import compute_agreement, import_annotations
 
-pytestmark = pytest.mark.usefixtures("private_fiftyone")
+pytestmark = pytest.mark.usefixtures("delete_imports")
 
 
 def test_the_sample_of_five_images_and_three_annotators(shared_data):

@@ -15,7 +15,7 @@ from tests.dataset_io.annotation_samples import dataset_of, images_in, written
 
 from annotator_agreement import compute_agreement, import_annotations
 
-pytestmark = pytest.mark.usefixtures("private_fiftyone")
+pytestmark = pytest.mark.usefixtures("delete_imports")
 
 LABELS = """<labels><label><name>car</name><attributes>
 <attribute><name>parked</name><input_type>checkbox</input_type></attribute>

@@ -20,7 +20,7 @@ from tests.dataset_io.annotation_samples import (
 
 from annotator_agreement import AgreementInputError, import_annotations
 
-pytestmark = pytest.mark.usefixtures("private_fiftyone")
+pytestmark = pytest.mark.usefixtures("delete_imports")
 
 IMAGE = {"file_name": "1.jpg", "rater_list": ["ann", "bob"]}
 BOX = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann"}

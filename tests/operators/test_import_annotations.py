@@ -8,6 +8,8 @@ import pytest
 
 from tests.dataset_io.annotation_samples import by, coco, dataset_of, label_studio_task, ls_box, written
 
+pytestmark = pytest.mark.usefixtures("delete_imports")
+
 
 @pytest.fixture
 def importer(operator):
