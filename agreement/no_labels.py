@@ -103,7 +103,7 @@ def reading_warning(other: OtherReading, alpha: float | None, f1: float | None, 
         f1: of the run, None if it has none
         what: what the samples are called
     """
-    numbers = [("α", other.alpha, alpha), ("F1", other.f1, f1)]
+    numbers = [("alpha", other.alpha, alpha), ("F1", other.f1, f1)]
     changed = [(name, there, here) for name, there, here in numbers if _differ(there, here)]
     if not changed:
         return None

@@ -90,7 +90,7 @@ def test_a_report_begins_with_the_warning_on_every_surface(make_dataset):
     report = compute_agreement(dataset, ["alice", "bob"])
     here, there = report, report.other_reading
     warning = (
-        f"α would be {there.alpha:.3f}, not {here.alpha.pooled:.3f}, and F1 {there.f1:.3f}, not "
+        f"alpha would be {there.alpha:.3f}, not {here.alpha.pooled:.3f}, and F1 {there.f1:.3f}, not "
         f"{here.existence.f1:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: say "
         "no_labels='drew_nothing'"
     )
@@ -329,9 +329,9 @@ def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
     assert trapped.existence.f1 - truth.existence.f1 > 0.05
     n = 300 - trapped.n_rated
     assert trapped.warnings == [
-        f"α would be {truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, and F1 {truth.existence.f1:.3f}, not "
-        f"{trapped.existence.f1:.3f}, if the {n} images without a list of alice or bob mean that they drew nothing: "
-        "say no_labels='drew_nothing'"
+        f"alpha would be {truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, and F1 {truth.existence.f1:.3f}, "
+        f"not {trapped.existence.f1:.3f}, if the {n} images without a list of alice or bob mean that they drew "
+        "nothing: say no_labels='drew_nothing'"
     ]
     dataset.delete()
 
