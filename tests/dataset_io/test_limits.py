@@ -19,7 +19,9 @@ from annotator_agreement import AgreementInputError, compute_agreement, delete_a
 
 ROOT = Path(__file__).resolve().parents[2]
 _RUN = """
-import sys, json
+import sys, json, signal
+# a process that a shell started in the background, as CI's tests are, ignores the interrupt and passes that on
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.path.insert(0, sys.argv[1])
 import fiftyone as fo
 from tools.dev.plugin import load_plugin
