@@ -29,6 +29,9 @@ ANNOTATE_DISPUTED = "annotate_disputed"
 OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
 
+#: entry of a dataset's document that says who writes its schema and runs (:mod:`.dataset_io.record.lease`)
+LEASE = "annotator_agreement_lease"
+
 #: prefix of the paths of frame fields in FiftyOne
 FRAMES_PREFIX = "frames."
 

@@ -12,9 +12,11 @@ from typing import Any, Literal
 from zipfile import BadZipFile
 
 import fiftyone as fo
+import fiftyone.core.dataset as fod
 import fiftyone.core.media as fom
 import fiftyone.core.utils as fou
-from bson import ObjectId, json_util
+from bson import CodecOptions, ObjectId, json_util
+from bson.raw_bson import RawBSONDocument
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.odm import SampleFieldDocument, SavedViewDocument, get_db_conn
 from fiftyone.core.view import DatasetView
@@ -22,10 +24,14 @@ from mongoengine.errors import MongoEngineException, ValidationError
 from pymongo.collection import Collection
 from pymongo.database import Database
 
+from .. import names
 from ..agreement.errors import AgreementInputError
 from .labels.stored_arrays import DAMAGED
 
 Document = dict[str, Any]
+
+#: what was stored when :func:`reload_dataset` read a dataset: an attribute of the class that FiftyOne makes with it
+_READ = "_annotator_agreement_read"
 
 # ---- datasets and their documents in the database ----
 
@@ -75,17 +81,35 @@ def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
 
 
 def reload_dataset(dataset: fo.Dataset) -> None:
-    """Read the document of a dataset, its schema and its runs again.
+    """Read the document of a dataset, its schema and its runs again, if they changed since this function read them.
 
     Raises:
         AgreementInputError: if it was deleted
     """
     # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
-    found = database().datasets.find_one({"_id": dataset_id(dataset)}, {"name": True})
+    name, content = _stored_content(dataset)
+    document, before = getattr(dataset._sample_doc_cls, _READ, (None, None))
+    if document is dataset._doc and content == before and not document._get_changed_fields():
+        return
+    # what its own ``reload()`` does; that also saves the document, to note when it was loaded
+    media_type = dataset.media_type
+    dataset._doc, dataset._sample_doc_cls, dataset._frame_doc_cls = fod._load_dataset(dataset, name, virtual=True)
+    if media_type != dataset._doc.media_type:
+        dataset._set_media_type(dataset._doc.media_type)
+    if dataset._group_slice is None:
+        dataset._group_slice = dataset._doc.default_group_slice
+    setattr(dataset._sample_doc_cls, _READ, (dataset._doc, content))
+
+
+def _stored_content(dataset: fo.Dataset) -> tuple[str, list[bytes]]:
+    """The name of a dataset, and what is stored of it and of its runs, saved views and workspaces."""
+    key = dataset_id(dataset)
+    stored: Any = database().with_options(codec_options=CodecOptions(document_class=RawBSONDocument))
+    found = stored.datasets.find_one({"_id": key}, {"last_loaded_at": False, names.LEASE: False})
     if found is None:
         raise deleted_error(dataset)
-    dataset._doc.name = found["name"]
-    dataset._reload(hard=True)
+    others = (stored[kind].find({"_dataset_id": key}) for kind in ("runs", "views", "workspaces"))
+    return found["name"], [found.raw, *(document.raw for documents in others for document in documents)]
 
 
 def reload_samples(dataset: fo.Dataset) -> None:

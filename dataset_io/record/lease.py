@@ -30,9 +30,6 @@ from ...agreement.errors import AgreementInputError
 from ..fiftyone_private import database, dataset_id, deleted_error, is_deleted, reload_dataset, root_dataset
 from .stored_records import delete_orphans, delete_results
 
-#: where the lease stands in the document of a dataset
-LEASE = "annotator_agreement_lease"
-
 #: a lease that is not renewed ends after so many seconds, and is renewed so often
 LEASE_SECONDS, RENEWAL_SECONDS = 30.0, 8.0
 #: how long to wait for a lease that others renew
@@ -79,7 +76,7 @@ def writing(samples: fo.Dataset) -> Iterator[fo.Dataset]:
         ended.set()
         del _held.owners[key]
         with contextlib.suppress(PyMongoError):  # then it ends by itself
-            database().datasets.update_one(_held_by(key, owner), {"$unset": {LEASE: ""}})
+            database().datasets.update_one(_held_by(key, owner), {"$unset": {names.LEASE: ""}})
 
 
 def require_lease(dataset: fo.Dataset) -> dict[str, Any]:
@@ -126,7 +123,7 @@ def _acquire(dataset: fo.Dataset, key: ObjectId) -> str:
             return owner
         holder = _holder(dataset, key)
         if holder is not None and _has_died(holder):
-            database().datasets.update_one(_held_by(key, holder), {"$unset": {LEASE: ""}})
+            database().datasets.update_one(_held_by(key, holder), {"$unset": {names.LEASE: ""}})
             continue
         if time.monotonic() > deadline:
             machine, process = (holder or "another 0").split(" ")[:2]
@@ -140,16 +137,17 @@ def _acquire(dataset: fo.Dataset, key: ObjectId) -> str:
 
 
 def _free(key: ObjectId) -> dict[str, Any]:
-    return {"_id": key, "$or": [{LEASE: {"$exists": False}}, {"$expr": {"$lt": [f"${LEASE}.until", "$$NOW"]}}]}
+    ended = {"$expr": {"$lt": [f"${names.LEASE}.until", "$$NOW"]}}
+    return {"_id": key, "$or": [{names.LEASE: {"$exists": False}}, ended]}
 
 
 def _held_by(key: ObjectId, owner: str) -> dict[str, Any]:
-    return {"_id": key, f"{LEASE}.owner": owner}
+    return {"_id": key, f"{names.LEASE}.owner": owner}
 
 
 def _lease_of(owner: str) -> list[dict[str, Any]]:
     until = {"$add": ["$$NOW", int(1_000 * LEASE_SECONDS)]}
-    return [{"$set": {LEASE: {"owner": {"$literal": owner}, "until": until}}}]
+    return [{"$set": {names.LEASE: {"owner": {"$literal": owner}, "until": until}}}]
 
 
 def _renew(key: ObjectId, owner: str, ended: threading.Event) -> None:
@@ -161,10 +159,10 @@ def _renew(key: ObjectId, owner: str, ended: threading.Event) -> None:
 
 def _holder(dataset: fo.Dataset, key: ObjectId) -> str | None:
     """Who holds the lease of a dataset."""
-    document = database().datasets.find_one({"_id": key}, {LEASE: True})
+    document = database().datasets.find_one({"_id": key}, {names.LEASE: True})
     if document is None:
         raise deleted_error(dataset)
-    lease: dict[str, Any] = document.get(LEASE) or {}
+    lease: dict[str, Any] = document.get(names.LEASE) or {}
     return lease.get("owner")
 
 

@@ -21,6 +21,7 @@ from annotator_agreement import (
     configure_agreement_app,
     delete_agreement,
     list_agreements,
+    names,
     rename_agreement,
 )
 from annotator_agreement.dataset_io import delete
@@ -34,7 +35,7 @@ def _document(dataset):
 
 def _set_lease(dataset, owner, seconds):
     until = {"$add": ["$$NOW", int(1_000 * seconds)]}
-    update = [{"$set": {lease.LEASE: {"owner": {"$literal": owner}, "until": until}}}]
+    update = [{"$set": {names.LEASE: {"owner": {"$literal": owner}, "until": until}}}]
     get_db_conn().datasets.update_one({"_id": dataset._doc.id}, update)
 
 
@@ -74,7 +75,7 @@ def test_one_thread_writes_at_a_time_and_may_ask_again(make_dataset):
     for thread in threads:
         thread.join()
     assert most == [1] * 20
-    assert lease.LEASE not in _document(dataset)
+    assert names.LEASE not in _document(dataset)
 
 
 def test_the_lease_of_a_process_that_died_is_taken_over_at_once(make_dataset):
@@ -87,11 +88,11 @@ def test_the_lease_of_a_process_that_died_is_taken_over_at_once(make_dataset):
     process = multiprocessing.get_context("fork").Process(target=die)
     process.start()
     process.join()
-    assert lease.LEASE in _document(dataset)
+    assert names.LEASE in _document(dataset)
     started = time.monotonic()
     with lease.writing(dataset):
         assert time.monotonic() - started < 2.0
-    assert lease.LEASE not in _document(dataset)
+    assert names.LEASE not in _document(dataset)
 
 
 def test_the_lease_of_a_process_elsewhere_is_taken_over_when_it_has_ended(make_dataset):
@@ -110,7 +111,7 @@ def test_a_lease_that_is_renewed_is_waited_for_until_patience_ends(make_dataset,
     with pytest.raises(AgreementInputError, match=message):
         compute_agreement(dataset, ANNOTATORS)
     assert list_agreements(dataset) == []
-    assert _document(dataset)[lease.LEASE]["owner"].startswith("another-machine")
+    assert _document(dataset)[names.LEASE]["owner"].startswith("another-machine")
 
 
 def test_a_lease_is_renewed_while_it_is_held(make_dataset, monkeypatch):
@@ -118,9 +119,9 @@ def test_a_lease_is_renewed_while_it_is_held(make_dataset, monkeypatch):
     monkeypatch.setattr(lease, "LEASE_SECONDS", 0.4)
     monkeypatch.setattr(lease, "RENEWAL_SECONDS", 0.05)
     with lease.writing(dataset):
-        first = _document(dataset)[lease.LEASE]["until"]
+        first = _document(dataset)[names.LEASE]["until"]
         time.sleep(0.8)
-        assert _document(dataset)[lease.LEASE]["until"] > first
+        assert _document(dataset)[names.LEASE]["until"] > first
         assert not get_db_conn().datasets.count_documents(lease._free(dataset._doc.id))
 
 
@@ -132,7 +133,7 @@ def test_who_lost_the_lease_changes_no_schema(make_dataset):
         with pytest.raises(AgreementInputError, match="another one began to change it while this one stood still"):
             schema.declare(dataset, {"late": fo.FloatField()})
     assert _document(dataset)["sample_fields"] == before
-    assert _document(dataset)[lease.LEASE]["owner"].startswith("another-machine")
+    assert _document(dataset)[names.LEASE]["owner"].startswith("another-machine")
 
 
 # ---- the schema ----
