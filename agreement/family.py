@@ -6,7 +6,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .. import names
+from ..metrics.arrays import FloatArray
+from .disputes.costs import dispute_costs
 from .numbers import Numbers
 from .objects.build import build_object_report, object_numbers
 from .objects.records import ObjectRecords
@@ -41,10 +45,19 @@ class Family:
     records: type[Records]  #: class of its records
     build: Callable[[Any, ReportContext], AgreementReport]  #: builds the report from records
     numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
+    #: what the disputes of every sample cost; shape ``(S,)``, 0 where nothing is disputed
+    costs: Callable[[Any], FloatArray]
     fields: names.FieldSet  #: fields written on samples and labels
     verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
     not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
     has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
+
+
+def _pair_costs(records: Records) -> FloatArray:
+    """What the pairs of annotators lack to full agreement on every sample, shape ``(S,)``."""
+    values = records.sample_values()
+    n_pairs = values.n_annotators * (values.n_annotators - 1) / 2
+    return np.where(values.n_disputed > 0, np.nan_to_num(1.0 - values.score) * n_pairs, 0.0)
 
 
 OBJECTS = Family(
@@ -53,6 +66,7 @@ OBJECTS = Family(
     records=ObjectRecords,
     build=build_object_report,
     numbers=object_numbers,
+    costs=dispute_costs,
     fields=names.OBJECT_FIELDS,
     verdicts=(*OBJECT_VERDICTS, CROWD),
     has_objects=True,
@@ -63,6 +77,7 @@ RATINGS = Family(
     records=RatingRecords,
     build=build_rating_report,
     numbers=rating_numbers,
+    costs=_pair_costs,
     fields=names.RATING_FIELDS,
     verdicts=RATING_VERDICTS,
     not_in_views=("missed_by",),
@@ -73,6 +88,7 @@ TAGS = Family(
     records=TagRecords,
     build=build_tag_report,
     numbers=tag_numbers,
+    costs=_pair_costs,
     fields=names.TAG_FIELDS,
     verdicts=TAG_VERDICTS,
     not_in_views=("confusion",),
@@ -83,6 +99,7 @@ PIXELS = Family(
     records=PixelRecords,
     build=build_pixel_report,
     numbers=pixel_numbers,
+    costs=_pair_costs,
     fields=names.PIXEL_FIELDS,
     not_in_views=("verdict", "missed_by", "classes", "confusion", "votes"),
 )
@@ -108,3 +125,8 @@ def build_report(records: Records, context: ReportContext) -> AgreementReport:
 def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
     """The numbers of a report on rated samples."""
     return FAMILIES[records.family].numbers(records, context)
+
+
+def costs_of(records: Records) -> FloatArray:
+    """What the disputes of every sample cost, shape ``(S,)``: what fixing the sample would change."""
+    return FAMILIES[records.family].costs(records)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from . import pixels, ratings, tags
+from . import pixels, ratings, reasons, tags
 from .objects.annotators import annotator_details, annotators_section, verdicts_section
 from .objects.classes import class_details, confusions_section
 from .objects.pairs import pair_details, pairs_section
@@ -52,6 +52,9 @@ class VerdictShares:
 class FamilyCharts:
     """Sections, figures and tables of the reports of a family."""
 
+    reasons: Callable[
+        [Any, Any], list[str]
+    ]  #: why samples are disputed, from their records and the context of a report
     rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
     sections: Sequence[Sections]  #: the most important sections; the rules follow the first one
     details: Sequence[Sections] = ()  #: all other sections
@@ -70,6 +73,7 @@ _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "dup
 
 _FAMILIES = {
     "objects": FamilyCharts(
+        reasons=reasons.object_reasons,
         rules=object_rules,
         sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
         details=(
@@ -95,6 +99,7 @@ _FAMILIES = {
         disputed="disputed objects",
     ),
     "ratings": FamilyCharts(
+        reasons=reasons.rating_reasons,
         rules=ratings.rating_rules,
         sections=(
             *(ratings.rating_agreement, ratings.rating_coefficients, ratings.rating_annotators),
@@ -109,6 +114,7 @@ _FAMILIES = {
         ),
     ),
     "tags": FamilyCharts(
+        reasons=reasons.tag_reasons,
         rules=tags.tag_rules,
         sections=(tags.tag_agreement, tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
@@ -122,6 +128,7 @@ _FAMILIES = {
         disputed="disputed tags",
     ),
     "pixels": FamilyCharts(
+        reasons=reasons.class_reasons,
         rules=pixels.pixel_rules,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},

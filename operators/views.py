@@ -38,7 +38,7 @@ class ViewAgreement(AgreementOperator):
             add_choice(inputs, "verdict", "Verdict", verdicts, description="Labels with this verdict")
         description = "One: the labels of this annotator; two: where these two disagree"
         add_several(inputs, "annotators", "Annotators", description, labels.annotators)
-        if "missed_by" not in without:
+        if "missed_by" not in without and len(labels.annotators) > 2:
             description = "Objects of other annotators that this annotator missed"
             add_choice(inputs, "missed_by", "Missed by", (_ANY, *labels.annotators), description=description)
         if "classes" not in without:

@@ -52,6 +52,8 @@ class ClassSums(Additive):
 
     n_objects: IntArray  #: shape ``(K,)``, labels of every class
     n_units: IntArray  #: shape ``(K,)``, units with a label of every class
+    n_lone: IntArray  #: shape ``(K,)``, units of a single label
+    cost: FloatArray  #: shape ``(K,)``, what the labels of every class lack to full agreement, see :func:`_costs`
     #: counts of (ratings of the unit, class, other class) over pairs of labels of one unit with different classes
     met: SparseCounts
 
@@ -62,8 +64,11 @@ class ClassSums(Additive):
         category, pairs, units = agreement.objects.category, agreement.pairs, agreement.units
         i, j = pairs.i[~pairs.same_class], pairs.j[~pairs.same_class]
         n_ratings = Counting.of(agreement.config).n_ratings(units.votes, units.assigned)
+        rated = chunk.rated_unit[agreement.unit]
         return cls(
-            n_objects=np.bincount(category[chunk.rated_unit[agreement.unit]], minlength=k),
+            n_objects=np.bincount(category[rated], minlength=k),
+            n_lone=np.bincount(category[rated & (units.votes == 1)[agreement.unit]], minlength=k),
+            cost=sums_by(category, _costs(chunk), k),
             n_units=np.bincount(ratings.category[ratings.category != MISSING], minlength=k),
             met=SparseCounts.of(n_ratings[agreement.unit[i]], category[i], category[j]),
         )
@@ -73,6 +78,21 @@ class ClassSums(Additive):
         order = np.lexsort((name_ranks(names), -self.n_objects))
         codes: IntArray = order[self.n_objects[order] > 0]
         return codes
+
+
+def _costs(chunk: Chunk) -> FloatArray:
+    """What every label lacks to full agreement, shape ``(N,)``.
+
+    It is 1 for every other assigned annotator who did not draw the object or called it otherwise, 1 - IoU for one who
+    called it the same. All labels together cost ``(n_a + n_b) (1 - PQ)``, summed over the pairs of annotators.
+    """
+    agreement, pairs = chunk.agreement, chunk.agreement.pairs
+    lack = np.where(pairs.same_class, 1.0 - pairs.iou, 1.0)
+    missing = np.where(chunk.rated_unit, agreement.units.assigned - agreement.units.votes, 0)
+    costs: FloatArray = missing[agreement.unit] + sums_by(
+        np.concatenate([pairs.i, pairs.j]), np.tile(lack, 2), len(agreement.unit)
+    )
+    return costs
 
 
 class ClassNumbers:
@@ -158,7 +178,8 @@ def _columns(chunk: Chunk) -> SparseColumns:
         "n_met": (met_sample, met_class, np.ones(len(met_sample))),
         "iou": (alike_sample, alike_class, pairs.iou[alike]),
         "n_missing": (led_sample, led_class, (assigned - votes)[leads]),
-        "n_expected": (led_sample, led_class, assigned[leads]),
+        # of two annotators none can miss what two others drew
+        "n_expected": (led_sample, led_class, assigned[leads] * (agreement.n_annotators > 2)),
     }
     of_samples = sums_by(chunk.rows_of(ratings.sample), np.where(n_ratings >= 2, n_ratings, 0.0), chunk.n_rows)
     rows, classes, values = zip(*(entries[name] for name in _COLUMNS), strict=True)
@@ -185,6 +206,7 @@ def class_summaries(
     """
     codes = sums.most_frequent(names)
     n_labels = int(sums.n_objects.sum())
+    total = float(sums.cost.sum())
     confused = _confused(met, names)
     iou, ends = _iou_by_class(matches, len(names))
     summaries = []
@@ -195,6 +217,8 @@ def class_summaries(
                 name=names[code],
                 n_objects=int(sums.n_objects[code]),
                 n_units=int(sums.n_units[code]),
+                n_lone=int(sums.n_lone[code]),
+                share_of_disagreement=float(sums.cost[code]) / total if total else None,
                 prevalence=int(sums.n_objects[code]) / n_labels,
                 **fields.of("classes", names[code]),
                 mean_dice=mean(dice_from_iou(of_class)),

@@ -115,8 +115,9 @@ class SizeSummary:
     The area of lines and keypoints is the area of their bounding boxes. ``area_from`` (included) and ``area_to``
     (excluded; None: no limit) are in ``unit``: ``px²`` (COCO's limits of 32² and 96², if the sizes of all images are
     known), or ``share of the image`` (terciles of the units of rated samples). ``miss_rate`` is (assigned annotators
-    who did not draw the unit) / (assigned annotators), over units that at least two drew; ``f1`` is as in
-    :class:`Existence`. IoU and Dice are over the pairs of labels of these units, as in :class:`Localisation`.
+    who did not draw the unit) / (assigned annotators), over units that at least two drew; None for two annotators, of
+    whom none can miss what two others drew. ``f1`` is as in :class:`Existence`. IoU and Dice are over the pairs of
+    labels of these units, as in :class:`Localisation`. ``n_lone`` units were drawn by one annotator alone.
     """
 
     size: str
@@ -133,6 +134,7 @@ class SizeSummary:
     median_dice: float | None = None
     iou_histogram: list[int] = dataclasses.field(default_factory=list)
     dice_histogram: list[int] = dataclasses.field(default_factory=list)
+    n_lone: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -326,8 +328,11 @@ class ClassSummary:
     else (including missing, if it is a category). ``agreement_given_match`` is (pairs of labels that both have this
     class) / (pairs of labels with this class at least once), over pairs of labels of one unit. ``miss_rate`` is the
     share of assigned annotators without an object, over units that at least two drew and in which more than half of the
-    labels have this class. IoU and Dice are over the pairs that both have this class, as in :class:`Localisation`.
-    ``confused_with`` lists ``{class, n}``, the 20 most frequent first; ``n`` is a number of pairs of labels.
+    labels have this class (None for two annotators). IoU and Dice are over the pairs that both have this class, as in
+    :class:`Localisation`. ``confused_with`` lists ``{class, n}``, the 20 most frequent first; ``n`` is a number of
+    pairs of labels. ``n_lone`` units were drawn by one annotator alone. ``share_of_disagreement`` is the part of what
+    all pairs together lack to a panoptic quality of 1 that falls on labels of this class; over all classes it adds up
+    to 1, None if nothing lacks.
     """
 
     name: str
@@ -344,6 +349,8 @@ class ClassSummary:
     iou_histogram: list[int] = dataclasses.field(default_factory=list)
     dice_histogram: list[int] = dataclasses.field(default_factory=list)
     confused_with: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    n_lone: int = 0
+    share_of_disagreement: float | None = None
     intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
 
     parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}

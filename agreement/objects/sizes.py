@@ -108,6 +108,7 @@ class SizeSums(Additive):
     """Sums over the units of every size, shape ``(3,)``."""
 
     n_units: IntArray  #: units
+    n_lone: IntArray  #: units of a single label
     n_pairs: IntArray  #: pairs of matched labels
     n_labels: IntArray  #: labels of both annotators, over all pairs of annotators
     n_expected: IntArray  #: annotators assigned to units that two or more drew
@@ -119,13 +120,15 @@ def size_sums(chunk: Chunk) -> SizeSums:
     known = (chunk.size >= 0) & chunk.rated_unit
     size, units = chunk.size[known], chunk.agreement.units
     votes, assigned = units.votes[known], units.assigned[known]
-    several = votes >= 2
+    # of two annotators none can miss what two others drew
+    several = (votes >= 2) & (chunk.agreement.n_annotators > 2)
 
     def add(values: IntArray) -> IntArray:
         return sums_by(size, values, len(SIZES)).astype(np.int64)
 
     return SizeSums(
         n_units=np.bincount(size, minlength=len(SIZES)),
+        n_lone=np.bincount(size[votes == 1], minlength=len(SIZES)),
         n_pairs=add(votes * (votes - 1) // 2),
         n_labels=add(votes * (assigned - 1)),
         n_expected=add(np.where(several, assigned, 0)),
@@ -149,6 +152,7 @@ def size_summaries(sums: SizeSums, rule: SizeRule, matches: Matches) -> list[Siz
                 area_to=ends[k + 1],
                 unit=rule.unit,
                 n_units=int(sums.n_units[k]),
+                n_lone=int(sums.n_lone[k]),
                 n_pairs=len(iou),
                 mean_iou=mean(iou),
                 mean_dice=mean(dice_from_iou(iou)),

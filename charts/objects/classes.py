@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..sections import Part, Section
-from ..tables import Cell, Column, table
+from ..tables import Cell, Column, part_of, table
 from ..words import UNDEFINED, counted, listed, shown_number, shown_share, signed
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def _classes(report: ObjectReport) -> Section:
         Column("share", "prevalence", shown_share),
         Column("alpha", "alpha", shown_number, interval=True),
         Column("same class", "agreement_given_match", shown_share),
-        Column("missed", "miss_rate", shown_share),
+        missed_or_lone(report),
         Column(f"mean {report.localisation.measure}", "mean_iou", shown_number),
         Column("confused with", _confused),
     ]
@@ -81,6 +81,13 @@ def _classes(report: ObjectReport) -> Section:
         parts.append(f"{report.n_classes_unlisted} rarer classes are not listed.")
     note = "alpha of the class against all others"
     return Section("Classes, the most frequent first", parts, note, ("classes",))
+
+
+def missed_or_lone(report: ObjectReport) -> Column:
+    """How many objects of a class or size were missed; of two annotators, how many only one drew."""
+    if len(report.annotators) > 2:
+        return Column("missed", "miss_rate", shown_share)
+    return Column("only one drew it", lambda entry: part_of(entry.n_lone, entry.n_units))
 
 
 def _confused(entry: ClassSummary) -> str:

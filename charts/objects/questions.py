@@ -11,6 +11,7 @@ from ..sections import Answer, Facts, Part, Section
 from ..tables import Cell, Column, sample_table, table
 from ..words import UNDEFINED, documents, percent, shown_interval, shown_number, shown_share
 from .causes import cause_sentence
+from .classes import missed_or_lone
 from .sentences import class_sentence, existence_sentence, localisation_sentence
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def _localisation(report: ObjectReport) -> list[Section]:
             *(Column("size", "size"), Column("area", _area), Column("objects", "n_units")),
             Column(f"mean {local.measure}", "mean_iou", shown_number),
             Column(f"median {local.measure}", "median_iou", shown_number),
-            Column("missed", "miss_rate", shown_share),
+            missed_or_lone(report),
             Column("F1", "f1", shown_number),
         ]
         parts.append(table(columns, report.sizes, "By size, the median area of an object's labels"))

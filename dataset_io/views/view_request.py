@@ -122,6 +122,12 @@ def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
     if not isinstance(request.missed_by, str):
         raise AgreementInputError(f"`missed_by` must be the name of an annotator, got {request.missed_by!r}")
     labels.check_annotators("missed_by", [request.missed_by])
+    if len(labels.annotators) < 3:
+        (other,) = [name for name in labels.annotators if name != request.missed_by] or ["…"]
+        raise AgreementInputError(
+            f"`missed_by` must be None for two annotators, got {request.missed_by!r}: an object counts as missed where "
+            f"two others drew it; use annotators={other!r}, verdict='lone' for what only the other one has"
+        )
     if request.annotators == (request.missed_by,):
         raise AgreementInputError(
             f"`missed_by` must not be one of `annotators`, whose labels are shown, got {request.missed_by!r} for both"

@@ -108,6 +108,24 @@ def test_a_pair_has_the_coefficients_of_the_classes_of_matched_objects(seed: int
 
 
 @each_case
+def test_the_shares_of_disagreement_of_classes_are_what_their_labels_lack(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    lacks = dict.fromkeys((entry.name for entry in case.report.classes), 0.0)
+    for unit in case.rated_units:
+        for own, label in unit.members.items():
+            for other in case.samples[unit.sample]:
+                if other == own:
+                    continue
+                met = other in unit.members and unit.members[other][0] == label[0]
+                lacks[CLASS_NAMES[label[0]]] += 1.0 - unit.iou(own, other) if met else 1.0
+    total = sum(lacks.values())
+    for entry in case.report.classes:
+        same(entry.share_of_disagreement, lacks[entry.name] / total)
+    # together they lack what the pairs of annotators lack to a panoptic quality of 1
+    same(total, sum((pair.n_a + pair.n_b) * (1.0 - pair.pq) for pair in case.report.pairs if pair.pq is not None))
+
+
+@each_case
 def test_a_class_has_the_numbers_of_its_units(seed: int, rules: dict) -> None:
     case = found(seed, rules)
     table = joint_table(case)
@@ -121,6 +139,7 @@ def test_a_class_has_the_numbers_of_its_units(seed: int, rules: dict) -> None:
         code = CLASS_NAMES.index(entry.name)
         own = [unit for unit in case.rated_units if any(label[0] == code for label in unit.members.values())]
         assert (entry.n_objects, entry.n_units) == (labels[code], len(own))
+        assert entry.n_lone == sum(len(unit.members) == 1 for unit in own)
         same(entry.prevalence, labels[code] / sum(labels.values()))
         binary = np.where(np.isnan(table), NAN, table == code)
         same(entry.alpha, alpha_of(binary, case.config.undefined))

@@ -65,6 +65,7 @@ def check(case: Found, report: ObjectReport, size_of: dict[int, str]) -> None:
         ]
         pairs = [unit.iou(a, b) for unit in own for a, b in unit.pairs()]
         assert (entry.n_units, entry.n_pairs) == (len(own), len(pairs))
+        assert entry.n_lone == sum(len(unit.members) == 1 for unit in own)
         same(entry.mean_iou, mean(pairs))
         same(entry.median_iou, median(pairs))
         several = [unit for unit in own if len(unit.members) >= 2]

@@ -106,6 +106,14 @@ def test_a_view_without_a_compared_field_is_named(dataset):
         view_agreement(dataset.exclude_fields("carol"))
 
 
+def test_of_two_annotators_none_can_miss_what_two_others_drew(make_dataset):
+    dataset = make_dataset({"a": [[("cat", [0, 0, 0.5, 0.5])]], "b": [[]]})
+    compute_agreement(dataset, ["a", "b"])
+    with pytest.raises(AgreementInputError, match="use annotators='b', verdict='lone' for what only the other one has"):
+        view_agreement(dataset, missed_by="a")
+    assert len(view_agreement(dataset, annotators="a", verdict="lone")) == 1
+
+
 @pytest.mark.parametrize("how", ["ours", "fiftyone"])
 def test_a_renamed_run_has_the_same_views(dataset, how):
     expected = {asked: view_agreement(dataset, missed_by=asked).values("id") for asked in NAMES}

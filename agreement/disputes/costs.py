@@ -1,0 +1,112 @@
+"""What disputed objects cost on every sample, and who leaves out what."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
+from ..objects.verdicts import CLASS_CONFLICT, NO_VERDICT
+from ..records import Columns, unpacked
+
+
+@dataclass(frozen=True, slots=True)
+class UnitColumns:
+    """The units of some samples, directly from columns of records (faster than unpacking all of them)."""
+
+    sample: IntArray  #: shape ``(U,)``
+    votes: IntArray  #: shape ``(U,)``, members
+    asked: IntArray  #: shape ``(U,)``, annotators who should have drawn it
+    verdict: IntArray  #: shape ``(U,)``
+    unit: IntArray  #: shape ``(N,)``, unit of every object
+    annotator: IntArray  #: shape ``(N,)``
+    category: IntArray  #: shape ``(N,)``
+    assigned: BoolArray  #: shape ``(S, R)``
+    excused: tuple[IntArray, IntArray]  #: units, and annotators who are excused from them
+
+    @classmethod
+    def of(cls, part: Columns, n_annotators: int) -> UnitColumns:
+        n_units = part["n_units"].astype(np.int64)
+        sample = np.repeat(np.arange(len(n_units)), n_units)
+        unit = units_of_objects(part)
+        assigned = unpacked(part["assigned"], n_annotators)
+        asked, excused = assigned.sum(axis=1)[sample], (np.empty(0, np.int64), np.empty(0, np.int64))
+        if "n_excused" in part:
+            of = np.repeat(np.cumsum(n_units) - n_units, part["n_excused"]) + part["excused_unit"]
+            asked = asked - np.bincount(of, minlength=len(sample))
+            excused = (of, part["excused_annotator"].astype(np.int64))
+        return cls(
+            sample=sample,
+            votes=np.bincount(unit, minlength=len(sample)),
+            asked=asked,
+            verdict=part["unit_verdict"].astype(np.int64),
+            unit=unit,
+            annotator=part["annotator"].astype(np.int64),
+            category=part["category"].astype(np.int64),
+            assigned=assigned,
+            excused=excused,
+        )
+
+    def classes(self, kept: BoolArray) -> tuple[IntArray, IntArray, IntArray]:
+        """Every class of some units ``(U,)``: the unit, the class, and the number of labels with it."""
+        rows = kept[self.unit]
+        n = int(self.category.max(initial=0)) + 1
+        key, count = np.unique(self.unit[rows] * n + self.category[rows], return_counts=True)
+        return key // n, key % n, count
+
+    def missed_by(self, annotator: int) -> BoolArray:
+        """Units of two others that an annotator should have drawn and did not, shape ``(U,)``."""
+        missed: BoolArray = (self.votes >= 2) & (self.verdict != NO_VERDICT) & self.assigned[self.sample, annotator]
+        missed[self.unit[self.annotator == annotator]] = False
+        missed[self.excused[0][self.excused[1] == annotator]] = False
+        return missed
+
+
+def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
+    """The units in chunks, each with the row of its first sample."""
+    start = 0
+    for part in records.chunks("n_objects", MAX_OBJECTS_AT_ONCE):
+        yield start, UnitColumns.of(part, records.n_annotators)
+        start += len(part["n_units"])
+
+
+def dispute_costs(records: ObjectRecords) -> FloatArray:
+    """What the disputed objects of every sample cost, shape ``(S,)``.
+
+    An object costs 1 for every two annotators of whom only one drew it, 2 for every two who gave it different classes:
+    ``(n_a + n_b) (1 - RQ)`` of a sample, summed over the pairs of annotators. How an object is drawn costs nothing.
+    """
+    costs = np.zeros(records.n_samples)
+    for start, units in unit_columns(records):
+        of_unit = np.where(units.verdict != NO_VERDICT, units.votes * (units.asked - units.votes), 0)
+        conflict = units.verdict == CLASS_CONFLICT
+        of_class, _, count = units.classes(conflict)
+        alike = sums_by(of_class, count * (count - 1), len(conflict))
+        of_unit = of_unit + np.where(conflict, units.votes * (units.votes - 1) - alike, 0)
+        n_samples = len(units.assigned)
+        costs[start : start + n_samples] = sums_by(units.sample, of_unit, n_samples)
+    return costs
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """How many objects of a class every annotator left out, or drew alone; shape ``(K, R)``."""
+
+    missed: IntArray  #: objects with a label of the class that two others drew and this annotator did not
+    lone: IntArray  #: objects of the class that this annotator alone drew
+
+
+def left_out(records: ObjectRecords, n_classes: int, annotators: Sequence[int]) -> LeftOut:
+    """Who left out what, and who alone drew what, for some annotators (the others have zeros)."""
+    found = LeftOut(*np.zeros((2, n_classes, records.n_annotators), np.int64))
+    for _, units in unit_columns(records):
+        lone = ((units.votes == 1) & (units.verdict != NO_VERDICT))[units.unit]
+        np.add.at(found.lone, (units.category[lone], units.annotator[lone]), 1)
+        of_unit, category, _ = units.classes((units.votes >= 2) & (units.votes < units.asked))
+        for annotator in annotators:
+            missed = category[units.missed_by(annotator)[of_unit]]
+            found.missed[:, annotator] += np.bincount(missed, minlength=n_classes)
+    return found

@@ -1,0 +1,96 @@
+"""What disputed objects cost, who left out what, and why samples are disputed, by loops over units."""
+
+from __future__ import annotations
+
+from collections import Counter
+from itertools import combinations
+
+import numpy as np
+
+from tests.agreement.agreement_oracle import CLASS_NAMES, NAMES, batch_of
+from tests.agreement.found import N_ANNOTATORS, Found, each_case, found
+
+from annotator_agreement.agreement.disputes.costs import left_out
+from annotator_agreement.agreement.disputes.of_samples import Disputes, disputes_of
+from annotator_agreement.agreement.family import costs_of
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import ObjectRecords, record
+from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.charts.reasons import object_reasons
+
+
+def _records(case: Found) -> ObjectRecords:
+    return record(compute_agreement_of(batch_of(case.samples, N_ANNOTATORS), case.config))
+
+
+def _context(case: Found) -> ReportContext:
+    return ReportContext(case.config, NAMES, CLASS_NAMES, ["Detections"], RunFacts())
+
+
+@each_case
+def test_an_object_costs_what_the_pairs_of_annotators_disagree_on(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    expected = np.zeros(len(case.samples))
+    for unit in case.rated_units:
+        for a, b in combinations(case.samples[unit.sample], 2):
+            one, other = unit.members.get(a), unit.members.get(b)
+            if one and other:
+                expected[unit.sample] += 2 * (one[0] != other[0])
+            elif one or other:
+                expected[unit.sample] += 1
+    records = _records(case)
+    assert costs_of(records).tolist() == expected.tolist()
+    # and so the costs of all samples are what the pairs lack to a recognition quality of 1
+    lack = sum((pair.n_a + pair.n_b) * (1.0 - pair.rq) for pair in case.report.pairs if pair.rq is not None)
+    np.testing.assert_allclose(expected.sum(), lack)
+
+
+@each_case
+def test_who_left_out_what_is_counted_by_class(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    of_classes = left_out(_records(case), len(CLASS_NAMES), range(N_ANNOTATORS))
+    missed, lone = np.zeros((2, len(CLASS_NAMES), N_ANNOTATORS), np.int64)
+    for unit in case.rated_units:
+        classes = {label[0] for label in unit.members.values()}
+        if len(unit.members) == 1:
+            ((annotator, label),) = unit.members.items()
+            lone[label[0], annotator] += 1
+            continue
+        for annotator in set(case.samples[unit.sample]) - set(unit.members):
+            missed[list(classes), annotator] += 1
+    assert of_classes.missed.tolist() == missed.tolist()
+    assert of_classes.lone.tolist() == lone.tolist()
+
+
+@each_case
+def test_the_disputes_of_a_sample_are_its_objects(seed: int, rules: dict) -> None:
+    case = found(seed, rules)
+    for sample, disputes in enumerate(disputes_of(_records(case), _context(case))):
+        own = [unit for unit in case.rated_units if unit.sample == sample]
+        lone = Counter(NAMES[next(iter(unit.members))] for unit in own if len(unit.members) == 1)
+        left = {id(unit): set(case.samples[sample]) - set(unit.members) for unit in own if len(unit.members) > 1}
+        assert disputes.lone == lone
+        assert disputes.missed == Counter(NAMES[annotator] for who in left.values() for annotator in who)
+        assert disputes.n_missed == sum(map(bool, left.values()))
+        classes = [sorted({CLASS_NAMES[label[0]] for label in unit.members.values()}) for unit in own]
+        assert disputes.classes == Counter(tuple(names) for names in classes if len(names) > 1)
+
+
+def test_reasons_name_annotators_and_classes_the_most_frequent_first() -> None:
+    case = found(1, {})
+    reasons = object_reasons(_records(case), _context(case))
+    assert max(len(reason) for reason in reasons) > 40
+    for reason, disputes in zip(reasons, disputes_of(_records(case), _context(case)), strict=True):
+        assert bool(reason) == bool(disputes.n_disputed)
+        counts = [int(part.split()[0]) for part in reason.split(", ") if part and not part.endswith(" more")]
+        assert counts == sorted(counts, reverse=True)
+        assert len(counts) <= 3
+
+
+def test_one_who_is_missing_is_named_and_several_are_counted() -> None:
+    from annotator_agreement.charts.reasons import _of_objects
+
+    told = Disputes(Counter(carol=7), Counter(bob=2), 2, Counter({("cat", "dog"): 3}), 0, 12)
+    assert _of_objects(told) == "7 only carol drew, 3 cat/dog, 2 missed by bob"
+    told = Disputes(Counter(a=1, b=1, c=1), Counter(a=2, b=2), 3, Counter(), 1, 7)
+    assert _of_objects(told) == "3 one annotator alone drew, 3 not drawn by everybody, 1 with different attributes"
