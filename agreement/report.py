@@ -34,6 +34,9 @@ class SampleReader(Protocol):
     def read(self) -> DataFrame:
         """The table; one row per sample."""
 
+    def n_changed(self) -> int | None:
+        """How many samples were changed since the run; None if that is not known."""
+
 
 @dataclass(frozen=True, slots=True)
 class Each:

@@ -9,7 +9,7 @@ from .families import family_of
 from .headline import headline
 from .sections import Facts, Section, as_markdown, as_text
 from .tables import Cell, Column, sample_table, table
-from .words import documents, shown_number
+from .words import counted, documents, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -27,13 +27,22 @@ _COVERAGE = {
 def report_text(report: AgreementReport, *, full: bool = False) -> str:
     """The report as lines of text."""
     details = report_details(report) if full else []
-    return as_text([headline(report), *report_sections(report), *details])
+    return as_text([headline(report, _changed(report)), *report_sections(report), *details])
 
 
 def report_markdown(report: AgreementReport) -> str:
     """The most important sections of the report, as Markdown."""
     summary = [section for build in family_of(report).summary for section in build(report)]
-    return as_markdown([headline(report), *report_sections(report, summary)])
+    return as_markdown([headline(report, _changed(report)), *report_sections(report, summary)])
+
+
+def _changed(report: AgreementReport) -> list[str]:
+    """How many samples were changed since the run."""
+    if report.samples is None or report.run.n_of is not None:
+        return []
+    n_changed = report.samples.n_changed()
+    what = "sample" if report.run.n_videos is None else "video"
+    return [f"{counted(n_changed, what)} changed since this run."] if n_changed else []
 
 
 def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:

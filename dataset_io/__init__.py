@@ -11,7 +11,7 @@ from .record.run import list_agreements
 from .rename import rename_agreement
 from .results.compare import compare_agreement
 from .results.export import export_agreement
-from .results.load import agreement_on, agreement_samples, load_agreement
+from .results.load import agreement_on, agreement_samples, changed_since, load_agreement
 from .units.annotate import annotate_disputed
 from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches
@@ -26,6 +26,7 @@ __all__ = [
     "agreement_patches",
     "agreement_samples",
     "annotate_disputed",
+    "changed_since",
     "compare_agreement",
     "compute_agreement",
     "configure_agreement_app",

@@ -49,6 +49,7 @@ from .fiftyone_private import dataset_id, is_deleted, is_generated, reload_datas
 from .labels.assignment import LIST_STATES
 from .labels.checks import check_annotators, check_room, count_damaged_fields
 from .labels.source import Source, open_source
+from .record.changes import OwnStamps, own_stamps
 from .record.fields import fields_marked
 from .record.lease import unless_deleted, writing
 from .record.run import FAILED, Run, refresh, versions
@@ -215,12 +216,12 @@ def run_agreement(
     fields = source.fields_written(run_key)
     with unless_deleted(dataset):
         with writing(dataset):
-            run = _register(source, fields, overwrite)
+            run, stamps = _register(source, fields, overwrite)
         try:
             run.declare(fields)
             with rare_collections():
-                report, records = _Pass(family, run).execute(progress, started)
-            run.complete(report, records, fields)
+                report, records = _Pass(family, run, stamps).execute(progress, started)
+            run.complete(report, records, fields, stamps)
         except BaseException as error:
             _after_failure(run, config, fields, error)
             raise
@@ -251,8 +252,8 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     return family
 
 
-def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> Run:
-    """Record the run, in place of a run of its key that is there by now.
+def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: bool) -> tuple[Run, OwnStamps]:
+    """Record the run, in place of a run of its key that is there by now; also returns the time stamps of its pass.
 
     Raises:
         AgreementInputError: if the key is no longer free
@@ -262,8 +263,9 @@ def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: 
     old = Run(source.dataset, config.run_key)
     if overwrite and (old.exists or fields_marked(old.dataset, old.key)):
         delete_agreement(old.dataset, old.key)
-    compared_as = source.kinds[0].compared_as
-    return Run.register(source.samples, config, compared_as, source.annotators, fields, source.run_id)
+    compared_as, stamps = source.kinds[0].compared_as, own_stamps(source.dataset)
+    run = Run.register(source.samples, config, compared_as, source.annotators, fields, source.run_id, stamps)
+    return run, stamps
 
 
 def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
@@ -297,15 +299,16 @@ class _Computed:
 class _Pass:
     """One pass over the labels: batches are read, computed and written concurrently; records are added up."""
 
-    def __init__(self, family: LabelFamily[Any, Any], run: Run) -> None:
+    def __init__(self, family: LabelFamily[Any, Any], run: Run, stamps: OwnStamps) -> None:
         self._family = family
         self._source = source = family.source
         self._run = run
         self._reader = Reader(family)
-        self._writer = Writer(source, source.config.run_key, source.fields_written(source.config.run_key))
+        self._writer = Writer(source, source.config.run_key, stamps, source.fields_written(source.config.run_key))
         self._records: Records | None = None
         self._index = SampleIndex()
-        self._videos = None if self._reader.videos is None else VideoScores(source, self._reader.videos.number)
+        videos = self._reader.videos
+        self._videos = None if videos is None else VideoScores(source, videos.number, stamps)
         self._n_invalid = count_damaged_fields(source)
         self._n_unknown = 0
         self._n_added = 0

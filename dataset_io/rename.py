@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import logging
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
@@ -15,6 +16,7 @@ from ..agreement.errors import AgreementInputError
 from .app.settings import AppSettings, app_settings_of, configure_agreement_app, remove_app_settings
 from .labels.paths import Place, places
 from .labels.source import refuse_read_only
+from .record.changes import own_stamps
 from .record.fields import delete_fields, fields_marked
 from .record.lease import writing
 from .record.run import COMPLETED, RENAMING, Run, refresh
@@ -62,10 +64,12 @@ def _rename(run: Run, new_run_key: str) -> None:
     remove_saved_views(dataset, {run_key, field_key})
     remove_app_settings(dataset, {run_key, field_key})
     old, new = list(renamed), list(renamed.values())
+    stamp = own_stamps(dataset).expression()
     run.update(status=RENAMING, renaming_to=new_run_key, fields_written=sorted({*config["fields_written"], *new}))
     _declare(dataset, renamed, new_run_key)
     for place in places(dataset, old):
-        _rename_values(dataset, place, {path: _in_place(renamed[place.prefix + path]) for path in place.paths})
+        inner = {path: _in_place(renamed[place.prefix + path]) for path in place.paths}
+        _rename_values(dataset, place, inner, stamp)
     rename_in_app(dataset, renamed)
     delete_fields(dataset, fields_marked(dataset, field_key))
     dataset.rename_run(run_key, new_run_key)
@@ -122,7 +126,7 @@ def _declare(dataset: fo.Dataset, renamed: Mapping[str, str], new_run_key: str) 
     declare(dataset, fields)
 
 
-def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]) -> None:
+def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str], stamp: dict[str, Any]) -> None:
     """Move every value to its new name, each document in one step."""
     of_parents: dict[str, dict[str, str]] = {}
     for old, new in renamed.items():
@@ -142,5 +146,5 @@ def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]
             is_there = {"$eq": [{"$type": f"${root}"}, "object"]}
         stages.append({"$set": {root: {"$cond": [is_there, changed, {"$ifNull": [f"${root}", "$$REMOVE"]}]}}})
     stages = [stage for stage in stages if stage["$set"]]
-    stages += [{"$unset": list(renamed)}, {"$set": {"last_modified_at": "$$NOW"}}]
+    stages += [{"$unset": list(renamed)}, {"$set": {"last_modified_at": stamp}}]
     place.collection.update_many({"$or": [{path: {"$exists": True}} for path in renamed]}, stages)

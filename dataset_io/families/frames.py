@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timezone
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from ...metrics.arrays import BoolArray, FloatArray
 from ..fiftyone_private import sample_collection
 from ..labels.geometry_readers import pixels_or_0
 from ..labels.source import Source
+from ..record.changes import OwnStamps, now
 from ..run.stored import StoredSample, label_ids
 
 #: number of videos written at once
@@ -103,8 +103,9 @@ class Videos:
 class VideoScores:
     """Means and sums over the frames of every video; about 150 bytes per video."""
 
-    def __init__(self, source: Source, number: dict[ObjectId, int]) -> None:
+    def __init__(self, source: Source, number: dict[ObjectId, int], stamps: OwnStamps) -> None:
         key = source.config.run_key
+        self._stamps = stamps
         fields = {path: spec for path, spec in source.fields_written(key).items() if "." not in path}
         self._source = source
         self._number = number
@@ -152,14 +153,16 @@ class VideoScores:
         integers = [over != "mean" for over in self._over]
         columns = [self._column(column).tolist() for column in range(len(self._paths))]
         operations: list[UpdateOne] = []
-        stamp = datetime.now(timezone.utc)
+        fresh = now()
+        self._stamps.fresh.add(fresh)
+        stamp = self._stamps.expression(fresh)
         for video_id, *row in zip(self._number, *columns, strict=True):
             values = {
                 path: int(value) if is_integer else value
                 for path, value, is_integer in zip(self._paths, row, integers, strict=True)
                 if value == value  # nan is not equal to itself
             }
-            operations.append(UpdateOne({"_id": video_id}, {"$set": {**values, "last_modified_at": stamp}}))
+            operations.append(UpdateOne({"_id": video_id}, [{"$set": {**values, "last_modified_at": stamp}}]))
             if len(operations) == _WRITE_BATCH:
                 yield self._send(operations)
                 operations = []

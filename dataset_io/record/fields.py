@@ -11,6 +11,7 @@ import fiftyone as fo
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ..labels.paths import Place, all_fields, mark_of, outermost, places, run_of
+from .changes import own_stamps
 from .lease import writing
 from .schema import declare, undeclare
 
@@ -57,18 +58,23 @@ def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
     if not deleted:
         return
     with writing(dataset):
+        # what we wrote is no part of what runs compared
+        own = all(mark_of(dataset.get_field(path)) is not None for path in deleted)
+        stamp = own_stamps(dataset).expression() if own else "$$NOW"
         # values first: FiftyOne cannot save a sample with values of which the schema does not know. All samples get a
         # new time stamp, so that nobody who read them before writes such values now
         for place in places(dataset, deleted):
-            _unset(place, {})
+            _unset(place, {}, stamp)
         undeclare(dataset, deleted)
 
 
 def unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
     """Remove values of fields that are not in the schema (any more)."""
-    for place in places(dataset, [path for path in paths if dataset.get_field(path) is None]):
-        _unset(place, {"$or": [{path: {"$exists": True}} for path in place.paths]})
+    undeclared = [path for path in paths if dataset.get_field(path) is None]
+    stamp = own_stamps(dataset).expression() if undeclared else None
+    for place in places(dataset, undeclared):
+        _unset(place, {"$or": [{path: {"$exists": True}} for path in place.paths]}, stamp)
 
 
-def _unset(place: Place, query: Mapping[str, Any]) -> None:
-    place.collection.update_many(query, [{"$unset": place.paths}, {"$set": {"last_modified_at": "$$NOW"}}])
+def _unset(place: Place, query: Mapping[str, Any], stamp: Any) -> None:
+    place.collection.update_many(query, [{"$unset": place.paths}, {"$set": {"last_modified_at": stamp}}])

@@ -13,7 +13,7 @@ import fiftyone.constants as foc
 import gridfs
 import numpy as np
 import scipy
-from bson import ObjectId
+from bson import ObjectId, json_util
 from fiftyone.core.collections import SampleCollection
 from gridfs.errors import GridFSError
 
@@ -31,15 +31,20 @@ from ..fiftyone_private import (
     root_dataset,
     run_document,
     stored_dataset,
+    view_from_stages,
 )
 from ..labels.stored_arrays import DAMAGED
+from . import changes
+from .changes import OwnStamps
 from .fields import declare_fields, delete_fields, fields_marked, unset_undeclared
 from .lease import writing
+from .sample_index import SampleIndex
 from .stored_records import (
     OpenRecords,
     StoredRecords,
     delete_orphans,
     has_records,
+    open_index,
     open_records,
     open_scores,
     stored_bytes,
@@ -212,6 +217,12 @@ class Run:
                 "stopped writing"
             )
 
+    def target(self) -> SampleCollection:
+        """The dataset, or the view that the run compared."""
+        document = database().runs.find_one({"_id": self.reference}, {"view_stages": True}) or {}
+        stages = list(map(json_util.loads, document.get("view_stages") or ()))
+        return view_from_stages(self.dataset, stages) if stages else self.dataset
+
     # ---- remains in the database of a run that crashed or that FiftyOne deleted ----
 
     @property
@@ -246,6 +257,7 @@ class Run:
         annotators: Sequence[str],
         fields: Mapping[str, names.FieldSpec],
         run_id: str,
+        stamps: OwnStamps,
     ) -> Run:
         """Record a run as running, before anything is written."""
         dataset = stored_dataset(samples)
@@ -260,6 +272,7 @@ class Run:
             results_id=run_id,
             versions=versions(),
             seed=config.seed,
+            **{changes.RECORD: changes.new_record(stamps, of_view=isinstance(samples, fo.DatasetView))},
         )
         samples.register_run(config.run_key, record)
         return cls(dataset, config.run_key, run_id)
@@ -270,7 +283,9 @@ class Run:
             self.require_current()
             declare_fields(self.dataset, self.key, fields)
 
-    def complete(self, report: AgreementReport, records: StoredRecords, fields: Mapping[str, names.FieldSpec]) -> None:
+    def complete(
+        self, report: AgreementReport, records: StoredRecords, fields: Mapping[str, names.FieldSpec], stamps: OwnStamps
+    ) -> None:
         """Store the report and the records, and mark the run as completed."""
         records.write(str(self.run_id))
         with writing(self.dataset):
@@ -282,7 +297,9 @@ class Run:
             file_id = ObjectId(self.run_id)
             content = json.dumps(results.serialize()).encode()
             gridfs.GridFS(database()).put(content, _id=file_id, content_type="application/json")
-            self._update({"$set": {"results": file_id, **_of_config({"status": COMPLETED})}})
+            found = changes.completed_record(self.dataset, stamps)
+            completed = {"results": file_id, **_of_config({"status": COMPLETED}), **found["$set"]}
+            self._update({**found, "$set": completed})
 
     def fields(self) -> dict[str, fo.Field]:
         """The fields with its mark, by path: the user may have renamed, cloned or deleted label fields since."""
@@ -319,6 +336,11 @@ class Run:
         report = self.report()
         with self._undamaged():
             return open_records(self._records_id(), report)
+
+    def index(self) -> SampleIndex:
+        """The samples of the run, without reading the rest of its records; raises as :meth:`report`."""
+        with self._undamaged():
+            return open_index(self._records_id())
 
     def scores(self) -> tuple[AgreementReport, FloatArray]:
         """The report, and the scores of the samples in the order of the records, nan where undefined.

@@ -73,6 +73,10 @@ class SampleIndex:
         keys[:, _ID:] = np.array(self._frame_numbers, ">u4").view(np.uint8).reshape(-1, _FRAME - _ID)
         return _rows(keys.tobytes(), _FRAME)
 
+    def sample_keys(self) -> NDArray[np.bytes_]:
+        """The keys of the samples, for frames of the videos, each once and in ascending order."""
+        return np.unique(_rows(self._ids))
+
     def among(self, keys: NDArray[np.bytes_]) -> BoolArray:
         """Whether a sample, or frame, has one of the given :meth:`keys`, shape ``(S,)``."""
         found: BoolArray = np.isin(self.keys(), keys)
@@ -124,6 +128,12 @@ class SampleIndex:
 def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:
     """The keys of samples."""
     return _rows(b"".join(sample_id.binary for sample_id in sample_ids))
+
+
+def ids_of(keys: NDArray[np.bytes_]) -> list[ObjectId]:
+    """The ids of samples from their keys."""
+    # numpy leaves out zeros at the end of a key
+    return [ObjectId(key.ljust(_ID, b"\0")) for key in keys.tolist()]
 
 
 def frame_keys(frames: Iterable[tuple[ObjectId, int]]) -> NDArray[np.bytes_]:

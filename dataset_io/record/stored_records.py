@@ -123,6 +123,19 @@ def open_scores(run_id: str) -> FloatArray:
     return _unpacked(file.read(size), *how)
 
 
+def open_index(run_id: str) -> SampleIndex:
+    """The samples of the records of a run, without reading the rest."""
+    file = gridfs.GridFS(database()).get(_file_id(run_id))
+    header, position = _header(file)
+    found = header["index"]
+    start = min(where[0] for where in found.values())
+    end = max(where[0] + where[1] for where in found.values())
+    file.seek(position + start)
+    content = memoryview(file.read(end - start))
+    moved = {name: (where[0] - start, *where[1:]) for name, where in found.items()}
+    return SampleIndex.from_arrays(_Unpacked(moved, content))
+
+
 def delete_records(run_id: str) -> None:
     """Remove the records of a run, including partly written ones."""
     gridfs.GridFS(database()).delete(_file_id(run_id))

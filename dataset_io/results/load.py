@@ -1,11 +1,13 @@
-"""Reports of completed runs, on any view, and the table of samples, from stored records; no label is read again."""
+"""What is known of completed runs without reading a label again: reports, on any view, samples, and later changes."""
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import fiftyone as fo
 import numpy as np
@@ -13,6 +15,7 @@ from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 from numpy.typing import NDArray
+from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.arguments import takes_arrays
@@ -22,9 +25,11 @@ from ...agreement.options import OPTIONS
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
 from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
+from ..labels.paths import is_of_frames
 from ..labels.source import flattened
-from ..record.run import Run
-from ..record.sample_index import frame_keys, sample_keys
+from ..record.changes import RECORD, changes_since
+from ..record.run import COMPLETED, Run
+from ..record.sample_index import frame_keys, ids_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.worst import worst_samples
 
@@ -134,6 +139,53 @@ def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.b
     return frame_keys((video_id, number) for video_id, (first, last) in clips for number in range(first, last + 1))
 
 
+# ---- what was changed since ----
+
+
+@takes_arrays
+def changed_since(dataset: fo.Dataset | SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> int | None:
+    """How many samples (for runs on frames: videos) were edited, added or deleted since a run.
+
+    Found by the time stamps that FiftyOne gives to samples when they are saved, so an edit of another field counts,
+    too. What this plugin wrote since (other runs, objects, tags) does not count. For a run on a view: the samples that
+    it compared, and those that are in the view now.
+
+    Args:
+        dataset: the dataset, or a view of it
+        run_key: key of the run
+
+    Returns:
+        the number; None if it is not known, as an older version computed the run, or the dataset was cloned since
+
+    Raises:
+        AgreementInputError: if there is no such run, or it did not complete
+    """
+    run = Run(dataset, run_key)
+    config = run.config
+    if config.get("status") != COMPLETED:
+        run.require_completed()  # which reads the dataset again, and takes most of the time
+    on_frames = any(map(is_of_frames, config["fields_written"]))
+    found = changes_since(run.dataset, config.get(RECORD), on_frames=on_frames)
+    if found is None or not (found.samples or found.n_deleted):
+        return None if found is None else 0
+    collection, view = sample_collection(run.dataset), run.target()
+    edited = _existing(collection, found.samples)
+    if not isinstance(view, fo.DatasetView):
+        return len(edited) + found.n_deleted
+    compared = run.index().sample_keys()
+    changed = np.isin(sample_keys(edited), compared)
+    if not changed.all():
+        among: list[dict[str, Any]] = [{"$match": {"_id": {"$in": edited}}}, {"$project": {"_id": True}}]
+        in_view = [row["_id"] for row in collection.aggregate([*pipeline_of(view), *among], allowDiskUse=True)]
+        changed |= np.isin(sample_keys(edited), sample_keys(in_view))
+    n_gone = len(compared) - len(_existing(collection, ids_of(compared))) if found.n_deleted else 0
+    return int(changed.sum()) + n_gone
+
+
+def _existing(collection: Collection[dict[str, Any]], sample_ids: Iterable[ObjectId]) -> list[ObjectId]:
+    return [row["_id"] for row in collection.find({"_id": {"$in": list(sample_ids)}}, {"_id": True})]
+
+
 # ---- the table of samples ----
 
 
@@ -147,6 +199,12 @@ class StoredSamples:
     def read(self) -> DataFrame:
         """The table; see :func:`agreement_samples`."""
         return agreement_samples(self.view, self.run_key)
+
+    def n_changed(self) -> int | None:
+        """The number; None if the run is gone, too. See :func:`changed_since`."""
+        with contextlib.suppress(AgreementInputError):
+            return changed_since(self.view, self.run_key)
+        return None
 
 
 def with_samples(report: Report, view: SampleCollection) -> Report:

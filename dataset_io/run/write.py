@@ -6,9 +6,9 @@ and ``pixels.py`` in ``families/``).
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta, timezone
+from datetime import datetime, timedelta
 from typing import Any
 
 import bson
@@ -19,6 +19,7 @@ from pymongo.errors import BulkWriteError, DocumentTooLarge
 from ... import names
 from ...metrics.arrays import FloatArray
 from ..labels.source import Source
+from ..record.changes import OwnStamps, now
 from .read import ReadBatch
 from .stored import MOST_BYTES, NoRoomError, StoredSample, as_read
 
@@ -39,11 +40,13 @@ class Writer:
     Args:
         source: the samples
         run_key: what the fields of the run begin with
+        stamps: the time stamps of the pass
         fields: fields whose values a sample may lack, by path in the schema of the dataset
     """
 
-    def __init__(self, source: Source, run_key: str, fields: Collection[str] = ()) -> None:
+    def __init__(self, source: Source, run_key: str, stamps: OwnStamps, fields: Collection[str] = ()) -> None:
         self._source = source
+        self._stamps = stamps
         self._mark = f"{run_key}_n_annotators"
         prefix = names.FRAMES_PREFIX if source.on_frames else ""
         inner = [path.removeprefix(prefix) for path in fields if path.startswith(prefix)]
@@ -62,10 +65,10 @@ class Writer:
         """
         if not read.samples:
             return Written(0, list(read.changed))
-        stamp = _unused_stamp(read.samples)
+        stamps = self._new_stamps(read.samples)
         operations = []
         for sample, values in zip(read.samples, updates, strict=True):
-            update: dict[str, Any] = {"$set": {**values, "last_modified_at": stamp}}
+            update: dict[str, Any] = {"$set": {**values, "last_modified_at": stamps[sample.sample_id]}}
             if sample.sample_id in self._refused:  # it may have been written, and edited at once
                 update["$unset"] = self._left_out(sample, values)
             operations.append(UpdateOne(as_read(sample, self._source.kinds, self._source.label_paths), update))
@@ -75,7 +78,7 @@ class Writer:
             raise _reworded(error, read.samples, updates) from None  # it quotes all values
         refused = list(read.changed)
         if matched < len(operations):
-            refused += self._not_written([sample.sample_id for sample in read.samples], stamp, matched)
+            refused += self._not_written(stamps, matched)
         self._refused.update(refused)
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
 
@@ -88,23 +91,30 @@ class Writer:
             paths += [f"{label}.{name}" for label in labels for name in self._on_labels[path]]
         return {path: "" for path in paths if path not in values}
 
-    def _not_written(self, sample_ids: list[ObjectId], stamp: datetime, n_written: int) -> list[ObjectId]:
-        """The samples without the stamp; all samples if somebody else wrote in the same millisecond."""
-        ours = {"_id": {"$in": sample_ids}, "last_modified_at": stamp, self._mark: {"$exists": True}}
-        stamped = {row["_id"] for row in self._source.collection.find(ours, {"_id": True})}
+    def _new_stamps(self, samples: Sequence[StoredSample]) -> dict[ObjectId, datetime]:
+        """The new time stamp of every sample, which none of them has."""
+        stamps = {
+            sample.sample_id: self._stamps.stamp
+            for sample in samples
+            if self._stamps.hides_nothing(sample.last_modified_at)
+        }
+        if len(stamps) < len(samples):
+            taken = {self._stamps.stamp, *(sample.last_modified_at for sample in samples)}
+            fresh = now()
+            while fresh in taken:
+                fresh += timedelta(milliseconds=1)
+            self._stamps.fresh.add(fresh)
+            stamps = {sample.sample_id: stamps.get(sample.sample_id, fresh) for sample in samples}
+        return stamps
+
+    def _not_written(self, stamps: Mapping[ObjectId, datetime], n_written: int) -> list[ObjectId]:
+        """The samples without their stamp; all samples if somebody else wrote in the same millisecond."""
+        marked = {"_id": {"$in": list(stamps)}, self._mark: {"$exists": True}}
+        found = self._source.collection.find(marked, {"last_modified_at": True})
+        stamped = {row["_id"] for row in found if row.get("last_modified_at") == stamps[row["_id"]]}
         if len(stamped) > n_written:
-            return sample_ids
-        return [sample_id for sample_id in sample_ids if sample_id not in stamped]
-
-
-def _unused_stamp(samples: Sequence[StoredSample]) -> datetime:
-    """The current time in milliseconds, increased until no sample has this time stamp."""
-    taken = {sample.last_modified_at for sample in samples}
-    now = datetime.now(timezone.utc).replace(tzinfo=None)
-    stamp = now.replace(microsecond=now.microsecond // 1000 * 1000)
-    while stamp in taken:
-        stamp += timedelta(milliseconds=1)
-    return stamp
+            return list(stamps)
+        return [sample_id for sample_id in stamps if sample_id not in stamped]
 
 
 #: MongoDB's codes for documents that are too large

@@ -17,6 +17,7 @@ from ...agreement.errors import AgreementInputError
 from ..fiftyone_private import is_generated, sample_collection
 from ..labels.paths import places
 from ..labels.source import refuse_read_only
+from ..record.changes import own_stamps
 from ..record.run import Run, refresh
 from ..record.run_labels import RunLabels, open_run_labels
 from ..views.labels_in_view import DocumentLabels, Selected, labels_in_view, path_in_view, samples_in_view
@@ -68,7 +69,7 @@ def tag_agreement_labels(
         raise AgreementInputError(f"`tag` must be a text, got {tag!r}")
     one_of("on", on, get_args(TagTarget))
     true_or_false("remove", remove)
-    asked, change = labels.annotators_asked(annotators), _Change(tag, remove)
+    asked, change = labels.annotators_asked(annotators), _Change(tag, remove, own_stamps(labels.dataset).expression())
     if on == "samples":
         refuse_read_only(labels.dataset, ["tags"])
         found = _tag_samples(samples, labels, change, _ids_of_samples(samples, labels, asked, selected))
@@ -86,6 +87,7 @@ class _Change:
 
     tag: str
     remove: bool
+    stamp: dict[str, Any]  #: the time stamp of the change
 
     @property
     def missing(self) -> Any:
@@ -101,14 +103,14 @@ class _Change:
     def of_documents(self, collection: Collection[dict[str, Any]], ids: Iterable[ObjectId]) -> None:
         """Change the tags of samples."""
         wanted = sorted(ids)
-        update = [{"$set": {"tags": self.of("$tags"), "last_modified_at": "$$NOW"}}]
+        update = [{"$set": {"tags": self.of("$tags"), "last_modified_at": self.stamp}}]
         for start in range(0, len(wanted), _BATCH):
             query = {"_id": {"$in": wanted[start : start + _BATCH]}, "tags": self.missing}
             collection.update_many(query, update)
 
     def of_labels(self, document_id: ObjectId, path: str, in_list: bool, ids: list[ObjectId]) -> UpdateOne:
         """Change the tags of the labels in one field of a document that still exist."""
-        stamp = {"last_modified_at": "$$NOW"}
+        stamp = {"last_modified_at": self.stamp}
         if not in_list:
             query = {"_id": document_id, f"{path}._id": {"$in": ids}, f"{path}.tags": self.missing}
             return UpdateOne(query, [{"$set": {f"{path}.tags": self.of(f"${path}.tags"), **stamp}}])

@@ -25,8 +25,8 @@ from annotator_agreement import (
     load_agreement,
     rename_agreement,
 )
-from annotator_agreement.dataset_io.record import run
-from annotator_agreement.dataset_io.run import read, work_through, write
+from annotator_agreement.dataset_io.record import changes, run
+from annotator_agreement.dataset_io.run import read, work_through
 from annotator_agreement.dataset_io.units import derived_fields
 
 
@@ -278,20 +278,19 @@ def test_a_sample_that_never_stands_still_is_left_out_and_counted(make_dataset, 
 def test_an_edit_in_the_millisecond_of_our_own_write_is_seen(make_dataset, before_each_write, monkeypatch):
     dataset = make_dataset()
     compute_quickly(dataset)
-    stamps = [datetime(2026, 1, 1), datetime(2026, 1, 2)]
-    unused = iter(stamps)
-    monkeypatch.setattr(write, "_unused_stamp", lambda samples: next(unused))
-    edits = []
+    stamp = datetime(2030, 1, 1)
+    monkeypatch.setattr(changes, "now", lambda: stamp)
+    batches = []
 
     def edit_once(batch):
-        if not edits:
-            edits.append(True)
+        if not batches:
             lynx = {f"{name}.detections.0.label": "lynx" for name in ("alice", "bob")}
-            _set(dataset, {"$set": {**lynx, "last_modified_at": stamps[0]}})
+            _set(dataset, {"$set": {**lynx, "last_modified_at": stamp}})
+        batches.append(batch)
 
     before_each_write(edit_once)
     assert add_units(dataset).n_changed == 0
-    assert next(unused, None) is None
+    assert len(batches) == 2
     assert dataset.values("agreement_units.detections.label")[0] == ["lynx", "dog"]
 
 

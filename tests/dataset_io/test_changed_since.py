@@ -1,0 +1,217 @@
+"""How many samples were changed since a run: all that somebody changed, and nothing that we wrote."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta, timezone
+
+import fiftyone as fo
+import pytest
+
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.datasets import detections, random_annotators
+
+from annotator_agreement import (
+    AgreementInputError,
+    add_units,
+    changed_since,
+    configure_agreement_app,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+    tag_agreement_labels,
+)
+from annotator_agreement.dataset_io.record import changes
+from annotator_agreement.dataset_io.record.run import Run
+
+BOXES = [("cat", (0.1, 0.1, 0.2, 0.4)), ("dog", (0.5, 0.5, 0.3, 0.2))]
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return make_dataset(random_annotators(12, seed=3))
+
+
+def _edit(dataset, *positions):
+    for sample_id in [dataset.values("id")[position] for position in positions]:
+        sample = dataset[sample_id]
+        sample["alice"] = detections(BOXES)
+        sample.save()
+
+
+def _earlier(dataset, seconds=60):
+    """Let the dataset be as if everything so far had happened before."""
+    for collection in (dataset._sample_collection, dataset._frame_collection):
+        if collection is not None:
+            before = {"$dateSubtract": {"startDate": "$last_modified_at", "unit": "second", "amount": seconds}}
+            collection.update_many({}, [{"$set": {"last_modified_at": before}}])
+
+
+@pytest.mark.parametrize("is_new", [True, False])
+def test_edited_added_and_deleted_samples_are_counted_once(dataset, is_new):
+    if not is_new:
+        _earlier(dataset)
+    compute_quickly(dataset)
+    assert changed_since(dataset) == 0
+    _edit(dataset, 0, 4)
+    _edit(dataset, 4)
+    assert changed_since(dataset) == 2
+    dataset.add_sample(fo.Sample("/images/new.jpg", alice=detections(BOXES)))
+    assert changed_since(dataset) == 3
+    dataset.delete_samples(dataset.values("id")[7:9])
+    assert changed_since(dataset) == 5
+    dataset.delete_samples(dataset.values("id")[:1])
+    assert changed_since(dataset) == 5, "an edited one"
+    compute_quickly(dataset, overwrite=True)
+    assert changed_since(dataset) == 0
+
+
+def test_nothing_that_we_write_counts_and_it_hides_no_change(dataset):
+    _earlier(dataset)
+    compute_quickly(dataset)
+    _edit(dataset, 2)
+    compute_quickly(dataset, run_key="second")
+    assert (changed_since(dataset), changed_since(dataset, "second")) == (1, 0)
+    _edit(dataset, 5)
+    for write in (
+        lambda: add_units(dataset),
+        lambda: tag_agreement_labels(dataset, tag="look", on="samples"),
+        lambda: tag_agreement_labels(dataset, tag="look"),
+        lambda: configure_agreement_app(dataset, link_instances=True),
+        lambda: configure_agreement_app(dataset, link_instances=False),
+        lambda: delete_agreement(dataset, "second"),
+        lambda: rename_agreement(dataset, "agreement", "other"),
+    ):
+        write()
+        assert changed_since(dataset, "agreement" if Run(dataset, "agreement").exists else "other") == 2
+    report = load_agreement(dataset, "other")
+    assert report.samples.n_changed() == 2
+
+
+def test_the_printed_report_says_it_when_it_is_printed(dataset, capsys):
+    report = compute_quickly(dataset)
+    report.print_report()
+    assert "changed since" not in capsys.readouterr().out
+    _edit(dataset, 1)
+    for shown in (report, load_agreement(dataset)):
+        shown.print_report()
+        assert "\n1 sample changed since this run" in capsys.readouterr().out
+    delete_agreement(dataset)
+    report.print_report()
+    assert "changed since" not in capsys.readouterr().out
+
+
+def test_edits_during_a_run_after_their_sample_was_written_count(dataset, before_each_write, monkeypatch):
+    from annotator_agreement.dataset_io.run import read
+
+    monkeypatch.setattr(read, "BATCH_SAMPLES", 4)
+    done = []
+
+    def edit_earlier(batch):
+        # samples of this batch are read already: they are read again; those of the first are written
+        if len(done) == 2:
+            _edit(dataset, 0, 11)
+        done.append(batch)
+
+    before_each_write(edit_earlier)
+    compute_quickly(dataset)
+    first = dataset.first()
+    assert first.agreement_n_annotators is not None
+    assert 1 <= changed_since(dataset) <= 2
+    _edit(dataset, 0, 11)
+    assert changed_since(dataset) == 2
+
+
+def test_an_edit_by_a_machine_whose_clock_is_slow_counts(dataset):
+    _earlier(dataset)
+    compute_quickly(dataset)
+    late = datetime.now(timezone.utc) - timedelta(seconds=5)
+    dataset._sample_collection.update_one({}, {"$set": {"last_modified_at": late}})
+    assert changed_since(dataset) == 1
+    add_units(dataset)
+    assert changed_since(dataset) == 1
+
+
+def test_of_a_view_those_count_that_were_compared_or_are_in_it_now(dataset):
+    for position, sample in enumerate(dataset):
+        sample.tags = ["ready"] if position < 6 else []
+        sample.save()
+    view = dataset.match_tags("ready")
+    compute_quickly(view)
+    assert changed_since(dataset) == 0
+    _edit(dataset, 8)
+    assert changed_since(dataset) == 0, "it is not in the view"
+    _edit(dataset, 1)
+    assert changed_since(dataset) == 1
+    for position, tags in ((8, ["ready"]), (0, [])):
+        sample = dataset[dataset.values("id")[position]]
+        sample.tags = tags
+        sample.save()
+    assert changed_since(dataset) == 3, "one came in, and one left"
+    dataset.delete_samples(dataset.values("id")[9:])
+    assert changed_since(dataset) == 3
+    dataset.delete_samples(dataset.values("id")[2:4])
+    assert changed_since(dataset) == 5
+
+
+def test_of_runs_on_frames_the_videos_count(make_videos):
+    one = [("a", (0.1, 0.1, 0.2, 0.2))]
+    dataset = make_videos([{name: [detections(one)] * 3 for name in ANNOTATORS}] * 4)
+    compute_quickly(dataset, [f"frames.{name}" for name in ANNOTATORS])
+    assert changed_since(dataset) == 0
+    for number in (1, 3):
+        sample = dataset.first()
+        sample.frames[number]["bob"] = detections([])
+        sample.save()
+    assert changed_since(dataset) == 1
+    assert load_agreement(dataset).samples.n_changed() == 1
+    dataset.delete_frames(dataset[dataset.values("id")[1]].frames[2].id)
+    assert changed_since(dataset) == 2
+    dataset.delete_samples(dataset.values("id")[-1:])
+    assert changed_since(dataset) == 3
+
+
+def test_all_slices_of_groups_count(make_dataset):
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    samples = []
+    for k in range(4):
+        group = fo.Group()
+        for name in ("left", "right"):
+            boxes = {annotator: detections(BOXES) for annotator in ANNOTATORS}
+            samples.append(fo.Sample(f"/images/{name}{k}.jpg", group=group.element(name), **boxes))
+    dataset.add_samples(samples)
+    compute_quickly(dataset)
+    assert changed_since(dataset) == 0
+    right = next(iter(dataset.select_group_slices("right")))
+    right["alice"] = None
+    right.save()
+    assert changed_since(dataset) == 1
+
+
+def test_very_many_changes_are_not_noted_one_by_one(dataset, monkeypatch):
+    monkeypatch.setattr(changes, "_MOST_NOTES", 2)
+    compute_quickly(dataset)
+    _edit(dataset, 1, 2)
+    tag_agreement_labels(dataset, on="samples")
+    assert changed_since(dataset) == 2
+    _edit(dataset, 3)
+    tag_agreement_labels(dataset, on="samples", tag="more")
+    assert changed_since(dataset) == len(dataset), "any of them"
+
+
+def test_it_is_not_known_of_older_runs_damaged_records_and_clones(dataset):
+    compute_quickly(dataset)
+    clone = dataset.clone()
+    assert changed_since(clone) is None
+    clone.delete()
+    run = Run(dataset, "agreement")
+    too_large = {"since": 1, "own": [10**18], "noted": []}
+    no_id = {"since": 1, "own": [], "noted": ["?"]}
+    for damaged in ({}, {"since": 5}, {"since": "x", "own": [], "noted": []}, too_large, no_id):
+        run.update(changes=damaged)
+        assert changed_since(dataset) is None
+        tag_agreement_labels(dataset, on="samples")
+    assert load_agreement(dataset).samples.n_changed() is None
+    run.update(status="failed")
+    with pytest.raises(AgreementInputError, match="must be completed, got the status 'failed'"):
+        changed_since(dataset)
