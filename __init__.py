@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 _PUBLIC = {
     "import_annotations": ".dataset_io",
+    "export_annotations": ".dataset_io",
     "join_annotators": ".dataset_io",
     "split_annotators": ".dataset_io",
     "compute_agreement": ".dataset_io",

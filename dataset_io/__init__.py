@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .annotation_files.exporting import export_annotations
 from .annotation_files.importing import import_annotations
 from .annotation_files.split_join import join_annotators, split_annotators
 from .app.settings import configure_agreement_app
@@ -32,6 +33,7 @@ __all__ = [
     "configure_agreement_app",
     "delete_agreement",
     "export_agreement",
+    "export_annotations",
     "import_annotations",
     "join_annotators",
     "list_agreements",

@@ -7,6 +7,7 @@ from .compare import CompareAgreement
 from .compute import ComputeAgreement
 from .disputed import AgreementPatches, AnnotateDisputed, TagAgreementLabels
 from .export import ExportAgreement
+from .export_labels import ExportAnnotations
 from .import_labels import ImportAnnotations
 from .object_labels import AddAgreementUnits, ResolveUnits
 from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement
@@ -27,6 +28,7 @@ OPERATORS = [
     ConfigureAgreementApp,
     CompareAgreement,
     ExportAgreement,
+    ExportAnnotations,
     DeleteAgreement,
     RenameAgreement,
 ]

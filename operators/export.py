@@ -60,7 +60,7 @@ class ExportAgreement(AgreementOperator):
             format=_format(ctx),
             overwrite=ctx.params.get("overwrite") or False,
         )
-        return {"path": str(path), "summary": _summary(path)}
+        return {"path": str(path), "summary": summary_of_file(path)}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output(self.label)
@@ -99,7 +99,7 @@ def _path(ctx: foo.ExecutionContext) -> str:
     return path.removesuffix(ending) + suffix if ending in known - {suffix} else path
 
 
-def _summary(path: Path) -> str:
+def summary_of_file(path: Path) -> str:
     """The path, with a link through the App's server, which serves files of its machine."""
     shown = plain_markdown(path) if "`" in str(path) else f"`{path}`"
     return f"Written to {shown} · [open it](/media?filepath={quote(str(path))})"

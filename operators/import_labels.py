@@ -16,10 +16,10 @@ from ..dataset_io import import_annotations
 from ..dataset_io.annotation_files.fiftyone_formats import type_names
 from ..dataset_io.annotation_files.file_format import TITLES
 from ..dataset_io.annotation_files.image_names import MATCHES
-from ..dataset_io.annotation_files.import_summary import ImportSummary
 from ..dataset_io.annotation_files.importing import prepare_import
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
+from ..dataset_io.annotation_files.summaries import ImportSummary
 from .base import AgreementOperator, add_choice, add_several, add_switch, progress_of, summary_output, tell
 
 #: larger files are not read while the form is open, and best imported by a worker

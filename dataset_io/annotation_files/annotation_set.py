@@ -12,6 +12,11 @@ from ...metrics.arrays import BoolArray
 
 Point = tuple[float, float]
 
+#: what an export says of a label by a run: the id of its object, and its verdict; no attributes of the label
+OF_RUN = ("unit_id", "verdict")
+#: the question that classes or numbers of whole images answer where a file does not name it
+QUESTION = "classes"
+
 
 class ImageKey(NamedTuple):
     """An image as a file names it, or a frame of a video."""
@@ -45,8 +50,9 @@ class DrawnLabel:
     attributes: dict[str, Any] = field(default_factory=dict)
     confidence: float | None = None
     index: int | None = None  #: number of the track in a video
-    document: dict[str, Any] | None = None  #: the label as FiftyOne stores it, where FiftyOne read it
+    document: dict[str, Any] | None = None  #: the label as FiftyOne stores it, where it comes from there
     document_type: str = ""  #: its label type
+    of_run: dict[str, str] = field(default_factory=dict)  #: what a run says of it, see :data:`OF_RUN`
 
     @property
     def is_answer(self) -> bool:
@@ -62,6 +68,16 @@ class Page:
     #: width and height of the image in the unit of coordinates; None: pixels, and the file does not say how many
     scale: tuple[float, float] | None = None
     size_px: tuple[int, int] | None = None  #: width and height of the image in pixels, if the file says so
+
+
+@dataclass(frozen=True, slots=True)
+class StoredImage:
+    """An image of a dataset that is exported."""
+
+    path: str
+    name: str  #: what files call it
+    size_px: tuple[int, int] | None  #: width and height, if they are known
+    numbers: dict[str, float]  #: what a run says of it
 
 
 class Tally:
@@ -155,6 +171,11 @@ def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
         )
 
 
+def without_run(values: dict[str, Any]) -> dict[str, Any]:
+    """The entries of a label without those that an export wrote about a run."""
+    return {name: value for name, value in values.items() if name not in OF_RUN} if OF_RUN[0] in values else values
+
+
 def as_number(value: object) -> float | None:
     """A finite number; None for anything else."""
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
@@ -168,5 +189,5 @@ def plain_attributes(values: dict[str, Any], without: Iterable[str] = ()) -> dic
     return {
         str(name): value
         for name, value in values.items()
-        if name not in left_out and isinstance(value, str | int | float | bool)
+        if name not in left_out and (isinstance(value, str | bool) or as_number(value) is not None)
     }

@@ -1,24 +1,30 @@
-"""COCO's JSON, in the three ways in which it has several annotators."""
+"""COCO's JSON: read in the three ways in which it has several annotators, written in one of them."""
 
 from __future__ import annotations
 
 import functools
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
+import shapely
+
 from ...agreement.errors import AgreementInputError, shown
+from ...metrics.geometry.polygons import polygons_from_rings
 from .annotation_set import (
     AnnotationSet,
     DrawnLabel,
     ImageKey,
     Page,
     Point,
+    StoredImage,
     as_number,
     plain_attributes,
     refuse_repeated,
+    without_run,
 )
-from .run_length import coco_mask
+from .run_length import coco_mask, column_runs
 
 TITLE = "COCO JSON"
 
@@ -197,7 +203,8 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
             f"{entry.get('id')!r})"
         )
     extra = entry.get("attributes")
-    attributes = plain_attributes({**entry, **(extra if isinstance(extra, dict) else {})}, _OWN_KEYS)
+    attributes = plain_attributes(without_run(entry), _OWN_KEYS)
+    attributes |= plain_attributes(extra if isinstance(extra, dict) else {}, ("id",))
     label = DrawnLabel(classes.get(category), attributes=attributes, confidence=as_number(entry.get("score")))
     try:
         box = entry.get("bbox")
@@ -222,3 +229,83 @@ def _label(entry: Entry, classes: dict[Any, str], image: Entry) -> DrawnLabel | 
 def _pairs(numbers: list[Any]) -> list[Point]:
     """Vertices from a flat list of coordinates."""
     return [(float(x), float(y)) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
+
+
+def not_in_coco(label: DrawnLabel) -> str:
+    """Why COCO cannot hold a label; empty if it can."""
+    if label.question:
+        return "classes and numbers of whole images, which COCO does not have"
+    if not label.closed:
+        return "open lines, which COCO does not have"
+    if any(len(ring) < 3 for ring in label.rings or ()):
+        return "polygons with fewer than 3 points, which COCO does not have"
+    return ""
+
+
+def coco_content(images: Sequence[StoredImage], found: AnnotationSet) -> Entry:
+    """All annotations as COCO JSON: ``rater_list`` on images, ``rater_id`` on annotations.
+
+    Args:
+        images: the images, whose sizes are known
+        found: what was drawn on them, as shares of the image; labels that COCO can hold
+    """
+    numbers = {image.path: number for number, image in enumerate(images, 1)}
+    raters: dict[str, list[str]] = {image.path: [] for image in images}
+    classes = {name: number for number, name in enumerate(sorted({str(label.label) for label in found.labels()
+                                                                  if label.label is not None}), 1)}  # fmt: skip
+    sizes = {image.path: image.size_px or (1, 1) for image in images}
+    annotations: list[Entry] = []
+    for rater, pages in found.pages.items():
+        for key, page in pages.items():
+            raters[key.name].append(rater)
+            for label in page.labels:
+                own = {"id": len(annotations) + 1, "image_id": numbers[key.name], "rater_id": rater}
+                category = {} if label.label is None else {"category_id": classes[str(label.label)]}
+                annotations.append({**own, **category, **_extent(label, *sizes[key.name]), **_said(label)})
+    entries = [
+        {"id": numbers[image.path], "file_name": image.name, "width": sizes[image.path][0],
+         "height": sizes[image.path][1], "rater_list": raters[image.path], **image.numbers}
+        for image in images
+    ]  # fmt: skip
+    categories = [{"id": number, "name": name} for name, number in classes.items()]
+    return {"images": entries, "annotations": annotations, "categories": categories}
+
+
+def _extent(label: DrawnLabel, width: int, height: int) -> Entry:
+    """Where a label is, in pixels."""
+    rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
+    mask = label.mask() if label.mask is not None else None
+    points = [(x * width, y * height) for x, y in label.points or ()]
+    seen = [point for point in points if point[0] == point[0]]
+    if label.box is not None:
+        box = [value * side for value, side in zip(label.box, (width, height) * 2, strict=True)]
+    else:
+        low, high = (tuple(map(end, zip(*(seen or (point for ring in rings for point in ring)), strict=True)))
+                     for end in (min, max))  # fmt: skip
+        box = [*low, high[0] - low[0], high[1] - low[1]]
+    extent: Entry = {"bbox": box, "area": float(mask.pixels.sum()) if mask else _area(rings, box)}
+    if rings:
+        extent["segmentation"] = [[value for point in ring for value in point] for ring in rings]
+    elif mask is not None:
+        extent["segmentation"] = {"size": [height, width], "counts": column_runs(mask, width, height)}
+    if points:
+        extent["keypoints"] = [value for x, y in points for value in ((x, y, 2) if x == x else (0, 0, 0))]
+        extent["num_keypoints"] = len(seen)
+    return extent
+
+
+def _area(rings: list[list[Point]], box: list[float]) -> float:
+    """Area of a polygon by the even-odd rule, as its holes are rings; without rings that of the box."""
+    if len(rings) < 2:
+        return float(shapely.Polygon(rings[0]).area) if rings else box[2] * box[3]
+    number = np.repeat(np.arange(len(rings)), [len(ring) for ring in rings])
+    points = np.array([point for ring in rings for point in ring])
+    return float(polygons_from_rings(points, number, np.zeros(len(rings), np.int64), 1).area[0])
+
+
+def _said(label: DrawnLabel) -> Entry:
+    """Attributes of a label, and what a run says of it."""
+    said: Entry = {} if label.confidence is None else {"score": label.confidence}
+    if "iscrowd" in label.attributes:
+        said["iscrowd"] = int(bool(label.attributes["iscrowd"]))
+    return {**said, **({"attributes": label.attributes} if label.attributes else {}), **label.of_run}

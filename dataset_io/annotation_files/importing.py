@@ -19,9 +19,9 @@ from . import fiftyone_formats
 from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated
 from .file_format import TABLE, TITLES, read_annotations
 from .image_names import Match, Target, match_images
-from .import_summary import ImportedAnnotator, ImportSummary
 from .label_documents import ANNOTATOR_ATTRIBUTE, Document, LabelMaker, Slot, slots_of
 from .long_table import read_table
+from .summaries import AnnotatorInFile, ImportSummary
 from .written_fields import (
     NewField,
     assigned_name,
@@ -392,11 +392,11 @@ class _Plan:
             calls=tuple(self._calls(fields, assigned)) if len(annotators) > 1 else (),
         )
 
-    def _annotator(self, owner: str, fields: tuple[str, ...]) -> ImportedAnnotator:
+    def _annotator(self, owner: str, fields: tuple[str, ...]) -> AnnotatorInFile:
         made = self._made[owner].values()
         counts = Counter(slot.name for entry in made for slot, documents in entry.items() for _ in documents)
         n_empty = sum(not any(entry.values()) for entry in made)
-        return ImportedAnnotator(owner, fields, len(made), n_empty, dict(sorted(counts.items())))
+        return AnnotatorInFile(owner, fields, len(made), n_empty, dict(sorted(counts.items())))
 
     def _notes(self, *, is_one_field: bool) -> Iterable[str]:
         yield from self._found.notes

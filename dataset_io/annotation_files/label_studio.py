@@ -1,4 +1,4 @@
-"""Label Studio's JSON: tasks with the annotations of everybody, by who completed them."""
+"""Label Studio's JSON, read and written: tasks with the annotations of everybody, by who completed them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import functools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
-from urllib.parse import parse_qs, unquote, urlsplit
+from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, PlacedMask, Point, as_number
-from .run_length import label_studio_mask
+from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, PlacedMask, Point, StoredImage, as_number
+from .run_length import brush_runs, label_studio_mask
 
 TITLE = "Label Studio JSON"
 GROUND_TRUTH = "ground_truth"
@@ -27,6 +27,10 @@ _ANSWERS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "n
 _DRAWN = ("rectangle", "polygon", "keypoint", "brush")
 #: percent of the image
 _PERCENT = (100.0, 100.0)
+#: regions that we write as one label: a file cannot make us fill the memory
+_MOST_PARTS = 100_000
+#: what Label Studio takes for the name of the control of regions that we write
+_CONTROL, _IMAGE = "label", "image"
 
 
 def read_label_studio(tasks: list[Any]) -> AnnotationSet:
@@ -97,12 +101,17 @@ def _image_names(task: Any) -> tuple[str | None, tuple[str, ...]]:
     values = [data[key] for key in (*_IMAGE_KEYS, *data) if isinstance(data.get(key), str)]
     if not values:
         return None, ()
-    address = urlsplit(values[0])
-    local = parse_qs(address.query).get("d")
-    path = unquote(local[0] if local else address.path)
+    path = name_in(values[0])
     names = [path, str(task.get("file_upload") or "")]
     names += [_UPLOAD_PREFIX.sub("", name.rpartition("/")[2]) for name in names]
     return path, tuple(dict.fromkeys(name for name in names[1:] if name))
+
+
+def name_in(address: str) -> str:
+    """The path in the address of an image."""
+    parts = urlsplit(address)
+    local = parse_qs(parts.query).get("d")
+    return local[0] if local else unquote(parts.path)
 
 
 def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[DrawnLabel]:
@@ -120,12 +129,16 @@ def _labels(found: AnnotationSet, name: str, results: list[Result]) -> Iterator[
             yield from _answers(found, name, others)
         for number, shape in enumerate(shapes):
             try:
-                label = _drawn(shape, others)
+                label, part = _drawn(shape, others), _part_of(shape)
             except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
                 found.left_out.add(f"regions that cannot be read ({error})", f"{name}: {region}")
                 continue
             label.attributes.update(_of_region(found, name, others))
-            (points if label.points else drawn)[f"{region} {number}" if number else region] = label
+            whole, position, n_parts = part or (f"{region} {number}" if number else region, 0, 0)
+            if part is not None:
+                _add_part(drawn.setdefault(whole, label), label, position, n_parts)
+            else:
+                (points if label.points else drawn)[whole] = label
     yield from drawn.values()
     yield from _keypoints(results, points, drawn)
 
@@ -160,6 +173,28 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
     else:
         raise ValueError(f"a brush in the format {value.get('format')!r}")
     return label
+
+
+def _part_of(shape: Result) -> tuple[str, int, int] | None:
+    """Label, position and number of parts, if we wrote the region as a part of a label; None if it is a whole label."""
+    meta = shape.get("meta")
+    if not isinstance(meta, dict) or "part_of" not in meta:
+        return None
+    position, n_parts = int(meta["part"]), int(meta["parts"])
+    if not 0 <= position < n_parts <= _MOST_PARTS:
+        raise ValueError(f"part {position} of {n_parts}")
+    return str(meta["part_of"]), position, n_parts
+
+
+def _add_part(whole: DrawnLabel, part: DrawnLabel, position: int, n_parts: int) -> None:
+    """Add a region to its label, which the first one made: a point of key points, or a ring of a polygon."""
+    if part.points:
+        point = part.points[0]
+        if whole is part:
+            whole.points = [(math.nan, math.nan)] * n_parts
+        (whole.points or [])[position : position + 1] = [point]
+    elif whole is not part:
+        whole.rings = [*(whole.rings or []), *(part.rings or [])]
 
 
 def _brush(rle: list[int], width: int, height: int) -> PlacedMask:
@@ -206,7 +241,7 @@ def _of_region(found: AnnotationSet, name: str, entries: list[Result]) -> Iterat
         question = str(entry.get("from_name") or entry.get("type"))
         answers = list(_answers(found, name, [entry]))
         if answers:
-            values = [answer.label if answer.value is None else answer.value for answer in answers]
+            values = [answer.label if answer.value is None else entry["value"][entry["type"]] for answer in answers]
             yield question, values[0] if len(values) == 1 else ", ".join(map(str, values))
 
 
@@ -243,3 +278,91 @@ def _keypoints(
                 number = sum(name.partition("#")[0] == str(member.label) for name in named)
                 named[str(member.label) if not number else f"{member.label}#{number + 1}"] = point
         yield DrawnLabel(parents[0] if parents else "keypoints", named_points=named)
+
+
+def address_of(path: str) -> str:
+    """The address of an image: of a file as Label Studio serves local files, whose root must be ``/`` for it."""
+    return path if urlsplit(path).scheme else f"/data/local-files/?d={quote(path.lstrip('/'))}"
+
+
+def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> list[Result]:
+    """All annotations as tasks, those of nobody as predictions.
+
+    Args:
+        images: the images; the sizes of those with regions are known
+        found: what was drawn on them, as shares of the image
+    """
+    return [
+        {
+            "id": number,
+            "data": {"image": address_of(image.path), **image.numbers},
+            "annotations": [
+                {"completed_by": _completed_by(owner), "was_cancelled": False, "ground_truth": False,
+                 "result": _results(pages[ImageKey(image.path)], image)}
+                for owner, pages in found.pages.items() if ImageKey(image.path) in pages
+            ],
+            "predictions": [
+                {"model_version": owner, "result": _results(pages[ImageKey(image.path)], image)}
+                for owner, pages in found.separate.items() if ImageKey(image.path) in pages
+            ],
+        }
+        for number, image in enumerate(images, 1)
+    ]  # fmt: skip
+
+
+def _completed_by(owner: str) -> int | dict[str, str]:
+    """An annotator as Label Studio names them, by number or mail address."""
+    return int(owner) if owner.isdecimal() and str(int(owner)) == owner else {"email": owner}
+
+
+def _results(page: Page, image: StoredImage) -> list[Result]:
+    """The results of an annotation."""
+    results: list[Result] = []
+    for number, label in enumerate(label for label in page.labels if not label.question):
+        size = image.size_px or (0, 0)
+        own = {"to_name": _IMAGE, "original_width": size[0], "original_height": size[1], "image_rotation": 0}
+        score = {} if label.confidence is None else {"score": label.confidence}
+        name = f"r{number}"
+        shapes = list(_shapes(label, size))
+        is_parted = len(shapes) > 1 or label.points is not None
+        for kind, value, part in shapes:
+            classes = {} if label.label is None else {f"{kind}labels": [label.label]}
+            kind = f"{kind}labels" if classes else kind
+            meta: dict[str, Any] = {"text": list(label.of_run.values())} if label.of_run else {}
+            if is_parted:
+                meta |= {"part_of": name, "part": part, "parts": len(label.points or shapes)}
+            region = {"id": f"{name}p{part}" if part else name, **own, **({"meta": meta} if meta else {})}
+            results.append({**region, "type": kind, "from_name": _CONTROL, "value": {**value, **classes}, **score})
+            score = {}
+            if part == shapes[0][2]:
+                results += [{**region, **_answer(question, [value])} for question, value in label.attributes.items()]
+    answers: dict[str, list[Any]] = {}
+    for label in page.labels:
+        if label.question:
+            answers.setdefault(label.question, []).append(label.label if label.value is None else label.value)
+    return [*results, *({"id": f"a{number}", "to_name": _IMAGE, **_answer(question, values)}
+                        for number, (question, values) in enumerate(answers.items()))]  # fmt: skip
+
+
+def _answer(question: str, values: list[Any]) -> Result:
+    """The result that answers a question, by a number or by classes."""
+    if as_number(values[0]) is not None:
+        return {"type": "number", "from_name": question, "value": {"number": values[0]}}
+    texts = [str(value).lower() if isinstance(value, bool) else str(value) for value in values]
+    return {"type": "choices", "from_name": question, "value": {"choices": texts}}
+
+
+def _shapes(label: DrawnLabel, size: tuple[int, int]) -> Iterator[tuple[str, Result, int]]:
+    """Kind, value and position of every region of a label."""
+    if label.points is not None:
+        for number, (x, y) in enumerate(label.points):
+            if x == x and y == y:
+                yield "keypoint", {"x": 100 * x, "y": 100 * y, "width": 0.5}, number
+    elif label.mask is not None:
+        yield "brush", {"format": "rle", "rle": brush_runs(label.mask(), *size)}, 0
+    elif label.rings:
+        for number, ring in enumerate(label.rings):
+            yield "polygon", {"points": [[100 * x, 100 * y] for x, y in ring], "closed": label.closed}, number
+    else:
+        x, y, width, height = (100 * value for value in label.box or (0.0,) * 4)
+        yield "rectangle", {"x": x, "y": y, "width": width, "height": height, "rotation": 0}, 0

@@ -1,10 +1,13 @@
-"""A long table: a row for each label, with its image and annotator."""
+"""A long table, read and written: a row for each label, with its image and annotator."""
 
 from __future__ import annotations
 
 import ast
+import csv
+import io
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -12,7 +15,7 @@ from typing import Any
 import pandas as pd
 
 from ...agreement.errors import AgreementInputError, shown
-from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Point
+from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage
 
 TITLE = "a long table"
 
@@ -47,8 +50,6 @@ _CORNERS, _SIZES = ("x_min", "y_min", "x_max", "y_max"), ("x", "y", "width", "he
 _MIXED = ("x_min", "y_min", "width", "height")
 #: classes of rows that mean that nothing was found
 _NOTHING = {"no finding", "no findings", "nothing", "none", "empty", "no object", "no objects"}
-#: the question that classes or numbers without boxes answer
-_QUESTION = "classes"
 
 
 def load_table(path: Path) -> pd.DataFrame:
@@ -114,7 +115,8 @@ def read_table(table: pd.DataFrame, annotator: str | None, columns: Mapping[str,
     drawn = corners is not None or "boxes" in meant or "polygon" in meant
     used = "; ".join(f"{meaning}: {column}" for meaning, column in meant.items())
     found.notes.append(f"Columns: {used}")
-    attributes = {str(column): table[column].tolist() for column in table.columns if str(column) not in meant.values()}
+    no_attributes = {*meant.values(), *(OF_RUN if OF_RUN[0] in table.columns else ())}
+    attributes = {column: table[column].tolist() for column in table.columns if column not in no_attributes}
     shapes = [_shapes(values, corners, row) for row in range(n)] if drawn else [[] for _ in range(n)]
     in_shares = _are_shares(shapes)
     if drawn:
@@ -275,6 +277,67 @@ def _answers(values: dict[str, list[Any]], row: int, text: str | None) -> list[D
     if "value" in values and not _is_absent(values["value"][row]):
         value = values["value"][row]
         if isinstance(value, int | float) and not isinstance(value, bool):
-            return [DrawnLabel(None, value=float(value), question=text or _QUESTION)]
-        return [DrawnLabel(_as_text(value), question=text or _QUESTION)]
-    return [] if text is None else [DrawnLabel(text, question=_QUESTION)]
+            return [DrawnLabel(None, value=float(value), question=text or QUESTION)]
+        return [DrawnLabel(_as_text(value), question=text or QUESTION)]
+    return [] if text is None else [DrawnLabel(text, question=QUESTION)]
+
+
+def not_in_table(label: DrawnLabel) -> str:
+    """Why a table cannot hold a label; empty if it can."""
+    if label.points is not None:
+        return "key points, which a table does not have"
+    return "" if label.closed else "open lines, which a table does not have"
+
+
+def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
+    """All annotations as CSV; a row without a class and coordinates says that somebody looked and found nothing.
+
+    Args:
+        images: the images; the sizes of those with regions are known
+        found: what was drawn on them, as shares of the image; labels that a table can hold
+    """
+    of_path = {image.path: image for image in images}
+    drawn = [(of_path[key.name], owner, label) for owner, pages in found.pages.items()
+             for key, page in pages.items() for label in page.labels or [DrawnLabel(None)]]  # fmt: skip
+    shapes = [_in_pixels(label, image.size_px) for image, _, label in drawn]
+    if _are_shares([shapes]):  # a table without a number beyond 1 is read as one of shares
+        shapes = [label for _, _, label in drawn]
+    rows = [
+        {"image": image.name, "annotator": owner, **_row(label, shape, image)}
+        for (image, owner, label), shape in zip(drawn, shapes, strict=True)
+    ]
+    order = {name: number for number, name in enumerate(_NAMES)}
+    columns = sorted({name: None for row in rows for name in row}, key=lambda name: order.get(name, len(order)))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()
+
+
+def _in_pixels(label: DrawnLabel, size_px: tuple[int, int] | None) -> DrawnLabel:
+    """What was drawn, in pixels."""
+    width, height = size_px or (1, 1)
+    rings = [[(x * width, y * height) for x, y in ring] for ring in label.rings or ()]
+    x, y, a, b = label.box or (0.0,) * 4
+    return DrawnLabel(None, label.box and (x * width, y * height, a * width, b * height), rings or None)
+
+
+def _row(label: DrawnLabel, shape: DrawnLabel, image: StoredImage) -> dict[str, Any]:
+    """The cells of a label."""
+    row: dict[str, Any] = {"label": label.label}
+    if label.value is not None:
+        row["value"] = label.value
+    if shape.rings:
+        row["polygon"] = json.dumps(shape.rings)
+    elif shape.box is not None:
+        x, y, width, height = shape.box
+        row |= dict(zip(_CORNERS, (x, y, x + width, y + height), strict=True))
+    if label.confidence is not None:
+        row["confidence"] = label.confidence
+    if image.size_px is not None:
+        row |= dict(zip(("image_width", "image_height"), image.size_px, strict=True))
+    # a column whose name has a meaning for tables is read as that
+    attributes = {f"attribute_{name}" if guessed_columns([name]) else name: value
+                  for name, value in label.attributes.items()}  # fmt: skip
+    return {**row, **attributes, **label.of_run}

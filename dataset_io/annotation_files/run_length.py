@@ -12,6 +12,8 @@ from .annotation_set import PlacedMask
 
 #: the most pixels of a mask: a file cannot make us fill the memory
 MOST_PIXELS = 1 << 28
+#: bits of the lengths of runs in Label Studio's streams
+_BRUSH_SIZES = (3, 4, 8, 16)
 
 
 def coco_mask(counts: Sequence[int] | str | bytes, width: int, height: int) -> PlacedMask:
@@ -44,6 +46,42 @@ def label_studio_mask(rle: Sequence[int], width: int, height: int) -> PlacedMask
     """
     values = _unpacked(np.asarray(rle, np.uint8), 4 * _checked(width, height))
     return cut_out(values.reshape(height, width, 4)[:, :, 3] > 0)
+
+
+def column_runs(mask: PlacedMask, width: int, height: int) -> list[int]:
+    """COCO's run lengths of a mask in an image: by column, in turn outside and inside."""
+    return _lengths(mask.pixels.T, mask.top, mask.left, height, width)
+
+
+def brush_runs(mask: PlacedMask, width: int, height: int) -> list[int]:
+    """Bytes of Label Studio's stream of bits for a mask in an image; every value stands four times in it."""
+    lengths = _lengths(mask.pixels, mask.left, mask.top, width, height)
+    bits = [f"{4 * width * height:032b}{7:05b}", *(f"{size - 1:04b}" for size in _BRUSH_SIZES)]
+    for number, length in enumerate(lengths):
+        value = f"{255 * (number % 2):08b}"
+        for start in range(0, 4 * length, 1 << _BRUSH_SIZES[-1]):
+            n_values = min(1 << _BRUSH_SIZES[-1], 4 * length - start)
+            size = next(k for k, bits_of in enumerate(_BRUSH_SIZES) if n_values <= 1 << bits_of)
+            bits.append(f"1{size:02b}{n_values - 1:0{_BRUSH_SIZES[size]}b}{value}")
+    stream = "".join(bits)
+    stream += "0" * (-len(stream) % 8)
+    return list(int(stream, 2).to_bytes(len(stream) // 8, "big"))
+
+
+def _lengths(pixels: BoolArray, left: int, top: int, width: int, height: int) -> list[int]:
+    """Lengths of runs, in turn outside and inside, by row of an image that is empty around the pixels."""
+    edges = np.diff(np.pad(pixels.astype(np.int8), ((0, 0), (1, 1))), axis=1)
+    row, column = np.nonzero(edges)
+    ends = (row + top) * width + column + left
+    # a run that ends with a row goes on where the next row begins inside
+    if pixels.shape[1] == width and len(ends):
+        kept = np.ones(len(ends), np.bool_)
+        joined = ends[1:] == ends[:-1]
+        kept[1:] &= ~joined
+        kept[:-1] &= ~joined
+        ends = ends[kept]
+    lengths: list[int] = np.diff(ends, prepend=0, append=width * height).tolist()
+    return lengths
 
 
 def cut_out(mask: BoolArray) -> PlacedMask:

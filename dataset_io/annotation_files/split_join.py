@@ -14,7 +14,7 @@ from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import value_name
 from ..fiftyone_private import frame_collection, reload_dataset, sample_collection
 from ..labels.kinds import LabelKind
-from ..labels.paths import all_fields, is_of_frames, run_of
+from ..labels.paths import attributes_of_runs, is_of_frames
 from ..labels.source import label_kinds
 from ..run.work_through import Progress
 from .image_names import Target
@@ -175,9 +175,7 @@ def _read(
     dataset: fo.Dataset, fields: list[str], kinds: Iterable[LabelKind], assigned_field: str | None
 ) -> tuple[list[Target], dict[_Key, list[list[Document] | None]], dict[int, set[str]]]:
     """The samples, the label list of every field on every sample or frame, and the assigned annotators by sample."""
-    written = {
-        path.rpartition(".")[2] for path, entry in all_fields(dataset).items() if run_of(path, entry) is not None
-    }
+    written = attributes_of_runs(dataset)
     targets: list[Target] = []
     number: dict[ObjectId, int] = {}
     assigned: dict[int, set[str]] = {}

@@ -63,3 +63,8 @@ def run_of(path: str, field: fo.Field) -> str | None:
     """Key of the run that wrote a field, read from its mark; None for renamed copies, which belong to the user."""
     run_key = mark_of(field)
     return run_key if run_key is not None and path.rpartition(".")[2] in names.own_names(run_key) else None
+
+
+def attributes_of_runs(dataset: fo.Dataset) -> set[str]:
+    """Names of the attributes that runs wrote on labels."""
+    return {path.rpartition(".")[2] for path, field in all_fields(dataset).items() if run_of(path, field) is not None}

@@ -151,8 +151,16 @@ class Source:
         return sum(row["n"] for row in self.aggregate([{"$count": "n"}]))
 
 
-def open_source(samples: SampleCollection, config: AgreementConfig, *, units: bool = False) -> Source:
+def open_source(
+    samples: SampleCollection, config: AgreementConfig, *, units: bool = False, writes: bool = True
+) -> Source:
     """Find the labels of a run.
+
+    Args:
+        samples: a dataset or view
+        config: the options
+        units: the option ``units``, which is not part of the config
+        writes: whether something is written on the labels
 
     Raises:
         AgreementInputError: if the samples, a field or its type cannot be used
@@ -163,7 +171,8 @@ def open_source(samples: SampleCollection, config: AgreementConfig, *, units: bo
     # nothing is written on plain fields, which hold no labels
     with_labels = [pair for kind, *pair in zip(source.kinds, source.schema_paths, config.fields, strict=True)
                    if kind.is_label]  # fmt: skip
-    refuse_read_only(stored_dataset(samples), sorted({path for pair in with_labels for path in pair}))
+    if writes:
+        refuse_read_only(stored_dataset(samples), sorted({path for pair in with_labels for path in pair}))
     if source.on_frames and not source.count():
         raise AgreementInputError(f"Agreement needs frames, got videos without any in {stored_dataset(samples).name!r}")
     if config.assigned_field is not None:

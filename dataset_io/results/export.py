@@ -9,7 +9,7 @@ import os
 import re
 import secrets
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -118,6 +118,21 @@ def checked_path(path: str | os.PathLike[str], format: str | None, *, overwrite:
 
 def _checked(found: Path, format: str | None, *, overwrite: bool) -> Path:
     is_folder = format_of(found, format) == "csv" and found.suffix.lower() != ".zip"
+    return _writable(found, is_folder=is_folder, overwrite=overwrite)
+
+
+def checked_file(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
+    """The absolute path, if a file can be written there.
+
+    Raises:
+        AgreementInputError: if it cannot
+    """
+    true_or_false("overwrite", overwrite)
+    with writing_to("path", path):
+        return _writable(Path(path_of("path", path)).absolute(), is_folder=False, overwrite=overwrite)
+
+
+def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
     if found.exists() and found.is_dir() != is_folder:
         what = "a folder" if is_folder else "a file"
         raise AgreementInputError(f"`path` must be {what}, got {str(found)!r}, which is not")
@@ -165,11 +180,16 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a file atomically: the old one stays until the new one is complete."""
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    with replacing(path) as temporary, temporary.open("xb") as file:
+        file.write(content)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside another, of the same ending, which takes its place when it is complete."""
+    temporary = path.with_name(f".{secrets.token_hex(4)}.{path.name}")
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
+        yield temporary
         temporary.replace(path)
     except BaseException:
         with contextlib.suppress(OSError):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Literal, get_args
 
 import fiftyone as fo
@@ -14,9 +15,9 @@ from ...metrics.consensus import consensus_score, quorum_votes
 from ..record.run import dataset_of
 from ..record.run_labels import open_run_labels
 from ..run.work_through import Progress
-from .consensus_geometry import Shapes
+from .consensus_geometry import ConsensusMaker, Shapes
 from .derived_fields import DerivedField, DerivedLabels, Outcome, check_can_derive, derive_labels
-from .unit_members import UnitMembers
+from .unit_members import UnitMembers, UnitReader
 from .units_field import open_units, unit_documents
 
 #: what becomes of units on whose class the votes are equal
@@ -71,19 +72,7 @@ def resolve_units(
     family, maker = open_units(labels, shapes)
 
     def documents(members: UnitMembers) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
-        made = unit_documents(members, maker, family, labels.annotators)
-        votes, assigned = members.votes, members.assigned
-        outcomes: list[Outcome] = []
-        enough = (votes >= quorum_votes(assigned, quorum)).tolist()
-        scores = consensus_score(votes, assigned, members.mean_iou).tolist()
-        for document, has_enough, score in zip(made, enough, scores, strict=True):
-            is_tied = document is not None and document["tie"] and ties == "leave_out"
-            outcomes.append("n_below_quorum" if not has_enough else "n_tied" if is_tied else "n_labels")
-            if document is not None:
-                confidence = score if score == score else None  # nan is not equal to itself
-                of_points = maker.label is fo.Keypoint and confidence is not None
-                document["confidence"] = [confidence] * len(document["points"]) if of_points else confidence
-        return made, outcomes
+        return consensus_documents(members, maker, family, labels.annotators, quorum=quorum, ties=ties)
 
     made = DerivedField(
         names.CONSENSUS_SUFFIX,
@@ -94,6 +83,31 @@ def resolve_units(
         {"quorum": quorum, "ties": ties, "shapes": shapes},
     )
     return derive_labels(labels, family, made, progress)
+
+
+def consensus_documents(
+    members: UnitMembers,
+    maker: ConsensusMaker,
+    reader: UnitReader,
+    annotators: Sequence[str],
+    *,
+    quorum: float | Literal["majority"] = "majority",
+    ties: Ties = "leave_out",
+) -> tuple[list[dict[str, Any] | None], list[Outcome]]:
+    """The consensus label of every unit as stored (None if its members are unusable now), and what becomes of it."""
+    made = unit_documents(members, maker, reader, annotators)
+    votes, assigned = members.votes, members.assigned
+    outcomes: list[Outcome] = []
+    enough = (votes >= quorum_votes(assigned, quorum)).tolist()
+    scores = consensus_score(votes, assigned, members.mean_iou).tolist()
+    for document, has_enough, score in zip(made, enough, scores, strict=True):
+        is_tied = document is not None and document["tie"] and ties == "leave_out"
+        outcomes.append("n_below_quorum" if not has_enough else "n_tied" if is_tied else "n_labels")
+        if document is not None:
+            confidence = score if score == score else None  # nan is not equal to itself
+            of_points = maker.label is fo.Keypoint and confidence is not None
+            document["confidence"] = [confidence] * len(document["points"]) if of_points else confidence
+    return made, outcomes
 
 
 def _checked_quorum(quorum: Any) -> float | Literal["majority"]:

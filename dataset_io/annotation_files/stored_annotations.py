@@ -1,0 +1,218 @@
+"""What annotators drew in a dataset, in the form that files have: the way back from the label documents."""
+
+from __future__ import annotations
+
+import functools
+import os
+from collections.abc import Sequence
+from pathlib import PurePosixPath
+from typing import Any
+
+import fiftyone as fo
+import fiftyone.core.labels as fol
+import numpy as np
+from bson import ObjectId
+
+from ...agreement.errors import AgreementInputError
+from ...agreement.options import value_name
+from ..families.protocol import LabelsRead
+from ..labels.assignment import NOT_NAMED, annotators_of, assigned_annotators
+from ..labels.geometry_readers import is_finite, is_usable_box
+from ..labels.instance_masks import decode_mask, placed_masks, read_mask_file
+from ..labels.kinds import LabelKind
+from ..labels.paths import attributes_of_runs
+from ..labels.source import Source
+from ..record.run_labels import RunLabels
+from ..run.read import Reader
+from ..run.stored import StoredSample
+from ..run.work_through import Progress, work_through
+from .annotation_set import (
+    OF_RUN,
+    QUESTION,
+    AnnotationSet,
+    DrawnLabel,
+    ImageKey,
+    Page,
+    PlacedMask,
+    StoredImage,
+    as_number,
+    plain_attributes,
+)
+from .label_documents import CLASSES, DETECTIONS, KEYPOINTS, POLYLINES, Document
+from .run_length import cut_out
+
+#: label types by type of the field; fields of other types are not exported
+LABEL_TYPES_OF: dict[type, str] = {
+    fol.Detections: DETECTIONS,
+    fol.Polylines: POLYLINES,
+    fol.Keypoints: KEYPOINTS,
+    **dict.fromkeys((fol.Classification, fol.Classifications, fol.Regression), CLASSES),
+    **dict.fromkeys((fo.StringField, fo.BooleanField, fo.IntField, fo.FloatField), CLASSES),
+}
+#: attributes of labels that say where they are, or what they are; the others are attributes for files too
+_OWN = (
+    *("_id", "_cls", "label", "bounding_box", "mask", "mask_path", "points", "closed", "filled", "confidence", "value"),
+    *("index", "instance", "logits"),
+)
+
+
+class AnnotationReader:
+    """Reads the labels of a source into an :class:`AnnotationSet`, as a label reader of :class:`~..run.read.Reader`.
+
+    Attributes:
+        source: the labels
+        found: who looked at what, and what they drew, by path of the image; coordinates are shares of the image
+        images: the images by path
+        paths: path of the image of every sample
+    """
+
+    def __init__(self, source: Source, run: RunLabels | None) -> None:
+        self.source = source
+        self.found = AnnotationSet("a dataset", {name: {} for name in source.annotators})
+        self.images: dict[str, StoredImage] = {}
+        self.paths: dict[ObjectId, str] = {}
+        self._run_key = None if run is None else run.field_key
+        self._written = attributes_of_runs(source.dataset)
+        known = [] if run is None else [f"{run.field_key}{suffix}" for suffix in ("_score", "_alpha", "_n_disputed")]
+        self._numbers = [name for name in known if source.dataset.has_sample_field(name)]
+
+    def read_all(self, progress: Progress) -> None:
+        """Read all samples."""
+        reader = Reader(self)
+        n_changed = work_through(
+            reader, lambda rows, _: reader.columns(rows).changed, lambda changed: changed, progress
+        )
+        if n_changed:
+            self.found.left_out.add("samples that were edited or deleted meanwhile", n_changed)
+
+    def projection(self) -> dict[str, Any]:
+        """The whole labels, with the image."""
+        wanted: dict[str, Any] = {f"labels{k}": f"${path}" for k, path in enumerate(self.source.label_paths)}
+        wanted |= {"path": "$filepath", "size": ["$metadata.width", "$metadata.height"]}
+        wanted |= dict.fromkeys(self._numbers, True)
+        if self.source.config.assigned_field is not None:
+            wanted["assigned"] = f"${self.source.config.assigned_field}"
+        return wanted
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Number of labels."""
+        return sum(len(row[f"id{field}"] or ()) for field in range(len(self.source.kinds)))
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
+        """Add the labels of query results."""
+        drawn: dict[tuple[int, int], list[DrawnLabel]] = {}
+        attribute = self.source.config.annotator_attribute or ""
+        for row in rows:
+            self._add_image(row)
+        for field, kind in enumerate(self.source.kinds):
+            for k, row in enumerate(rows):
+                held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
+                labels = (held or []) if kind.list_name else [] if held is None else [held]
+                said = [label.get(attribute) for label in labels] if attribute else []
+                owners = annotators_of(self.source, field, len(labels), lambda _, said=said: said)  # type: ignore[misc]
+                for label, owner in zip(labels, owners.tolist(), strict=True):
+                    if owner == NOT_NAMED:
+                        self.found.left_out.add("labels that name no annotator", row["path"])
+                    elif owner >= 0:
+                        made = self._drawn(kind, label, row)
+                        drawn.setdefault((k, owner), []).extend([made] if made is not None else [])
+        of_labels = np.array(list(drawn), np.int64).reshape(-1, 2)
+        if self.source.kinds[0].list_name is None:
+            assigned = np.zeros((len(rows), len(self.source.annotators)), np.bool_)
+            assigned[of_labels[:, 0], of_labels[:, 1]] = True
+        else:
+            assigned = assigned_annotators(self.source, rows, samples, (of_labels[:, 0], of_labels[:, 1])).assigned
+        for k, owner in np.argwhere(assigned).tolist():
+            image = self.images[rows[k]["path"]]
+            page = Page(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
+            self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
+        return LabelsRead.of(None, len(rows))
+
+    def _add_image(self, row: Document) -> None:
+        path = row["path"]
+        if path in self.images:
+            raise AgreementInputError(f"Samples must have files of their own to be exported, got {path!r} twice")
+        width, height = row["size"]
+        size = (int(width), int(height)) if width and height else None
+        numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
+        self.paths[row["_id"]] = path
+        self.images[path] = StoredImage(path, path, size, numbers)
+
+    def _drawn(self, kind: LabelKind, label: Any, row: Document) -> DrawnLabel | None:
+        """A label as files have it; None if it cannot be used."""
+        document = label if kind.is_label else {"value" if kind.is_number else "label": label}
+        kept = {name: value for name, value in document.items() if name not in self._written
+                and name != self.source.config.annotator_attribute}  # fmt: skip
+        said = [document.get(f"{self._run_key}_id"), document.get(self._run_key)] if self._run_key else []
+        of_run = {name: str(value) for name, value in zip(OF_RUN, said, strict=False) if value is not None}
+        try:
+            return drawn_label(kind, kept, self.images[row["path"]].size_px, of_run)
+        except (ValueError, TypeError) as error:
+            self.found.left_out.add(f"labels that cannot be used ({error})", row["path"])
+            return None
+
+
+def drawn_label(
+    kind: LabelKind, document: Document, size_px: tuple[int, int] | None, of_run: dict[str, str]
+) -> DrawnLabel:
+    """A stored label as files have it.
+
+    Raises:
+        ValueError: if it says no place or value that can be used
+    """
+    name, value = document.get("label"), as_number(document.get("value"))
+    drawn = DrawnLabel(
+        None if name is None else value_name(name),
+        attributes=plain_attributes(document, _OWN),
+        confidence=as_number(document.get("confidence")),
+        document=document,
+        of_run=of_run,
+    )
+    drawn_as = LABEL_TYPES_OF[kind.stored]
+    if drawn_as == CLASSES:
+        drawn.question = QUESTION
+        drawn.value = value if kind.is_number else None
+        if drawn.value is None and drawn.label is None:
+            raise ValueError("no class or number")
+        return drawn
+    if drawn_as == DETECTIONS:
+        if not is_usable_box(document.get("bounding_box")):
+            raise ValueError("no box")
+        x, y, width, height = map(float, document["bounding_box"])
+        drawn.box = (x, y, width, height)
+        if document.get("mask") is not None or document.get("mask_path"):
+            drawn.mask = functools.partial(_placed, document, size_px)
+        return drawn
+    points = document.get("points") or []
+    rings = [[(float(x), float(y)) for x, y in ring] for ring in ([points] if drawn_as == KEYPOINTS else points)]
+    seen = [point for ring in rings for point in ring if drawn_as == POLYLINES or point[0] == point[0]]
+    if not seen or not all(is_finite(number) for point in seen for number in point) or not all(rings):
+        raise ValueError("no points")
+    if drawn_as == KEYPOINTS:
+        drawn.points = rings[0]
+    else:
+        drawn.rings, drawn.closed = rings, bool(document.get("closed") or document.get("filled"))
+    return drawn
+
+
+def _placed(document: Document, size_px: tuple[int, int] | None) -> PlacedMask:
+    """The pixels of an instance mask in its image.
+
+    Raises:
+        ValueError: if the mask cannot be read
+    """
+    stored = document.get("mask")
+    mask = decode_mask(stored) if stored is not None else read_mask_file(str(document["mask_path"]))
+    size = np.array([size_px or (0, 0)], np.float64)
+    crops = placed_masks([mask], np.array([document["bounding_box"]], np.float64), size)
+    cut = cut_out(crops.crop(0))
+    return PlacedMask(cut.pixels, cut.left + int(crops.left[0]), cut.top + int(crops.top[0]))
+
+
+def short_names(paths: Sequence[str]) -> dict[str, str]:
+    """A name for every path: its file name, with as many of its folders as make all names different."""
+    parts = [PurePosixPath(path.replace("\\", "/")).parts for path in paths]
+    n = 1
+    while len({entry[-n:] for entry in parts}) < len(parts) and n < max(map(len, parts)):
+        n += 1
+    return {path: os.path.join(*entry[-n:]) for path, entry in zip(paths, parts, strict=True)}

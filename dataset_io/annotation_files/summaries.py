@@ -1,0 +1,116 @@
+"""What an import or export did, or would do: who looked at how many images, what they drew, and what was left out."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TextIO, cast
+
+from ...charts.sections import Section, as_markdown, as_text
+from ...charts.tables import Column, table
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorInFile:
+    """What one annotator (or a model, or the ground truth) has in the files."""
+
+    name: str
+    fields: tuple[str, ...]  #: where the labels stand
+    n_images: int  #: images (frames) that they looked at
+    n_empty: int  #: of these, those on which they drew nothing
+    n_labels: dict[str, int]  #: labels by label type or question
+
+
+class _Summary:
+    """A summary for people and for programs."""
+
+    __slots__ = ()
+    calls: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as JSON values."""
+        return dataclasses.asdict(cast(Any, self))
+
+    def __str__(self) -> str:
+        return "\n".join([as_text(self._sections()), *(["", *self.calls] if self.calls else [])])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def to_markdown(self) -> str:
+        """The summary for the App."""
+        calls = "\n".join(self.calls)
+        return as_markdown(self._sections()) + (f"\n\n```python\n{calls}\n```" if calls else "")
+
+    def print_report(self, file: TextIO | None = None) -> None:
+        """Print the summary."""
+        print(self, file=file or sys.stdout)
+
+    def _sections(self) -> list[Section]:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ImportSummary(_Summary):
+    """What an import did, or would do."""
+
+    dataset: str  #: name of the dataset
+    format: str  #: name of the format
+    annotators: tuple[AnnotatorInFile, ...]
+    separate: tuple[AnnotatorInFile, ...]  #: ground truth and predictions, which are no annotators
+    n_images: int  #: samples that get labels
+    n_new: int  #: of these, new samples
+    assigned_field: str | None  #: sample field with the assigned annotators
+    left_out: tuple[str, ...]  #: what was left out and why, how often, and the first examples
+    notes: tuple[str, ...]
+    calls: tuple[str, ...]  #: the calls of ``compute_agreement`` that fit
+    is_written: bool = False  #: False: nothing was written yet
+
+    def _sections(self) -> list[Section]:
+        people = f"{len(self.annotators)} annotator{'s' * (len(self.annotators) != 1)}"
+        what = f"{self.format}: {people}, {self.n_images} images"
+        if self.n_new:
+            what += f", {self.n_new} of them new samples"
+        done = "Imported into" if self.is_written else "To be imported into"
+        sections = [Section(f"{done} {self.dataset!r}", [what, *_tables(self.annotators)])]
+        if self.separate:
+            sections.append(Section("Not among the annotators", _tables(self.separate)))
+        return sections + _lists({"Left out": self.left_out, "Notes": self.notes})
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class ExportSummary(_Summary):
+    """What an export wrote."""
+
+    path: str  #: the file
+    format: str  #: name of the format
+    annotators: tuple[AnnotatorInFile, ...]
+    separate: tuple[AnnotatorInFile, ...]  #: the consensus, which is no annotator
+    n_images: int  #: images in the file
+    left_out: tuple[str, ...]  #: what the file does not have and why, how often, and the first examples
+    changed: tuple[str, ...]  #: what is not the same when the file is imported again
+    calls: tuple[str, ...]  #: the call of ``import_annotations`` that reads the file
+
+    def _sections(self) -> list[Section]:
+        what = f"{self.format}: {len(self.annotators)} annotators, {self.n_images} images"
+        sections = [Section(f"Exported to {self.path!r}", [what, *_tables(self.annotators)])]
+        if self.separate:
+            sections.append(Section("Predictions", _tables(self.separate)))
+        return sections + _lists({"Left out": self.left_out, "Not the same when imported again": self.changed})
+
+
+def _lists(lines: Mapping[str, Sequence[str]]) -> list[Section]:
+    return [Section(title, [f"- {line}" for line in found]) for title, found in lines.items() if found]
+
+
+def _tables(entries: Sequence[AnnotatorInFile]) -> list[Any]:
+    columns = [
+        Column("name", lambda entry: entry.name),
+        Column("field", lambda entry: ", ".join(entry.fields)),
+        Column("images", lambda entry: entry.n_images),
+        Column("nothing drawn", lambda entry: entry.n_empty),
+        Column("labels", lambda entry: ", ".join(f"{n} {kind}" for kind, n in entry.n_labels.items()) or "none"),
+    ]
+    return [table(columns, entries)] if entries else []

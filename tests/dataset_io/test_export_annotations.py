@@ -1,0 +1,304 @@
+"""Labels of several annotators in one file: exported and imported again, every label and assignment is the same."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from tests.dataset_io.annotation_samples import dataset_of
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    export_annotations,
+    import_annotations,
+    join_annotators,
+)
+
+pytestmark = pytest.mark.usefixtures("delete_imports")
+
+WIDTH, HEIGHT = 40, 20
+NAMES = ("ann", "bob", "cid")
+IMAGES = ("1.jpg", "a/2.jpg", "b/2.jpg")
+
+_share = st.floats(0, 1, width=32)
+_classes = st.sampled_from(["cat", "dog", "Ünï", 'a,b\n"c']) | st.none()
+_attributes = st.fixed_dictionaries(
+    {}, optional={"occluded": st.booleans(), "depth": st.integers(-3, 3), "weight": _share, "iscrowd": st.just(True)}
+)
+_point = st.tuples(_share, _share)
+
+
+@st.composite
+def _box(draw):
+    x, y = draw(_share), draw(_share)
+    return fo.Detection(label=draw(_classes), bounding_box=[x, y, (1 - x) * draw(_share), (1 - y) * draw(_share)],
+                        confidence=draw(st.none() | _share), **draw(_attributes))  # fmt: skip
+
+
+@st.composite
+def _masked(draw):
+    left, top = draw(st.integers(0, WIDTH - 1)), draw(st.integers(0, HEIGHT - 1))
+    width, height = draw(st.integers(1, WIDTH - left)), draw(st.integers(1, HEIGHT - top))
+    mask = np.random.default_rng(draw(st.integers(0, 99))).random((height, width)) < draw(
+        st.sampled_from([0.1, 0.5, 1])
+    )
+    mask[0, :] = mask[-1, :] = mask[:, 0] = mask[:, -1] = True  # the box is that of the pixels
+    box = [left / WIDTH, top / HEIGHT, width / WIDTH, height / HEIGHT]
+    return fo.Detection(label=draw(_classes), bounding_box=box, mask=mask, **draw(_attributes))
+
+
+@st.composite
+def _polygon(draw):
+    rings = draw(st.lists(st.lists(_point, min_size=3, max_size=5), min_size=1, max_size=3))
+    return fo.Polyline(label=draw(_classes), points=rings, closed=True, filled=True, **draw(_attributes))
+
+
+@st.composite
+def _pose(draw):
+    points = draw(st.lists(_point | st.just((math.nan, math.nan)), min_size=1, max_size=4))
+    points[draw(st.integers(0, len(points) - 1))] = (0.5, 0.25)
+    return fo.Keypoint(label=draw(_classes), points=points, **draw(_attributes))
+
+
+_tags = st.lists(
+    st.builds(fo.Classification, label=st.sampled_from("uvw")), max_size=2, unique_by=lambda tag: tag.label
+)
+KINDS = {
+    "boxes": (fo.Detections, "detections", _box()),
+    "masks": (fo.Detections, "detections", _masked()),
+    "polygons": (fo.Polylines, "polylines", _polygon()),
+    "key points": (fo.Keypoints, "keypoints", _pose()),
+}
+
+
+def _values(kind):
+    """What three annotators have on three images: not assigned, nothing drawn, or labels."""
+    stored, name, label = KINDS[kind]
+    of_image = st.none() | st.lists(label, max_size=2).map(lambda labels: stored(**{name: labels}))
+    return st.lists(st.tuples(*[of_image] * 3), min_size=3, max_size=3)
+
+
+def _made(rows, **fields):
+    dataset = dataset_of(IMAGES)
+    dataset.set_values("metadata", [fo.ImageMetadata(width=WIDTH, height=HEIGHT)] * 3)
+    for k, name in enumerate(NAMES):
+        values = [row[k] for row in rows]
+        if any(value is not None for value in values):
+            dataset.set_values(name, values, dynamic=True)
+    return dataset
+
+
+def _again(dataset, summary):
+    """A dataset with the same images, imported by the call that the summary prints."""
+    copy = dataset_of(IMAGES)
+    (call,) = summary.calls
+    eval(call, {"import_annotations": import_annotations, "dataset": copy})
+    return copy
+
+
+def _plain(label):
+    """A label without its id; bytes of masks as pixels."""
+    if label is None:
+        return None
+    values = {name: value for name, value in label.to_dict().items() if name not in ("_id", "mask")}
+    if isinstance(label, fo.Detection) and label.mask is not None:
+        values["mask"] = label.mask.tolist()
+    return {name: value for name, value in values.items() if value is not None and value != []}
+
+
+def _close(a, b):
+    if isinstance(a, dict):
+        return a.keys() == b.keys() and all(_close(a[name], b[name]) for name in a)
+    if isinstance(a, list | tuple) and isinstance(b, list | tuple):
+        return len(a) == len(b) and all(map(_close, a, b))
+    if isinstance(a, float) or (isinstance(b, float) and type(a) is int):  # whole numbers of a table with gaps
+        return math.isclose(a, b, rel_tol=1e-12, abs_tol=1e-12) or (a != a and b != b)
+    return type(a) is type(b) and a == b
+
+
+def _lists(dataset, field):
+    """The labels of every image, None where the annotator was not assigned."""
+    if not dataset.has_field(field):
+        return [None] * len(dataset)
+    return [value if value is None else [_plain(label) for label in value[value._LABEL_LIST_FIELD]]
+            for value in dataset.values(field)]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
+# without shrinking, which would make hundreds of datasets
+@settings(
+    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate]
+)
+@given(data=st.data())
+def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, format, data):
+    dataset = _made(data.draw(_values(kind)))
+    fields = [name for name in NAMES if dataset.has_field(name)]
+    n_labels = sum(len(labels or ()) for name in fields for labels in _lists(dataset, name))
+    if len(fields) < 2 or not n_labels:
+        return
+    path = tmp_path_factory.mktemp("out") / ("all.csv" if format == "csv" else "all.json")
+    if kind == "key points" and format == "csv":
+        with pytest.raises(AgreementInputError, match=r"key points, which a table does not have"):
+            export_annotations(dataset, fields, path, format=format)
+        return
+    summary = export_annotations(dataset, fields, path, format=format)
+    assert summary.left_out == ()
+    copy = _again(dataset, summary)
+    expected = {name: _lists(dataset, name) for name in fields}
+    if format == "label_studio":  # has no true and false
+        for labels in (label for lists in expected.values() for found in lists for label in found or ()):
+            labels.update({key: str(value).lower() for key, value in labels.items() if value in (True, False)
+                           and isinstance(value, bool) and key in ("occluded", "iscrowd")})  # fmt: skip
+    if format == "csv" and kind == "masks":
+        for label in (label for lists in expected.values() for found in lists for label in found or ()):
+            del label["mask"]
+    found = {name: _lists(copy, name) for name in fields}
+    different = [
+        (a, b) for name in fields for a, b in zip(expected[name], found[name], strict=True) if not _close(a, b)
+    ]
+    assert not different
+    has = {key for name in fields for labels in _lists(dataset, name) for label in labels or () for key in label}
+    lost = {"label_studio": {"occluded", "iscrowd"}, "csv": {"mask"}}.get(format, set())
+    assert {line.split("`")[1] for line in summary.changed} == lost & has
+
+
+@pytest.mark.parametrize("format", ["label_studio", "csv"])
+@pytest.mark.parametrize(
+    "values",
+    [
+        [fo.Classification(label="x"), None, fo.Classification(label="y")],
+        [fo.Regression(value=2.5), fo.Regression(value=3.0), None],
+        [fo.Classifications(classifications=[fo.Classification(label=name) for name in names]) if names is not None
+         else None for names in ("uv", "", None)],
+    ],
+    ids=["classes", "numbers", "tags"],
+)  # fmt: skip
+def test_classes_numbers_and_tags(tmp_path, format, values):
+    dataset = _made([(a, b, None) for a, b in zip(values, values[::-1], strict=True)])
+    path = tmp_path / ("x.csv" if format == "csv" else "x.json")
+    summary = export_annotations(dataset, ["ann", "bob"], path, format=format)
+    assert (summary.left_out, summary.changed) == ((), ())
+    copy = _again(dataset, summary)
+
+    def said(value):
+        several = value is not None and hasattr(value, "classifications")
+        return [label.label for label in value.classifications] if several else value and _plain(value)
+
+    for name in ("ann", "bob"):
+        assert [said(value) for value in copy.values(name)] == [said(value) for value in dataset.values(name)]
+
+
+def test_one_tag_an_image_comes_back_as_one_class_which_is_said(tmp_path):
+    tags = [fo.Classifications(classifications=[fo.Classification(label=name)]) for name in "uvu"]
+    dataset = _made([(tag, tag.copy(), None) for tag in tags])
+    summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "x.csv", format="csv")
+    assert summary.changed == ("Classifications that come back as Classification: 2 (ann, bob)",)
+    assert [label.label for label in _again(dataset, summary).values("ann")] == ["u", "v", "u"]
+
+
+def test_what_a_format_cannot_hold_is_said(tmp_path):
+    line = fo.Polyline(label="road", points=[[(0.1, 0.1), (0.9, 0.9)]])
+    area = fo.Polyline(label="lake", points=[[(0.1, 0.1), (0.9, 0.9), (0.1, 0.9)]], closed=True, tags=["sure"])
+    dataset = _made([(fo.Polylines(polylines=[line, area]), fo.Polylines(), None)] * 3)
+    summary = export_annotations(dataset, ["ann", "bob"], tmp_path / "x.json")
+    assert summary.left_out == (
+        "open lines, which COCO does not have: 3 (/images/1.jpg, /images/a/2.jpg, /images/b/2.jpg)",
+    )
+    assert [line.partition(": ")[0] for line in summary.changed] == [
+        "labels with another `filled`, or without",
+        "labels with another `tags`, or without",
+    ]
+    assert [(entry.name, entry.n_images, entry.n_empty) for entry in summary.annotators] == [
+        ("ann", 3, 0),
+        ("bob", 3, 3),
+    ]
+    text = str(summary)
+    assert "Not the same when imported again" in text
+    assert "import_annotations(dataset, " in summary.to_markdown()
+    kept = export_annotations(dataset, ["ann", "bob"], tmp_path / "y.json", format="label_studio")
+    assert kept.left_out == ()
+    assert [label.closed for label in _again(dataset, kept).first().ann.polylines] == [False, True]
+
+
+def test_one_field_with_an_attribute(tmp_path):
+    box = fo.Detection(label="cat", bounding_box=[0.1, 0.2, 0.3, 0.4])
+    dataset = _made(
+        [(fo.Detections(detections=[box.copy()]), fo.Detections(), None), (None, None, None)] * 1 + [(None,) * 3]
+    )
+    join_annotators(dataset, ["ann", "bob"], "both")
+    dataset.set_values("both.detections.annotator", [["ann"], None, None])
+    summary = export_annotations(
+        dataset, "both", tmp_path / "x.json", annotator_attribute="annotator", assigned_field="both_assigned"
+    )
+    copy = _again(dataset, summary)
+    assert copy.values("both_assigned") == [["ann", "bob"], None, None]
+    assert _lists(copy, "both") == _lists(dataset, "both")
+
+
+def test_lvis_comes_back_with_its_run_and_its_numbers(shared_data, tmp_path):
+    original = shared_data / "lvis_double" / "lvis_v1.0_val_doubly_annos_subset200.json"
+    entries = json.loads(original.read_text())["images"]
+    dataset, copy = (dataset_of(image["file_name"] for image in entries) for _ in range(2))
+    import_annotations(dataset, original)
+    fields = sorted(set(dataset.get_field_schema()) - set(copy.get_field_schema()))
+    report = compute_agreement(dataset, fields, resamples=0, sensitivity=False)
+    summary = export_annotations(dataset, "agreement", tmp_path / "lvis.json")
+    assert (summary.left_out, summary.changed) == ((), ())
+    content = json.loads((tmp_path / "lvis.json").read_text())
+    assert len({(entry["image_id"], entry["unit_id"]) for entry in content["annotations"]}) == report.n_units == 2121
+    assert {entry["verdict"] for entry in content["annotations"]} <= {"agreed", "class_conflict", "missed", "lone",
+                                                                     "split", "duplicate", "crowd"}  # fmt: skip
+    import_annotations(copy, tmp_path / "lvis.json")
+    assert not copy.has_field(f"{fields[0]}.detections.verdict")
+    again = compute_agreement(copy, fields, resamples=0, sensitivity=False)
+    assert again.alpha.pooled == pytest.approx(0.646623, abs=1e-6)
+    assert again.alpha.mean == report.alpha.mean
+    assert again.score.mean == report.score.mean
+
+
+def test_label_studio_gets_the_consensus_as_a_prediction(tmp_path):
+    boxes = [[0.1, 0.1, 0.2, 0.2], [0.1, 0.1, 0.2, 0.24], [0.1, 0.1, 0.2, 0.22]]
+    values = [fo.Detections(detections=[fo.Detection(label="cat", bounding_box=box)]) for box in boxes]
+    values[0].detections.append(fo.Detection(label="dog", bounding_box=[0.6, 0.6, 0.2, 0.2]))
+    dataset = _made([tuple(value.copy() for value in values), (None,) * 3, (None,) * 3])
+    compute_agreement(dataset, list(NAMES), resamples=0)
+    summary = export_annotations(dataset.limit(1), "agreement", tmp_path / "x.json", format="label_studio")
+    (task,) = json.loads((tmp_path / "x.json").read_text())
+    (prediction,) = task["predictions"]
+    (result,) = prediction["result"]
+    assert prediction["model_version"] == "agreement_consensus"
+    assert (result["value"]["rectanglelabels"], result["value"]["height"]) == (["cat"], pytest.approx(22))
+    assert task["data"]["agreement_n_disputed"] == 1
+    assert [entry["completed_by"] for entry in task["annotations"]] == [{"email": name} for name in NAMES]
+    copy = _again(dataset, summary)
+    assert len(copy.first().prediction_agreement_consensus.detections) == 1
+    assert _lists(copy, "ann")[0] == _lists(dataset.limit(1), "ann")[0] or len(_lists(copy, "ann")[0]) == 2
+
+
+def test_refusals(make_dataset, tmp_path):
+    dataset = make_dataset()
+    path = tmp_path / "x.json"
+    for arguments, options, match in [
+        (("nothing", path), {}, r"`labels` must be the key of a run, .* got 'nothing'; runs are \(none\)"),
+        ((["alice", "bob"], path), {}, r"must have an image size to be exported, got 4 without"),
+        ((["alice", "bob"], tmp_path / "x.txt"), {}, r"`path` must end in .json for the format 'coco'"),
+        ((["alice", "bob"], path), {"format": "yolo"}, r"`format` must be one of coco, label_studio, csv"),
+    ]:
+        with pytest.raises(AgreementInputError, match=match):
+            export_annotations(dataset, *arguments, **options)
+    assert list(tmp_path.iterdir()) == []
+    dataset.set_values("metadata", [fo.ImageMetadata(width=WIDTH, height=HEIGHT)] * len(dataset))
+    export_annotations(dataset, ["alice", "bob"], path)
+    with pytest.raises(AgreementInputError, match=r"There is a file at .* already"):
+        export_annotations(dataset, ["alice", "bob"], path)
+    mails = {"alice": "a@x.org", "bob": "b@x.org"}
+    export_annotations(dataset, ["alice", "bob"], path, annotators=mails, overwrite=True)
+    assert json.loads(path.read_text())["images"][0]["rater_list"] == ["a@x.org", "b@x.org"]
