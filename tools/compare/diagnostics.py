@@ -43,18 +43,18 @@ def pairs(comparison: Comparison) -> Section | None:
         rows.append(_pair_alone(comparison, a, b, values))
         ours = of_pair[a, b]
         columns = [data.annotators.index(a), data.annotators.index(b)]
-        text = "kalos matches the pair alone, the report takes the units of all annotators"
+        text = "kalos matches these two alone, our report uses the units of all annotators"
         text += _rest(abs(ours - _alpha_of_pair(full, columns)))
         rows.append(Row(f"{_THEIRS}: {a}, {b}", "`report.pairs`", ((None, None), (values[1], ours)), text))
     return Section(
         f"{data.name}: pairs",
-        "Alpha of two annotators: on these two alone, and in the report of all.",
+        "Alpha of every two annotators: computed from these two alone, and in the report on all annotators.",
         ("mean alpha", "pooled alpha"),
         rows,
         [
             _mgm_stops(comparison),
-            "The intra-annotator agreement of kalos is the mean alpha of the sessions of one annotator alone (by its "
-            "source, `kalos_execution.py`): computed as the rows of two annotators alone.",
+            "The intra-annotator agreement of kalos is the mean alpha of the sessions of one annotator (according to "
+            "its source, `kalos_execution.py`). It is computed as in the rows on two annotators alone.",
         ],
     )
 
@@ -119,9 +119,9 @@ def class_difficulty(comparison: Comparison) -> Section | None:
     values = (float(np.mean(list(theirs.values()))), float(np.mean(list(ours.values()))))
     return Section(
         f"{data.name}: class difficulty",
-        "kalos gives the alpha of the units in which a class occurs, with all classes of these. The alpha of a class "
-        "in our report is another number (the class against all others, over all units); "
-        "the kernel gives that of kalos.",
+        "For every class, kalos gives alpha, with all classes, over the units in which this class occurs. The alpha of "
+        "a class in our report is a different number (this class against all others, over all units); here "
+        "`krippendorff_alpha` is applied to the same selection as in kalos.",
         ("mean over classes",),
         [Row(_THEIRS, "`krippendorff_alpha` of those units", (values,), text)],
     )
@@ -145,14 +145,14 @@ def vitality(comparison: Comparison) -> Section | None:
         rows.append(Row(f"{_THEIRS}: {name}", "`krippendorff_alpha`, with and without", ((theirs[name], own),), text))
         kept = np.concatenate([_drawn_by_others(np.delete(image, k, axis=1)) for image in images])
         text = (
-            f"as above, and ours leaves out the {len(table) - len(kept)} units that only {name} drew, which kalos "
-            "keeps as agreement of the others on a miss"
+            f"as above, and ours leaves out the {len(table) - len(kept)} units that only {name} drew; kalos keeps "
+            "them, as units in which the others agree on a miss"
         ) + _rest(abs(reported[name] - (alpha(table) - alpha(kept))))
         rows.append(Row(f"{_THEIRS}: {name}", "`report.annotators`", ((theirs[name], reported[name]),), text))
     return Section(
         f"{data.name}: vitality",
-        "Pooled alpha of all annotators minus that without one, on the units of all: by the rule of kalos, and as in "
-        "our report.",
+        "Pooled alpha of all annotators minus pooled alpha without one of them; the units are matched once, with all "
+        "annotators. The first row of an annotator follows the rule of kalos, the second is the number in our report.",
         ("vitality",),
         rows,
     )

@@ -13,8 +13,8 @@ from .differences import TIE, Place
 #: value of a pair within a unit for the other program: its IoU, plus this bonus for pairs of one class
 SAME_CLASS_BONUS = {"negative_score": 0.0, "category_lenient": 1.0}
 
-_CHAIN = "it joins a chain although a pair in it is below the threshold, which costs more than the others gain"
-_OUTWEIGHED = "ours joins objects although a pair of them is below the threshold, since the others outweigh it"
+_CHAIN = "kalos joins a chain although a pair in it is below the threshold and costs more than the other pairs gain"
+_OUTWEIGHED = "ours joins objects although a pair of them is below the threshold, because the other pairs outweigh it"
 
 #: no known kind; a comparison with such a place is not explained
 UNKNOWN = "not explained"
@@ -23,18 +23,18 @@ UNKNOWN = "not explained"
 _TEXTS: Mapping[str, Mapping[str, str]] = {
     "greedy": {
         "chain": _CHAIN,
-        "outweighed": _OUTWEIGHED + "; it took another pair first",
-        "not the best": "it joins the best pair first and misses a larger sum of IoU",
+        "outweighed": _OUTWEIGHED + ", and kalos took another pair first",
+        "not the best": "kalos joins the best pair first and misses a larger sum of IoU",
     },
     "ahc": {
         "outweighed": _OUTWEIGHED + ", which complete linkage never does",
-        "not the best": "it joins the closest objects first and misses a larger sum of IoU",
+        "not the best": "kalos joins the closest objects first and misses a larger sum of IoU",
     },
     "mgm": {
         "outweighed": _OUTWEIGHED + ", which its multi-graph matching never does",
-        "other sum": "it maximises the sum of IoU, to which every pair above the threshold adds, ours that of "
-        "(IoU - threshold)",
-        "classes": "it maximises the sum of IoU + 1 for every pair of one class, ours matches within the classes first",
+        "other sum": "kalos maximises the sum of IoU over pairs above the threshold, ours the sum of (IoU - threshold)",
+        "classes": "kalos maximises the sum of IoU plus 1 for every pair of one class, ours matches within the classes "
+        "first",
     },
 }
 
@@ -75,7 +75,11 @@ def why(places: Sequence[Place], method: str, cost: str, annotations: Annotation
         return "the same units"
     images = len({int(annotations.sample[place.rows[0]]) for place in places})
     parts = [f"{len(found)} × {_TEXTS[method].get(kind, UNKNOWN)}" for kind, found in kinds_of(places, cost).items()]
-    return f"other units in {len(places)} places ({images} images): {'; '.join(parts)}"
+    return f"the units differ in {_counted(len(places), 'place')} ({_counted(images, 'image')}): {'; '.join(parts)}"
+
+
+def _counted(n: int, what: str) -> str:
+    return f"{n} {what}" if n == 1 else f"{n} {what}s"
 
 
 def example(place: Place, annotations: Annotations) -> str:
@@ -89,8 +93,8 @@ def example(place: Place, annotations: Annotations) -> str:
         if annotator[i] != annotator[j]
     ]
     return (
-        f"{image}, IoU {', '.join(pairs)}: {_units(place.theirs.units, letters)} there, "
-        f"{_units(place.ours.units, letters)} ours (surplus {place.theirs.surplus:.3f} and {place.ours.surplus:.3f})"
+        f"{image}, IoU {', '.join(pairs)}: units of kalos {_units(place.theirs.units, letters)}, "
+        f"ours {_units(place.ours.units, letters)} (surplus {place.theirs.surplus:.3f} and {place.ours.surplus:.3f})"
     )
 
 

@@ -66,7 +66,7 @@ class Comparison:
         return Section(
             title=data.name,
             intro=f"{data.n_samples} images, {len(data.annotators)} annotators, {len(data.ids)} boxes, "
-            f"IoU {THRESHOLD}; our options besides: `empty='agree'`, `undefined='one'`.",
+            f"IoU {THRESHOLD}; our other options: `empty='agree'`, `undefined='one'`.",
             measures=("mean alpha", "pooled alpha"),
             rows=rows,
             notes=notes,
@@ -87,8 +87,8 @@ class Comparison:
         if (method, cost) == ("ahc", "category_lenient"):
             mixed = int((~same_class).sum())
             text += (
-                f"; its lenient clustering cuts at the cost of a pair of one class and so joins no two classes "
-                f"({mixed} of {len(same_class)} pairs), hence `require`"
+                "; the lenient clustering of kalos cuts at the cost of a pair of one class, so it never joins two "
+                f"classes ({mixed} of {len(same_class)} pairs), as our `require`"
             )
         return self._row(f"kalos `{method}`, `{cost}`", options, theirs, text)
 
@@ -106,9 +106,9 @@ class Comparison:
             f"kalos `shm`, `negative_score`, PYTHONHASHSEED={OTHER_HASH_SEED}",
             options,
             theirs,
-            f"other units in {len(self._places(theirs, options))} places: it takes the annotators before in the order "
-            "of a Python set of names, which is another one in every process; with the annotators named 0, 1, 2 …, "
-            "which a set keeps in order, the same process gives "
+            f"the units differ in {len(self._places(theirs, options))} places: kalos goes through the earlier "
+            "annotators in the order of a Python set of names, which differs between processes; with annotators named "
+            "0, 1, 2 …, which a set keeps in order, the same process gives "
             f"{in_order['mean']:.6f} and {in_order['pooled']:.6f}",
         )
 
@@ -121,7 +121,7 @@ class Comparison:
             "kalphacv",
             options,
             theirs,
-            f"{text}; it rounds the alpha of every image to {KALPHACV_DECIMALS} digits",
+            f"{text}; kalphacv rounds the alpha of every image to {KALPHACV_DECIMALS} digits",
             decimals=KALPHACV_DECIMALS,
         )
 
@@ -136,7 +136,7 @@ class Comparison:
             "kalphacv, category ids from 0",
             options,
             theirs,
-            f"{text}; 0 is its number of a missed object, so that the class 0 and a miss agree",
+            f"{text}; kalphacv writes 0 for a missed object, so that class 0 and a miss count as agreement",
             decimals=KALPHACV_DECIMALS,
             counted=shifted,
         )

@@ -13,14 +13,18 @@ EQUAL = 5e-7
 _HEAD = """\
 # Other programs and ours on the same annotations
 
-Written by `make compare`, which installs kalos and kalphacv into environments of their own and runs all three programs
-on the same files. The numbers of the other programs are those of their own functions; ours are those of
-`compute_agreement` on a FiftyOne dataset of the same boxes. Numbers are compared to six digits.
+`make compare` writes this page. It installs kalos and kalphacv into environments of their own and runs all three
+programs on the same files. The numbers of the other programs come from their own functions; ours come from
+`compute_agreement` on a FiftyOne dataset with the same boxes. Numbers are compared to six digits.
 
-Every difference is explained by a check that is part of the run: our formula is applied to *their* units (if it gives
-their number, only the units differ), and every place in which the units differ is looked at: what each of the two
-solutions is worth, and whether a pair within a unit is below the threshold. What matches no known kind would stand
-here as "not explained".
+A *unit* is a set of labels that a program takes for one object. Every difference is explained by a check that is part
+of the run: our formula is applied to the units of the other program (if that gives its number, only the units differ),
+and every place in which the units differ is examined: how good each of the two solutions is, and whether a pair within
+a unit is below the threshold. A difference of no known kind would be marked "not explained" in the tables.
+
+Below a table there is one example for every kind of difference: the image, the IoU of the overlapping pairs of objects
+(A, B, C …), the units of both programs, and the *surplus* of each solution. The surplus is the sum of (IoU - threshold)
+over all pairs within units; our method `optimal` maximises it, with `prefer` first within the classes.
 """
 
 

@@ -18,7 +18,7 @@ from .table import EQUAL, Row, Section
 N_DRAWS = 10
 #: kalos needs minutes for more
 MAX_ANNOTATORS = 3
-#: kalos gives the last point of a grid of 1/999 before the crossing, ours the middle of two points 1/1000 apart
+#: kalos gives the last point before the crossing on a grid with step 1/999, ours the middle of two points 1/1000 apart
 _LEAST_OFFSET, _LARGEST_OFFSET = -0.0005, 1.0 / 999.0 + 0.0005
 #: means of draws may differ by this many standard errors
 _STANDARD_ERRORS = 3.0
@@ -31,8 +31,8 @@ def threshold_from_data(comparison: Comparison) -> Section | None:
         return None
     return Section(
         f"{data.name}: threshold from the data",
-        "Where the densities of the best similarities on the same image and on different images cross, and the "
-        "Kolmogorov-Smirnov distance of the two.",
+        "Every object has a best similarity with the objects of another annotator, on the same image and on different "
+        "images. The threshold is where the densities of these two cross; KS is their Kolmogorov-Smirnov distance.",
         ("threshold", "KS"),
         [_on_the_same_similarities(comparison), _over_draws(comparison)],
     )
@@ -43,7 +43,8 @@ def _on_the_same_similarities(comparison: Comparison) -> Row:
     theirs = comparison.kalos.ask("threshold_between", (1.0 - observed).tolist(), (1.0 - expected).tolist())
     ours = load_plugin().metrics.threshold_from_data(observed, expected, len(expected))
     text = (
-        "kalos gives the last point of a grid of 1/999 before the crossing, ours the middle of two points 1/1000 apart"
+        "kalos gives the last point before the crossing on a grid with step 1/999, ours the middle of two points "
+        "1/1000 apart"
     )
     explained = _LEAST_OFFSET <= theirs["threshold"] - ours.threshold <= _LARGEST_OFFSET
     if not explained or abs(theirs["ks"] - ours.ks) >= EQUAL:
@@ -68,8 +69,9 @@ def _over_draws(comparison: Comparison) -> Row:
         note = "" if abs(difference) <= _STANDARD_ERRORS * error else " (NOT ALL: it is larger)"
         texts.append(f"{error:.4f} ({name}){note}")
     text = (
-        f"means of {N_DRAWS} draws: kalos takes another random image for every annotator of an image, ours as many "
-        f"similarities of those with several other images; the standard error of the difference is {', '.join(texts)}"
+        f"means of {N_DRAWS} random draws: for every annotator of an image, kalos takes one other random image; ours "
+        "takes as many similarities, drawn from those with several other images; the standard error of the difference "
+        f"is {', '.join(texts)}"
     )
     if theirs[0]["n_observed"] != ours[0]["n_observed"]:
         text += " (NOT SO: other observed similarities)"
