@@ -10,7 +10,7 @@ QUICK = bool(os.environ.get("QUICK_TESTS"))
 
 
 def seeds(n: int) -> range:
-    """Seeds of random cases that differ in nothing but chance."""
+    """Seeds of random cases that differ only in their random numbers."""
     return range(min(n, max(2, n // 4)) if QUICK else n)
 
 

@@ -50,7 +50,7 @@ _numbers = itertools.count()
 
 
 class _ByFile(LoadScopeScheduling):
-    """Runs tests of a file, which share what is prepared for them, in one process; also those of some folders."""
+    """Runs the tests of a file, which share fixtures, in one process; likewise the tests of some folders."""
 
     def _split_scope(self, nodeid: str) -> str:
         path = PurePosixPath(nodeid.split("::")[0])
@@ -73,7 +73,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Collect garbage seldom, and none of what was imported: it takes a fifth of the time otherwise."""
+    """Collect garbage seldom and skip imported objects; otherwise it takes a fifth of the time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(100_000, 20, 50)

@@ -1,4 +1,4 @@
-"""``make compare``: what explains a difference must be true, and nothing may stay unexplained."""
+"""``make compare``: the explanations of differences are true, and no difference stays unexplained."""
 
 from __future__ import annotations
 

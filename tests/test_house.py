@@ -1,4 +1,4 @@
-"""How the house is furnished: rooms of a readable size, one meaning for every name, imports without circles."""
+"""Code layout: size of folders and modules, one meaning for every name, no import circles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The README's snippets run as they stand."""
+"""The README's code snippets run without changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts of objects and units: whether the annotators agree, and if not, why."""
+"""Verdicts on objects and units: whether the annotators agree, and if not, why."""
 
 from __future__ import annotations
 

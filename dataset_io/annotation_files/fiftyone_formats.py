@@ -1,4 +1,4 @@
-"""Formats that FiftyOne reads, one path for each annotator: its importers, and then who looked made right."""
+"""Formats that FiftyOne reads, one path for each annotator: call its importers, then correct who looked at what."""
 
 from __future__ import annotations
 

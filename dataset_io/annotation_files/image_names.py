@@ -1,4 +1,4 @@
-"""Which sample is meant by the name of an image in a file."""
+"""Find the sample that the name of an image in a file means."""
 
 from __future__ import annotations
 

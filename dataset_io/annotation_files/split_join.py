@@ -1,4 +1,4 @@
-"""One field for each annotator, or one field with an attribute that names them: each from the other."""
+"""Turn one field for each annotator into one field whose labels name their annotator, and back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who was assigned to every sample, and what label lists say of it."""
+"""Find out which annotators were assigned to every sample, from label lists and the field with their names."""
 
 from __future__ import annotations
 

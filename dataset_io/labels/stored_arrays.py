@@ -1,4 +1,4 @@
-"""Decode the arrays and image files of masks: they become an array of numbers, or are refused; nothing is executed."""
+"""Decode stored mask arrays and image files into arrays of numbers; refuse anything else, and execute nothing."""
 
 from __future__ import annotations
 

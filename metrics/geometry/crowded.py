@@ -1,4 +1,4 @@
-"""Which objects of a crowded sample are compared: those whose bounding boxes overlap; of too many the most similar.
+"""Choose the pairs of objects to compare on a crowded sample: overlapping bounding boxes, at most a fixed number.
 
 A sample of 60,000 objects has a billion pairs. They are looked at in blocks, sorted by their left edge, so that only
 the pairs that are kept are in memory.

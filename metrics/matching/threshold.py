@@ -1,4 +1,4 @@
-"""The matching threshold that the data suggest: agreement of annotators against overlap by chance.
+"""Estimate the matching threshold from the data: agreement of annotators against overlap by chance.
 
 The best similarity of an object with the objects of another annotator is taken on the same image (observed) and on
 another image (expected by chance). Where the two densities cross, a match is as likely chance as agreement.

@@ -1,4 +1,4 @@
-"""What a report must say, by loops over samples, units and pairs."""
+"""Expected values of a report, computed with plain loops over samples, units and pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reports on noisy labels, with the units that they are about: what tests by loops start from."""
+"""Reports on noisy labels together with their units, as input for tests that recompute numbers with loops."""
 
 from __future__ import annotations
 
@@ -89,17 +89,17 @@ def same(value: float | None, expected: float, tolerance: float = 1e-9) -> None:
 
 
 def mean(values: list[float]) -> float:
-    """Mean, nan of nothing."""
+    """Mean; nan without values."""
     return sum(values) / len(values) if values else NAN
 
 
 def median(values: list[float]) -> float:
-    """Median, nan of nothing."""
+    """Median; nan without values."""
     return float(np.median(values)) if values else NAN
 
 
 def share(part: float, whole: float) -> float:
-    """Part of a whole, nan of nothing."""
+    """Part divided by whole; nan if the whole is 0."""
     return part / whole if whole else NAN
 
 

@@ -1,4 +1,4 @@
-"""Simulated annotators with planted habits: what a report must name, and how large it is."""
+"""Simulated annotators with known habits, and what a report must say about each habit."""
 
 from __future__ import annotations
 

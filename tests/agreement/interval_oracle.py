@@ -1,4 +1,4 @@
-"""What the intervals of a report must be: those of reports on resampled samples, one after the other."""
+"""Expected intervals of a report, computed from one full report for each resample of the samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels whose pooled alpha in the limit of many samples is known exactly, in many small data sets at once."""
+"""Many small random data sets whose pooled alpha is known exactly in the limit of many samples."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def draw(n_samples: int, rng: np.random.Generator) -> Batch:
 
 
 def _said(true: NDArray[np.int64], kind: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.int64]:
-    """What one annotator says of every true object; ``MISSING`` where nothing is drawn."""
+    """The class that one annotator gives to every true object; ``MISSING`` if not drawn."""
     miss, wrong = np.array([(entry.miss, entry.wrong) for entry in KINDS])[kind].T
     other = (true - 1 + rng.integers(1, len(PREVALENCE), len(true))) % len(PREVALENCE) + 1
     said = np.where(rng.random(len(true)) < wrong, other, true)

@@ -1,4 +1,4 @@
-"""What a report on ratings or tags must say, by loops over samples and pairs in plain Python."""
+"""Expected values of a report on ratings or tags, computed with plain loops over samples and pairs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def report_of(
 
 
 def context_of(config: AgreementConfig, class_names: Sequence[str], *, numbers: bool) -> ReportContext:
-    """What a report on ratings needs beside these."""
+    """The context that a report on ratings needs besides the ratings."""
     return ReportContext(config, config.annotators, class_names, ["labels"], RunFacts(), details={"numbers": numbers})
 
 
@@ -61,7 +61,7 @@ def given(row: Row) -> list[Any]:
 
 
 def mean(values: Sequence[float]) -> float:
-    """Mean, nan of nothing."""
+    """Mean; nan without values."""
     return sum(values) / len(values) if values else NAN
 
 

@@ -1,4 +1,4 @@
-"""The number of a report that the key of an interval stands for."""
+"""Look up the number of a report that belongs to the key of an interval."""
 
 from __future__ import annotations
 

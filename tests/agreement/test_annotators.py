@@ -1,4 +1,4 @@
-"""What a report on objects says on every annotator, by loops over units."""
+"""The numbers of every annotator in a report on objects, against loops over units."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def box_of(unit: Unit, annotator: int) -> np.ndarray:
 
 
 def without(case: Found, annotator: int) -> tuple[list[Sample], list[Unit]]:
-    """The samples and units as if an annotator had never been asked."""
+    """The samples and units without one annotator, as if never assigned."""
     samples = [{r: labels for r, labels in sample.items() if r != annotator} for sample in case.samples]
     members = [(unit.sample, {r: m for r, m in unit.members.items() if r != annotator}) for unit in case.units]
     return samples, [Unit(sample, left) for sample, left in members if left]

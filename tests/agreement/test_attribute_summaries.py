@@ -1,4 +1,4 @@
-"""Attributes of matched objects in a report, by loops over units."""
+"""Attributes of matched objects in a report, against loops over units."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a report on objects says on classes, by loops over units and pairs of labels."""
+"""The numbers of every class in a report on objects, against loops over units and pairs of labels."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def test_every_way_of_counting_the_same_codes_gives_the_same_counts(seed: int) -
 
 
 def published_samples(table: np.ndarray) -> list:
-    """Every unit as an image of one object, on the place of which everybody agrees."""
+    """Every unit as an image of one object that all annotators draw at the same place."""
     return [{r: [(int(code) + 1, 0.1, 0.2, 0.4, 0.9)] for r, code in enumerate(row)} for row in table]
 
 

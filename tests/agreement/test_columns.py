@@ -1,4 +1,4 @@
-"""Batches of columns."""
+"""Columns of objects: codes of classes, and batches cut down to some samples."""
 
 from __future__ import annotations
 

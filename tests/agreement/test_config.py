@@ -1,4 +1,4 @@
-"""Options of a run: what is accepted, what is an error, and their way through JSON."""
+"""Options of a run: accepted values, errors, and the round trip through JSON."""
 
 from __future__ import annotations
 

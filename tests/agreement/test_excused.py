@@ -1,4 +1,4 @@
-"""Who drew a crowd region over an object counts as not assigned for it: every number against loops over units."""
+"""A crowd region over an object: its annotator counts as not assigned to the object; against loops over units."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Unit:
 
 
 def units_of(rows, assigned, config, without=None):
-    """The units of what is no region; of which some are left out, since everybody else is excused."""
+    """The units of all objects except crowd regions; without units from which all other annotators are excused."""
     single = np.flatnonzero((rows[:, 7] == 0) & (rows[:, 1] != (-1 if without is None else without)))
     agreement = compute_agreement_of(batch_of(rows[single], assigned, crowd=False), config)
     found = {}

@@ -1,4 +1,4 @@
-"""Existence and localisation in a report on objects, by loops over samples and units."""
+"""Existence and localisation in a report on objects, against loops over samples and units."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ def test_everybody_has_the_planted_miss_rate(misses: tuple) -> None:
 
 
 def test_the_report_says_that_the_small_ones_are_missed(misses: tuple) -> None:
-    """The rates are those of the true objects, but for the few whose labels lie about the limit of small ones."""
+    """The rates are those of the true objects, except for a few labels near the size limit of small objects."""
     simulated, annotators = misses
     small, missed = area(simulated.true_xyxy_px) < SMALL_PX2, ~simulated.drawn()
     for k, annotator in enumerate(annotators):

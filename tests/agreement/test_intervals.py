@@ -1,4 +1,4 @@
-"""Confidence intervals in the report on objects: against reports on resampled samples, and what must not matter."""
+"""Confidence intervals in the report on objects: against reports on resampled samples, and independent of order."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def _leaves(report: ObjectReport) -> dict[tuple[str, ...], Any]:
 
 
 def _turned(intervals: dict[str, Any]) -> dict[str, Any]:
-    """The intervals of differences of a pair whose annotators change places."""
+    """The intervals of a pair's differences after its two annotators are swapped."""
     names = {
         "count_difference": "count_difference",
         "count_limit_low": "count_limit_high",

@@ -1,4 +1,4 @@
-"""Masks of a sample to numbers, numbers to statistics, statistics to a report, without a dataset."""
+"""From the masks of a sample to the report on semantic masks, step by step, without a dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of samples, for every family: records of a part are those of the part, whatever the parts."""
+"""Stored records of every family: records cut down to some samples equal the records of these samples alone."""
 
 from __future__ import annotations
 

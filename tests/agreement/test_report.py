@@ -1,4 +1,4 @@
-"""The report against loops over samples, units and pairs, and its way through JSON."""
+"""The report against loops over samples, units and pairs, and its round trip through JSON."""
 
 from __future__ import annotations
 

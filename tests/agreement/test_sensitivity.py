@@ -1,4 +1,4 @@
-"""Other thresholds and rules are only looked at where they are asked for."""
+"""Without the option ``sensitivity`` a report lacks other thresholds and rules, and has the same numbers otherwise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Class names that may be meant to be one."""
+"""Finding class names that probably mean the same class."""
 
 from __future__ import annotations
 

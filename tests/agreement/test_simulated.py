@@ -1,4 +1,4 @@
-"""The simulated annotators have the habits that they are said to have."""
+"""The simulated annotators really have the habits that their description claims."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small, medium and large objects in a report, by loops."""
+"""Small, medium and large objects in a report, against loops."""
 
 from __future__ import annotations
 

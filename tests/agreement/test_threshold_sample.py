@@ -1,4 +1,4 @@
-"""Which samples the threshold from the data is found from: those with the smallest keys, whatever the batches."""
+"""The subsample for the estimated threshold: always the samples with the smallest keys, whatever the batch size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tracks keep their partner or not, counted batch by batch."""
+"""Counting, batch by batch, whether tracks of two annotators stay matched to each other."""
 
 from __future__ import annotations
 

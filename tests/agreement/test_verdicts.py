@@ -105,7 +105,7 @@ def test_verdicts_are_those_of_loops_on_noisy_samples(seed: int) -> None:
 
 
 def _broken(samples: list[Sample], seed: int) -> list[Sample]:
-    """The samples, of which some labels are cut in two, and some drawn again."""
+    """The samples with some labels cut in two, and some labels drawn twice."""
     rng = np.random.default_rng(seed)
     changed = []
     for sample in samples:

@@ -1,4 +1,4 @@
-"""The verdict of every label by loops over the labels of a sample, with areas of shapely."""
+"""Expected verdict of every label, computed with loops over the labels of a sample and areas from shapely."""
 
 from __future__ import annotations
 

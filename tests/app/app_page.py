@@ -1,4 +1,4 @@
-"""The App as its users have it before them: forms, the grid, the sidebar, the panel."""
+"""Steps of a user in the App's page: forms, grid, sidebar and panel."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class AppPage:
     # ---- grid and sidebar ----
 
     def expect_shown(self, n: int, what: str = "sample") -> None:
-        """Wait until the grid says that it shows so many samples, or patches."""
+        """Wait until the grid shows this number of samples or patches."""
         plural = "es" if what.endswith("ch") else "s"
         expect(self.counts).to_have_text(f"{n} {what}{'' if n == 1 else plural}")
 
     def close_modal(self) -> None:
-        """Close the sample that is open with a click beside it."""
+        """Close the open sample by clicking beside it."""
         self.page.mouse.click(5, 500)
         expect(self.modal).to_have_count(0)
 
@@ -84,7 +84,7 @@ class AppPage:
         return self.panel
 
     def drill_down(self, click: Callable[[], object], title: str) -> None:
-        """Click until the panel says what is shown: a click on a chart that is just drawn anew is lost."""
+        """Click until the panel announces what it shows: a click on a chart that is being redrawn is lost."""
         for _ in range(_CLICKS):
             click()
             with contextlib.suppress(AssertionError):

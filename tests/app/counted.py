@@ -1,4 +1,4 @@
-"""What the App should show, counted label by label from the documents in the database."""
+"""Expected counts in the App, counted label by label from the documents in the database."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ ANNOTATORS = ("alice", "bob", "carol")
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """An object: what each of those who drew it gave, and who was asked to label its sample."""
+    """An object: the label of every annotator who drew it, and the annotators assigned to its sample."""
 
     sample_id: str
     unit_id: str
@@ -78,5 +78,5 @@ def rated_units(dataset: Any) -> Iterator[Unit]:
 
 
 def n_samples_with(dataset: Any, condition: Callable[[Unit], bool]) -> int:
-    """How many samples have an object of which something is true."""
+    """Number of samples with an object that fulfils a condition."""
     return len({unit.sample_id for unit in rated_units(dataset) if condition(unit)})

@@ -1,4 +1,4 @@
-"""What the charts of the panel have to draw, from the numbers of a report alone."""
+"""Expected data of the panel's charts, computed from the numbers of a report alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Charts in the page: the arrays that they draw, and a pointer that clicks them."""
+"""Read the data that charts draw in the page, and click on their points."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def click_cell(page: Page, plot: Locator, row: str, column: str) -> str:
 
 
 def _click(page: Page, plot: Locator, place: str, of: list[Any]) -> str:
-    """Click when the chart says what the pointer is on: before, it takes no clicks."""
+    """Click as soon as the chart shows what is under the pointer; it ignores earlier clicks."""
     label = plot.locator(".hoverlayer .hovertext")
     surface = plot.locator(".nsewdrag").first
     expect(surface).to_be_attached()

@@ -1,4 +1,4 @@
-"""Computing agreement in the App: the button, the operator browser, the form, what is said and what is written."""
+"""Computing agreement in the App: button, operator browser, form, messages and written fields."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel while runs come and go, and while somebody deletes what it shows."""
+"""The panel while runs are computed and deleted, including the run that it shows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def app(browser: Browser, demo_address: str, shared_dataset: Any) -> Iterator[Ap
 
 @pytest.fixture
 def dataset(app: AppPage, shared_dataset: Any) -> Any:
-    """The dataset in the page, whose runs somebody else deleted."""
+    """The dataset in the page, after another process deleted its runs."""
     for run_key in list_agreements(shared_dataset):
         delete_agreement(shared_dataset, run_key)
     app.refresh_panel()
@@ -42,7 +42,7 @@ def dataset(app: AppPage, shared_dataset: Any) -> Any:
 
 @pytest.fixture
 def report(app: AppPage, dataset: Any) -> Any:
-    """A run, computed by somebody else, in the panel."""
+    """A run that another process computed, in the panel."""
     report = computed(dataset)
     app.refresh_panel()
     expect(app.panel).to_contain_text(f"Score {report.score.mean:.3f}")

@@ -1,4 +1,4 @@
-"""The panel beside a view of the user: its numbers follow the view if asked to, and Back returns to it."""
+"""The panel and the user's own view: its numbers follow the view on request, and Back returns to that view."""
 
 from __future__ import annotations
 

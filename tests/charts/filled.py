@@ -375,7 +375,7 @@ UNFILLED: dict[str, Any] = {
 
 
 def unfilled_report() -> ObjectReport:
-    """A report with nothing but what the first version had, and undefined numbers throughout."""
+    """A report with only the fields of the first version, and all numbers undefined."""
     pair = dict.fromkeys(_pair(0, 1)) | {
         "a": "alice",
         "b": "bob & co",

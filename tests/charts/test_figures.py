@@ -1,4 +1,4 @@
-"""Figures draw the numbers of the report, and refuse what it does not have."""
+"""Figures draw the numbers of the report, and raise an error for numbers that it lacks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The HTML page: whole, safe, and drawn in a real browser without a network."""
+"""The HTML page: complete, safe against markup in the data, and drawn in a real browser without a network."""
 
 from __future__ import annotations
 

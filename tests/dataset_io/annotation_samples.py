@@ -42,7 +42,7 @@ def images_in(folder: Path, names: Iterable[str], size: tuple[int, int] = (40, 2
 def coco(
     images: list[dict[str, Any]], annotations: list[dict[str, Any]], classes: Iterable[str] = ("cat", "dog")
 ) -> Any:
-    """A COCO file; images of 40 x 20 pixels where they do not say it."""
+    """A COCO file; images without a size are 40 x 20 pixels."""
     return {
         "images": [{"id": k, "width": 40, "height": 20, **image} for k, image in enumerate(images)],
         "annotations": [{"id": k, "category_id": 1, **entry} for k, entry in enumerate(annotations)],

@@ -1,4 +1,4 @@
-"""What the App would show of a dataset beside its labels."""
+"""What the App shows of a dataset besides its labels: sidebar groups, and links between labels."""
 
 from __future__ import annotations
 

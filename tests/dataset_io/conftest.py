@@ -1,4 +1,4 @@
-"""Ways to work on a dataset while a run is on its way."""
+"""Fixtures that act just before a write to the database: run a function, or kill the process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody at work in another process: changes, adds and deletes labels until the standard input is closed.
+"""A second process that changes, adds and deletes labels until its standard input is closed.
 
 Arguments: name of the dataset. Prints READY, and at the end the number of edits.
 """

@@ -22,7 +22,7 @@ _WRITES = {"insert", "update", "delete", "findAndModify", "create", "createIndex
 
 
 class _Killer(pymongo.monitoring.CommandListener):
-    """Counts writes in a child, and kills it before the one it was told."""
+    """Counts the writes of a child process, and kills it just before a given write."""
 
     n_writes = 0
     kill_before: int | None = None

@@ -1,4 +1,4 @@
-"""Datasets of semantic masks, one field an annotator."""
+"""Datasets of semantic masks, one field for each annotator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs without what tests of units and settings do not look at: intervals, other thresholds and rules."""
+"""Fast runs for tests of units and settings: without intervals, other thresholds and other rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets of ratings and tags, one field an annotator."""
+"""Datasets of ratings and tags, one field for each annotator."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tests of shapes do again and again: compare, refuse, paint."""
+"""Shared steps of the tests of shapes: compare two shapes, expect a refusal, paint a shape."""
 
 from __future__ import annotations
 

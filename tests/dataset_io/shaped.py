@@ -1,4 +1,4 @@
-"""Datasets of boxes, polygons, lines and instance masks, one field an annotator."""
+"""Datasets of boxes, polygons, lines and instance masks, one field for each annotator."""
 
 from __future__ import annotations
 

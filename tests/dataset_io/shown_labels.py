@@ -1,4 +1,4 @@
-"""The labels that a view shows, and those that one would expect, one by one."""
+"""The labels that a view shows, and the expected labels found one by one."""
 
 from __future__ import annotations
 

@@ -227,7 +227,7 @@ def test_classes_show_whole_units(case, classes):
 
 
 def _conflicts(table, first, second, a=None, b=None):
-    """Labels of two classes that met in one unit, and in how many pairs of labels; whose, if that is asked for."""
+    """Labels of two classes in one unit, and the number of such pairs; on request only those of some annotators."""
     found, n = set(), 0
     for label in table.labels:
         for other in table.unit_of(label):

@@ -1,4 +1,4 @@
-"""Class names that are read as others."""
+"""The option ``aliases``: class names that are read as other class names."""
 
 from __future__ import annotations
 

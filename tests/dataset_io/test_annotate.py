@@ -1,4 +1,4 @@
-"""Disputed labels go to FiftyOne's annotation API, with a backend that keeps them in a file."""
+"""Disputed labels are sent to FiftyOne's annotation API, with a test backend that writes them to a file."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def dataset(make_dataset):
 
 
 def _sent(folder, anno_key="disputed"):
-    """``(field, label id)`` of what the backend got."""
+    """``(field, label id)`` of every label that the backend received."""
     labels = json.loads((folder / f"{anno_key}.json").read_text())["labels"]
     return {(field, label_id) for field, of in labels.items() for ids in of.values() for label_id in ids or []}
 

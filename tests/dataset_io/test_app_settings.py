@@ -1,4 +1,4 @@
-"""Settings of the App for a run: made on request, recorded, and undone to what was there before."""
+"""App settings for a run: changed on request, recorded, and restored to their former values."""
 
 from __future__ import annotations
 

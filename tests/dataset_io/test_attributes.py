@@ -17,7 +17,7 @@ NAN = float("nan")
 
 
 def _verdict(make_dataset, values, **options):
-    """The verdict of an object that three annotators drew, by the ``state`` that they gave it (... for nothing)."""
+    """The verdict of an object drawn by three annotators, given its three ``state`` values (... for no value)."""
     labels = {
         name: [box(4, 3, 20, 10, **({} if value is ... else {"state": value})), box(30, 1, 5, 5, state="x")]
         for name, value in zip(TRIO, values, strict=True)

@@ -198,7 +198,7 @@ def _noisy(rng, n_samples, miss_rate):
 
 
 def _mean_f1(p):
-    """Expected F1 of two annotators who see each of five objects with a probability; of nothing at all 1."""
+    """Expected F1 of two annotators who see each of five objects with a probability; 1 if neither sees any."""
     chances = {"both": p * p, "a": p * (1 - p), "b": p * (1 - p), "none": (1 - p) ** 2}
     total = 0.0
     for seen in itertools.product(chances, repeat=5):

@@ -1,4 +1,4 @@
-"""Labels that something else than FiftyOne has damaged: one sentence with the sample, or left out and counted."""
+"""Labels damaged by other programs: refused in one sentence that names the sample, or left out and counted."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ DAMAGED_ARRAYS = {
 
 
 def _both_ways(dataset: fo.Dataset, fields: list[str], n_invalid: int, **options: Any) -> Any:
-    """Refused with the sample's id and nothing left but a run; left out and counted with ``invalid="skip"``."""
+    """Refused with the id of the sample, leaving only a failed run; left out and counted with ``invalid="skip"``."""
     sample_id = str(_first(dataset)["_id"])
     with pytest.raises(AgreementInputError, match=sample_id):
         compute_agreement(dataset, fields, resamples=0, overwrite=True, **options)

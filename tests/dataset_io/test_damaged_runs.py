@@ -1,4 +1,4 @@
-"""Runs whose documents or files are damaged: listed, refused with a sentence, deleted and overwritten."""
+"""Runs with damaged documents or files: listed, deleted and overwritten; reading works or gives a clear error."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def _run_document(dataset: fo.Dataset) -> dict[str, Any]:
 
 
 def _check_damaged(dataset: fo.Dataset, before: Any) -> None:
-    """The run is listed, what reads it works or says a sentence, it can be overwritten, and deleted without a trace."""
+    """The run is listed, overwritten and deleted without a trace; reading it works or gives a clear error."""
     assert list_agreements(dataset) == ["agreement"]
     for read in READS:
         with contextlib.suppress(AgreementInputError):

@@ -1,4 +1,4 @@
-"""COCO files of several annotators, in the three ways in which they come."""
+"""COCO files of several annotators, in the three common layouts."""
 
 from __future__ import annotations
 

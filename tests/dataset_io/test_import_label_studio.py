@@ -1,4 +1,4 @@
-"""Label Studio's JSON: who completed what, every kind of result, and what becomes of it."""
+"""Label Studio's JSON: who completed which task, and the label that every kind of result becomes."""
 
 from __future__ import annotations
 

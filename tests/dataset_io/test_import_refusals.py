@@ -1,4 +1,4 @@
-"""What an import refuses, in a sentence and before anything is written; and what its options do."""
+"""Imports refuse bad input in one sentence before anything is written; and the effect of their options."""
 
 from __future__ import annotations
 

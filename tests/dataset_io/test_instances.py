@@ -1,4 +1,4 @@
-"""Labels of one unit linked by an instance, only where no label has one, and undone with the run."""
+"""Labels of one unit are linked by an instance if no label has one yet; deleting the run removes the links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keypoints: compared by OKS in pixels, whether points are labelled counted apart from where they are."""
+"""Keypoints: positions are compared by OKS in pixels; whether points are labelled is counted separately."""
 
 from __future__ import annotations
 

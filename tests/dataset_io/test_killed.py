@@ -1,4 +1,4 @@
-"""A process that dies at any moment leaves a dataset that opens, labels as they were, and nothing that stays."""
+"""A process killed at any moment leaves a dataset that opens, unchanged labels, and nothing that delete misses."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that dies while it saves views, sets up the App or takes that back leaves nothing that deleting misses."""
+"""A process killed while it saves views or changes App settings leaves nothing that delete misses."""
 
 from __future__ import annotations
 

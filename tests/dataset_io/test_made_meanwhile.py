@@ -1,4 +1,4 @@
-"""Fields that are made while another process works on the same run, of which this one does not know."""
+"""Derived fields of a run that another process creates meanwhile, unknown to this process."""
 
 from __future__ import annotations
 

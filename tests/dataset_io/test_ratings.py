@@ -1,4 +1,4 @@
-"""Runs on classes and numbers, from label fields and plain ones, to fields and report."""
+"""Runs on classes and numbers, in label fields and plain fields: written fields and report."""
 
 from __future__ import annotations
 

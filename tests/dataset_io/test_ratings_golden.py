@@ -1,4 +1,4 @@
-"""Published tables of ratings on real datasets: every published number comes out of a run."""
+"""Published tables of ratings stored in real datasets: a run reproduces every published number."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs on tags, a field or an attribute an annotator, to fields and report."""
+"""Runs on tags, with one field for each annotator or an attribute that names them: written fields and report."""
 
 from __future__ import annotations
 

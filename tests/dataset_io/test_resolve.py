@@ -32,7 +32,7 @@ LISTS = dict.fromkeys(ANNOTATORS, "detections")
 
 @pytest.fixture
 def dataset(make_dataset):
-    """Four annotators, of whom some are not assigned."""
+    """Four annotators, some of them not assigned to some samples."""
     dataset = make_dataset(random_annotators(40, ANNOTATORS, seed=9))
     compute_quickly(dataset, ANNOTATORS)
     return dataset
@@ -244,7 +244,7 @@ def test_shapes_are_those_of_the_member_nearest_to_the_rest(make_dataset):
 
 
 def test_a_unit_of_which_no_pixel_has_enough_votes_has_the_pixels_of_the_nearest(make_dataset):
-    """With a threshold of almost nothing a chain of shapes is one unit, although no three of five meet anywhere."""
+    """With a threshold near 0 a chain of five shapes is one unit, although no three of them overlap anywhere."""
     chain = [*ANNOTATORS, "eve"]
     places = {name: (6 * k, 3, 8, 4) for k, name in enumerate(chain)}
     dataset = shapes_dataset(make_dataset, {name: [polygon(rectangle(*place))] for name, place in places.items()})

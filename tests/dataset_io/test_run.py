@@ -1,4 +1,4 @@
-"""A run, from labels to fields and report."""
+"""A whole run on boxes: from labels to written fields and report."""
 
 from __future__ import annotations
 

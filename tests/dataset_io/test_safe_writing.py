@@ -1,4 +1,4 @@
-"""Labels that somebody edits during a run are never overwritten and never get values that were meant for others."""
+"""Labels edited during a run are never overwritten, and never get the values of other labels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ANNOTATORS = ["alice", "bob", "carol"]
 
 
 def _assert_consistent(dataset, run_key):
-    """Every value on a label is what the labels of its sample, as they are now, say."""
+    """Every value on a label follows from the current labels of its sample."""
     for document in dataset._sample_collection.find({}):
         units: dict[str, list[tuple[str, dict]]] = {}
         n_assigned = sum(document.get(name) is not None for name in ANNOTATORS)
@@ -180,7 +180,7 @@ def test_nothing_is_counted_by_statistics_which_are_wrong_after_a_crash(make_vid
 
 
 def _large_dataset(make_dataset, free):
-    """A dataset of two samples, of which the second has so many bytes left."""
+    """A dataset of two samples; the second has this many bytes left."""
     boxes = [("cat", (0.1, 0.1, 0.2, 0.4))]
     dataset = make_dataset({name: [boxes, boxes] for name in ANNOTATORS})
     collection, sample_id = dataset._sample_collection, dataset.values("_id")[1]

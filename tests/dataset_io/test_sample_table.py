@@ -1,4 +1,4 @@
-"""The table of samples has what was written on them."""
+"""The table of samples contains the values that were written on the samples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever may stand in a database as geometry has a value, is counted, or refused."""
+"""Random stored geometries, valid or not: each is compared, counted as unusable, or refused."""
 
 from __future__ import annotations
 

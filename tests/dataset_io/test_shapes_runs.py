@@ -1,4 +1,4 @@
-"""Runs on shapes: what must not matter, memory, views, and what a run leaves behind."""
+"""Runs on shapes: independent of order and batches, bounded memory, views, and nothing left after deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One field for each annotator and one field for all turn into each other, exactly and back."""
+"""One field for each annotator becomes one field for all, and back, without any loss."""
 
 from __future__ import annotations
 

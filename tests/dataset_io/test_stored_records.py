@@ -1,4 +1,4 @@
-"""The records of a run are a file of their own, which goes with the run however that goes."""
+"""The records of a run are one file, which is removed with the run, however the run is removed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labels of units while labels, runs and samples change: never wrong, never left behind, whatever is killed."""
+"""One label for every unit, while labels, runs and samples change or processes are killed: never wrong or left over."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One label for every unit of the other label types: the extent nearest to the rest, medians, and votes on pixels."""
+"""One label for every unit of other label types than boxes: medoids, medians and pixel votes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Verdicts on labels that one annotator drew in parts, or twice."""
+"""The verdicts ``split`` and ``duplicate``: one annotator drew an object in parts, or twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Somebody edits frames, or adds and deletes videos, while a run is on its way."""
+"""Frames are edited, and videos added or deleted, while a run is in progress."""
 
 from __future__ import annotations
 

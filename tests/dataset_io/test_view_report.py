@@ -42,7 +42,7 @@ OF_ALL = {
 
 
 def comparable(report):
-    """The numbers of a report by path, without what is only known of a run as a whole, and facts of the run."""
+    """The numbers of a report by path, without facts of the run and numbers that exist only for whole runs."""
 
     def flat(value, path):
         if isinstance(value, dict):

@@ -1,4 +1,4 @@
-"""What a view cannot be asked for: one clear sentence, whatever is wrong."""
+"""Wrong arguments of ``view_agreement``: each gives one clear sentence."""
 
 from __future__ import annotations
 

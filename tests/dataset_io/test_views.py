@@ -1,4 +1,4 @@
-"""Runs on views: agreement is about what the view shows, values land on the labels of the dataset."""
+"""Runs on views: only what the view shows is compared, and values are written on the labels of the dataset."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who was assigned: what null label lists may mean, the field with the assigned annotators, and what is said of it."""
+"""Which annotators were assigned: meanings of null label lists, the field with those assigned, and messages."""
 
 from __future__ import annotations
 

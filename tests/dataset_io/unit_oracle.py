@@ -34,7 +34,7 @@ def units_of(
 
 
 def facts_of(members: Mapping[str, dict[str, Any]], n_assigned: int, key: str = "agreement") -> dict[str, Any]:
-    """What the label of a unit must say of its members."""
+    """Expected attributes of the label of a unit, from its members."""
     classes = [label["label"] for label in members.values()]
     most = Counter(classes).most_common()
     leading = [name for name, n in most if n == most[0][1]]
@@ -63,7 +63,7 @@ def median_box(members: Mapping[str, dict[str, Any]]) -> list[float]:
 
 
 def nearest(members: Mapping[str, dict[str, Any]], key: str = "agreement") -> dict[str, Any]:
-    """The member with the highest mean IoU, the first by name of those that differ by 1e-9 at most."""
+    """The member with the highest mean IoU; among those within 1e-9 of it, the first by name."""
     known = {name: -1.0 if label[f"{key}_iou"] is None else label[f"{key}_iou"] for name, label in members.items()}
     return next(members[name] for name in sorted(members) if known[name] >= max(known.values()) - 1e-9)
 
@@ -81,6 +81,6 @@ def units_in(
 
 
 def assert_facts(unit: Mapping[str, Any], expected: Mapping[str, Any]) -> None:
-    """The label of a unit says what it must of its members."""
+    """The label of a unit has the attributes expected from its members."""
     assert {name: unit[name] for name in FACTS} == {name: expected[name] for name in FACTS}
     assert unit["mean_iou"] == pytest.approx(expected["mean_iou"], abs=1e-12)

@@ -1,4 +1,4 @@
-"""The demo opens in the App with its views, its panel and its sidebar in place; those of a run go with it."""
+"""The demo opens in the App with its views, panel and sidebar; deleting a run removes its own."""
 
 from __future__ import annotations
 

@@ -61,7 +61,7 @@ def source_of(sample):
 
 
 def plain(label):
-    """What a label says, without the ids that differ between two datasets and with masks for their paths."""
+    """The content of a label, without ids (they differ between datasets) and with masks instead of their paths."""
     if label is None or isinstance(label, int):
         return label
     if hasattr(label, "get_mask") and label.get_mask() is not None:

@@ -1,4 +1,4 @@
-"""What is written of objects leaves FiftyOne through its own exporters, and comes back the same."""
+"""Fields with one label per object pass through FiftyOne's exporters and importers unchanged."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ NAN = float("nan")
 
 
 def _all_pairs(kind: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """What the geometry of boxes says of all pairs."""
+    """The overlaps of all pairs as computed by the geometry of boxes."""
     return RATIOS[kind](box_intersection(a[:, None], b[None]), box_area(a)[:, None], box_area(b)[None])
 
 

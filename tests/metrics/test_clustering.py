@@ -1,4 +1,4 @@
-"""Average linkage: scipy's where everything is known, by hand where not."""
+"""Average linkage: against scipy if all distances are known, and cases by hand if some are missing."""
 
 from __future__ import annotations
 

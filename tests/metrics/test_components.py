@@ -1,4 +1,4 @@
-"""Connected components, against those that scipy finds."""
+"""Connected components, against scipy."""
 
 from __future__ import annotations
 

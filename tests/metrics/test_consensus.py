@@ -1,4 +1,4 @@
-"""What the members of units say together, against loops, NumPy and counting pixel by pixel."""
+"""Consensus of the members of units, against loops, NumPy and counting pixel by pixel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Intervals hold what they promise: 95 of 100 contain the truth, in simulations whose truth has a closed form."""
+"""Coverage of intervals: 95 of 100 contain the true value, in simulations whose true value has a closed form."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ N_SAMPLES = 150
 
 
 def _ends(found: ConfidenceIntervals, method: str) -> tuple[float, float]:
-    """Both ends of a 95 % interval; by the jackknife, those of a normal distribution."""
+    """Both ends of a 95 % interval; for the jackknife, from a normal distribution."""
     if method == "jackknife":
         reach = 1.959963984540054 * found.jackknife_error[0]
         return found.estimate[0] - reach, found.estimate[0] + reach
@@ -54,7 +54,7 @@ MOST_UNITS, N_ANNOTATORS = 8, 3
 
 
 def _true_alpha() -> float:
-    """Limit of pooled alpha for many samples: whoever errs takes one of the other two categories at random."""
+    """Limit of pooled alpha for many samples; an error is one of the other two categories at random."""
     disagree = 1 - (1 - ERROR_RATES) ** 2 - ERROR_RATES**2 / 2  # two annotators, one unit
     error = SHARES @ ERROR_RATES
     rated = CATEGORIES * (1 - error) + (1 - CATEGORIES) * error / 2

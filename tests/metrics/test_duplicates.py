@@ -1,4 +1,4 @@
-"""Objects that one annotator drew twice: by hand, and by sets of pixels."""
+"""Objects that one annotator drew twice: cases by hand, and against sets of pixels."""
 
 from __future__ import annotations
 

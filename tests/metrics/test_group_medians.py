@@ -1,4 +1,4 @@
-"""Medians of many groups: NumPy's, group by group."""
+"""Medians of many groups, against NumPy's median of every group."""
 
 from __future__ import annotations
 

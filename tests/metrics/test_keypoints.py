@@ -290,7 +290,7 @@ def test_unusable_sigmas_are_an_error(sigmas: np.ndarray | float, message: str) 
 
 
 def _crowd(n: int, annotators: int, samples: int, seed: int) -> tuple[Objects, np.ndarray, np.ndarray]:
-    """Noisy copies of persons in an order of each annotator's own: the objects, their points, and who they are."""
+    """Noisy copies of persons, in a different order for each annotator: objects, points, and the person of each."""
     rng = np.random.default_rng(seed)
     rows = []
     for sample in range(samples):

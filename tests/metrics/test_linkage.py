@@ -1,4 +1,4 @@
-"""Average linkage of large components: against scipy, and what the matching makes of it."""
+"""Average linkage of large components: against scipy, and its use in the matching."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Boxes, polygons, masks and lines against each other: counted pixels, shapely, closed forms."""
+"""Overlaps between boxes, polygons, masks and lines: against counted pixels, shapely and closed forms."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Wholes and their parts: by hand, by sets of pixels, and whatever the geometry."""
+"""Objects that one annotator drew in parts: cases by hand, sets of pixels, and every kind of geometry."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overlap of time spans: by hand, by sets of frames, and matching by intervals."""
+"""Overlap of temporal intervals: cases by hand, sets of frames, and matching."""
 
 from __future__ import annotations
 

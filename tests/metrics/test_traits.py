@@ -1,4 +1,4 @@
-"""What holds for every metric: a registry of traits, and a test that no metric was forgotten."""
+"""Properties that hold for every metric: a registry of traits, and a test that no metric was forgotten."""
 
 from __future__ import annotations
 

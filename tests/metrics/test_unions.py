@@ -1,4 +1,4 @@
-"""Areas that several objects cover together: counted pixels and frames, shapely."""
+"""Areas that several objects cover together, against counted pixels, counted frames and shapely."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _mask(box: np.ndarray) -> tuple[np.ndarray, int, int]:
 
 
 def _mixed(boxes: np.ndarray) -> Regions:
-    """The boxes, of which every second is a mask, and every third of the others a polygon."""
+    """The boxes as regions: every second one a mask, every third of the others a polygon."""
     regions = []
     for k, box in enumerate(boxes):
         if k % 2:

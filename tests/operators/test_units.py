@@ -1,4 +1,4 @@
-"""The operators that make units, show them one by one, tag, send to be annotated again and decide by vote."""
+"""The operators on objects: write one label for each, show disputed ones, tag, send to annotation, resolve by vote."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The panel by URI through FiftyOne's registry, with real execution contexts, and the requests that it sends."""
+"""Fixtures that call the panel by URI with real execution contexts, and record the requests that it sends."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ class Sent:
 
     @property
     def text(self) -> str:
-        """All that the panel says, in one string."""
+        """All text of the panel, in one string."""
         (output,) = self.of("show_panel_output")
         return repr(output)
 
     @property
     def drill_down(self) -> str | None:
-        """What the panel says of the open drill-down, empty without one; None if nothing new is said."""
+        """The panel's text on the open drill-down, empty if none is open; None if the text was not sent again."""
         said = [params["data"]["drill_down.title"] for params in self.of("patch_panel_data")]
         return said[-1] if said else None
 

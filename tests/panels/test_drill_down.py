@@ -204,7 +204,7 @@ def test_a_click_on_nothing_is_a_notification(event, dataset, state, click):
 
 
 def test_reworded_titles_and_labels_lead_to_the_same_samples(dataset):
-    """Drill-downs follow from the data of charts and tables: nothing that is written on them is read."""
+    """Drill-downs use the data of charts and tables, never their displayed text."""
     model = view_model(load_agreement(dataset), np.array([0.5, np.nan, 0.9]), "1")
     reworded = copy.deepcopy(model)
     for item in reworded["items"]:

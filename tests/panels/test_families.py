@@ -1,4 +1,4 @@
-"""Every family of label types gets the sections that it has, and clicks that lead somewhere."""
+"""The panel shows the sections of every family of label types, and their clicks lead to views."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What others do while the panel is open, and views of every kind: a sentence, never a blank panel or a traceback."""
+"""Changes by others while the panel is open, and unusual views: a sentence, never a blank panel or a traceback."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ EVENTS = [
 
 
 def _check_clear(sent):
-    """An answer in words, nothing that failed on the way, and no view."""
+    """The answer is a message; nothing failed, and no view was opened."""
     assert sent.requests
     assert not sent.of("set_view")
     told = " ".join(entry["message"] for entry in sent.of("notify"))

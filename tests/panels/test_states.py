@@ -1,4 +1,4 @@
-"""Every state of the panel says what is the case and what to do."""
+"""Every state of the panel says what is wrong or missing, and what to do."""
 
 from __future__ import annotations
 
