@@ -5,18 +5,19 @@ RUN = .venv/bin/python
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup demo app test quick lint format bench stress compare screenshots clean
+.PHONY: help setup demo app test quick lint format docs bench stress compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report, save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
 	@echo "make test    run all tests, 10 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
-	@echo "make lint    check style and types;  make format  correct the style"
+	@echo "make lint    check style, spelling and types;  make format  correct the style"
+	@echo "make docs    build the documentation with search into .dev/site"
 	@echo "make bench   measure speed and memory (10 minutes)"
 	@echo "make stress  try to break it: processes at once, damaged data, hostile names (20 minutes)"
-	@echo "make compare run kalos and kalphacv on the same data, write docs/compare.md (3 minutes)"
-	@echo "make screenshots   take the pictures of README.md again (needs Chromium, 1 minute)"
+	@echo "make compare run kalos and kalphacv on the same data, write docs/method/compare.md (3 minutes)"
+	@echo "make screenshots   take the pictures of README and docs again (needs Chromium, 1 minute)"
 	@echo "make clean   remove everything that these commands made"
 
 setup:
@@ -39,10 +40,13 @@ quick: setup
 	@QUICK_TESTS=1 $(PYTEST_SIDE_BY_SIDE) -m "not slow and not browser" $(WITHOUT_DATABASE) $(ARGS)
 
 lint: setup
-	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m tools.dev.check_types
+	@$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m codespell_lib && $(RUN) -m tools.dev.check_types
 
 format: setup
-	@$(RUN) -m tools.dev.option_docs && $(RUN) -m ruff check --fix . && $(RUN) -m ruff format .
+	@$(RUN) -m tools.dev.reference_docs && $(RUN) -m ruff check --fix . && $(RUN) -m ruff format .
+
+docs: setup
+	@sh tools/dev/build_docs.sh
 
 bench: setup
 	@$(RUN) -m tools.bench.run $(ARGS)

@@ -17,7 +17,7 @@ from tools.compare.table import Row, Section, as_markdown, as_text
 from tools.dev.other_programs import KALOS, KALPHACV, OtherProgram
 from tools.dev.private_fiftyone import ROOT
 
-DOCUMENT = ROOT / "docs" / "compare.md"
+DOCUMENT = ROOT / "docs" / "method" / "compare.md"
 #: what stands in a table where a check failed
 FAILED = (UNKNOWN, "NOT ALL", "NOT SO")
 

@@ -9,7 +9,7 @@ from tools.dev.other_programs import KALOS, KALPHACV, OtherProgram
 from tools.dev.private_fiftyone import ROOT, PrivateFiftyOne
 
 FOLDER = ROOT / ".dev" / "compare"
-DOCUMENT = ROOT / "docs" / "compare.md"
+DOCUMENT = ROOT / "docs" / "method" / "compare.md"
 N_ANNOTATORS = (2, 3, 5)
 
 #: the order of Python's sets, on which kalos' sequential matching depends

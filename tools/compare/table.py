@@ -1,4 +1,4 @@
-"""Comparisons as an aligned text table, as Markdown, and as the page ``docs/compare.md``."""
+"""Comparisons as an aligned text table, as Markdown, and as the page ``docs/method/compare.md``."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _markdown_line(cells: Sequence[str]) -> str:
 
 
 def document(sections: Sequence[Section], versions: Mapping[str, str]) -> str:
-    """The text of ``docs/compare.md``."""
+    """The text of ``docs/method/compare.md``."""
     installed = {name: importlib.metadata.version(name) for name in ("fiftyone", "numpy", "scipy")}
     ours = ", ".join(f"{name} {version}" for name, version in installed.items())
     theirs = ", ".join(f"{name} {versions[name]}" for name in ("kalos", "pylibmgm", "kalphacv", "krippendorff"))

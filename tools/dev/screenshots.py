@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 FOLDER = ROOT / ".dev" / "screenshots"
-DOCS = ROOT / "docs"
+IMAGES = ROOT / "docs" / "images"
 #: small enough that text is readable in a README
 WIDTH, HEIGHT = 1280, 860
 WIDE, TALL = 1600, 1130
@@ -29,7 +29,7 @@ _PANEL = "[data-cy='panel-content-agreement_panel']"
 def _save(page: Page, name: str) -> None:
     page.mouse.move(2, 2)
     picture = Image.open(io.BytesIO(still_picture(page, page))).convert("RGB")
-    path = DOCS / f"{name}.jpg"
+    path = IMAGES / f"{name}.jpg"
     picture.save(path, quality=QUALITY, optimize=True)
     sys.stdout.write(
         f"{path.relative_to(ROOT)}: {picture.width} x {picture.height}, {path.stat().st_size // 1000} kB\n"

@@ -1,0 +1,158 @@
+"""``make format``: write what the code declares into the reference pages, and into a docstring.
+
+The tables of options, operators, fields and functions are between two comments on their pages; a test fails where they
+differ from the code.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from .plugin import load_plugin
+from .private_fiftyone import ROOT
+
+PAGES = ROOT / "docs" / "reference"
+COMPUTE = ROOT / "dataset_io" / "compute.py"
+_ARGUMENTS = re.compile(r"(?<=begin with ``frames.``\n).*?(?=\n    Returns:\n)", re.DOTALL)
+_WIDTH = 120
+
+
+def main() -> None:
+    """Write all."""
+    for path, updated in UPDATES.items():
+        text = path.read_text(encoding="utf-8")
+        if updated(text) != text:
+            path.write_text(updated(text), encoding="utf-8")
+
+
+def _options_of(text: str) -> str:
+    rows = [
+        (f"`{option.name}`", f"`{_python(option.default)}`", _concerned(option), _markdown(option.documentation))
+        for option in _options()
+    ]
+    return _replaced(text, "options", _table(("option", "default", "concerns", "what it does"), rows))
+
+
+def _operators_of(text: str) -> str:
+    load_plugin()
+    from annotator_agreement.operators import OPERATORS
+    from annotator_agreement.panels import PANELS
+
+    rows = [
+        (
+            f"`{entry.operator_name}`",
+            entry.label,
+            _markdown(entry.description),
+            "yes" if entry.can_be_delegated else "",
+        )
+        for entry in OPERATORS
+    ]
+    of_panels = [(f"`{panel.config.name}`", panel.config.label) for panel in (entry() for entry in PANELS)]
+    operators = _table(("operator", "in the App", "what it does", "delegated"), rows)
+    return _replaced(text, "operators", [*operators, "", *_table(("panel", "in the App"), of_panels)])
+
+
+def _fields_of(text: str) -> str:
+    load_plugin()
+    from annotator_agreement import names
+
+    of_labels = {
+        "Boxes, shapes, keypoints, intervals": names.OBJECT_FIELDS,
+        "Classes of whole images": names.RATING_FIELDS,
+        "Numbers": names.NUMBER_FIELDS,
+        "Tags": names.TAG_FIELDS,
+        "Semantic masks": names.PIXEL_FIELDS,
+    }
+    lines: list[str] = []
+    for title, fields in of_labels.items():
+        lines += [f"## {title}", ""]
+        for where, specs in (("on images", fields.sample), ("on labels", fields.label)):
+            lines += [*_field_table(where, {f"agreement{suffix}": spec for suffix, spec in specs.items()}), ""]
+    derived = {f"agreement{names.UNITS_SUFFIX}": names.UNIT_ATTRIBUTES}
+    derived[f"agreement{names.CONSENSUS_SUFFIX}"] = names.CONSENSUS_ATTRIBUTES
+    lines += ["## Objects and consensus, on request", ""]
+    for name, specs in derived.items():
+        lines += [*_field_table(f"on labels of `{name}`", specs), ""]
+    return _replaced(text, "fields", lines[:-1])
+
+
+def _functions_of(text: str) -> str:
+    plugin = load_plugin()
+    lines = [f"::: annotator_agreement.{_home(plugin, name)}" for name in plugin.__all__ if name != "register"]
+    return _replaced(text, "functions", "\n\n".join(lines).split("\n"))
+
+
+def _home(plugin: Any, name: str) -> str:
+    """The path of a public name below the package, where it is defined."""
+    module = getattr(plugin, name).__module__
+    return f"{module.partition('.')[2]}.{name}"
+
+
+def _compute_of(text: str) -> str:
+    """The module of ``compute_agreement`` with the current docstring."""
+    entries = [
+        textwrap.fill(
+            f"{option.name}: {option.documentation}",
+            _WIDTH,
+            initial_indent=" " * 8,
+            subsequent_indent=" " * 12,
+            break_long_words=False,
+            break_on_hyphens=False,
+        )
+        for option in _options()
+    ]
+    return _ARGUMENTS.sub(lambda _: "\n".join([*entries, ""]), text)
+
+
+def _options() -> Iterable[Any]:
+    load_plugin()
+    from annotator_agreement.agreement.options import OPTIONS
+
+    return OPTIONS.values()
+
+
+def _python(value: object) -> str:
+    return f'"{value}"' if isinstance(value, str) else repr(value)
+
+
+def _concerned(option: Any) -> str:
+    from annotator_agreement.agreement.options import GROUPS
+
+    return ", ".join(GROUPS[group] for group in option.concerns) or "all"
+
+
+def _markdown(text: str) -> str:
+    return text.replace("``", "`").replace("|", "\\|")
+
+
+def _field_table(where: str, specs: dict[str, Any]) -> list[str]:
+    rows = [
+        (f"`{name}`", spec.type, _markdown(spec.description) + (f"; with `{spec.option}=True`" if spec.option else ""))
+        for name, spec in specs.items()
+    ]
+    return _table((where, "type", "meaning"), rows)
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+
+def _replaced(text: str, what: str, lines: Sequence[str]) -> str:
+    between = re.compile(rf"(?<=<!-- {what}: ).*?(?=<!-- end of the {what} -->)", re.DOTALL)
+    return between.sub(lambda _: "\n".join(["written by `make format` -->", "", *lines, "", ""]), text)
+
+
+UPDATES: dict[Path, Callable[[str], str]] = {
+    PAGES / "options.md": _options_of,
+    PAGES / "operators.md": _operators_of,
+    PAGES / "fields.md": _fields_of,
+    PAGES / "python.md": _functions_of,
+    COMPUTE: _compute_of,
+}
+
+if __name__ == "__main__":
+    main()
