@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import numbers
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 import numpy as np
 
-from .errors import AgreementInputError
+from .errors import AgreementInputError, did_you_mean, shown
 
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
@@ -50,15 +51,40 @@ def _text(value: str) -> str:
 
 
 def takes_arrays(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """A function that can be called with arrays where it takes lists, and with numpy's numbers."""
+    """A function that can be called with arrays where it takes lists, and with numpy's numbers.
+
+    Calls with other arguments than it has end with a sentence that says how to call it.
+    """
+    signature = inspect.signature(function)
 
     @functools.wraps(function)
     def called(*arguments: Parameters.args, **options: Parameters.kwargs) -> Result:
+        _check_call(function.__name__, signature, arguments, options)
         return function(
             *map(without_numpy, arguments), **{name: without_numpy(value) for name, value in options.items()}
         )
 
     return called
+
+
+def _check_call(
+    function: str, signature: inspect.Signature, arguments: Sequence[Any], options: Mapping[str, Any]
+) -> None:
+    """Raise :class:`TypeError` if there are more arguments than a function takes, or options that it has not."""
+    parameters = signature.parameters
+    ordered = [name for name, each in parameters.items() if each.kind is each.POSITIONAL_OR_KEYWORD]
+    if len(arguments) > len(ordered) > 0:
+        given, last = arguments[len(ordered) - 1 :], ordered[-1]
+        example = ", ".join(ordered)
+        advice = f"give options by name: {function}({example}, …=…)"
+        if "Sequence" in str(parameters[last].annotation) and all(isinstance(name, str) for name in given):
+            advice = f"give several {last} as one list: {function}({', '.join([*ordered[:-1], str(list(given))])})"
+        raise TypeError(f"{function}() takes {example}, got {shown(map(repr, given[1:]))} beside them; {advice}")
+    by_name = [name for name, each in parameters.items() if each.kind is not each.VAR_KEYWORD]
+    unknown = [name for name in options if name not in by_name]
+    if unknown and len(by_name) == len(parameters):
+        hint = did_you_mean(unknown[0], by_name) or f"; its options are {shown(by_name[len(ordered) :], limit=50)}"
+        raise TypeError(f"{function}() has no option {unknown[0]!r}{hint}")
 
 
 def is_real(value: Any) -> TypeGuard[float]:
@@ -132,5 +158,6 @@ def one_of(option: str, value: Any, allowed: Sequence[str | None]) -> str:
         AgreementInputError: if the value is none of those that are allowed
     """
     if not isinstance(value, str) or value not in allowed:
-        raise AgreementInputError(f"`{option}` must be one of {', '.join(map(str, allowed))}, got {value!r}")
+        hint = did_you_mean(value, (name for name in allowed if name)) if isinstance(value, str) else ""
+        raise AgreementInputError(f"`{option}` must be one of {', '.join(map(str, allowed))}, got {value!r}{hint}")
     return value

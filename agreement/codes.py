@@ -77,8 +77,17 @@ def attribute_error(name: str) -> AgreementInputError:
     )
 
 
+#: class name of a label without a class
+NO_LABEL = "(no label)"
+#: name of the category of a missing object
+_NOT_DRAWN = "(missing)"
 #: category code of a missing object; classes are numbered from 1
 MISSING = 0
+
+
+def are_without_class(names: Sequence[str]) -> bool:
+    """Whether labels with these names of codes have no class at all."""
+    return NO_LABEL in names and set(names) <= {NO_LABEL, _NOT_DRAWN}
 
 
 class ClassCodes(dict[str | None, int]):
@@ -103,7 +112,7 @@ class ClassCodes(dict[str | None, int]):
 
     def names(self) -> list[str]:
         """Name of every code, ``names()[0]`` for *missing*."""
-        return ["(missing)", *("(no label)" if name is None else str(name) for name in self._names)]
+        return [_NOT_DRAWN, *(NO_LABEL if name is None else str(name) for name in self._names)]
 
     @property
     def n_codes(self) -> int:

@@ -160,9 +160,11 @@ def _check_fields(fields: tuple[str, ...], annotator_attribute: str | None) -> N
     if twice:
         raise AgreementInputError(f"`fields` must be different fields, got {shown(twice)} more than once")
     if annotator_attribute is None and len(fields) < 2:
+        several = [name.strip() for name in ",".join(fields).split(",")]
+        listed = f"; several fields are a list: {several!r}" if len(several) > 1 else ""
         raise AgreementInputError(
-            f"Agreement needs at least 2 annotators, got {len(fields)} ({shown(map(repr, fields))}); choose two or "
-            "more fields, or name the attribute that holds the annotator with `annotator_attribute`"
+            f"Agreement needs at least 2 annotators, got {len(fields)} ({shown(map(repr, fields))}){listed}; choose "
+            "two or more fields, or name the attribute that holds the annotator with `annotator_attribute`"
         )
     if annotator_attribute is not None and len(fields) != 1:
         raise AgreementInputError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable
 
 #: a message has at most so many bytes …
@@ -36,3 +37,13 @@ def shown(values: Iterable[object], limit: int = 5) -> str:
     text = ", ".join(value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]}…"
                      for value in listed[:limit])  # fmt: skip
     return text if len(listed) <= limit else f"{text}, … ({len(listed)} in all)"
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """``; did you mean 'bob'?`` for a name that is close to a known one; else empty."""
+    if not isinstance(name, str):
+        return ""
+    names = list(known)
+    akin = [entry for entry in names if entry.rpartition(".")[2] == name or name.startswith(f"{entry}_")]
+    close = akin or difflib.get_close_matches(name, names, n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""

@@ -27,6 +27,7 @@ from ..metrics.bootstrap.draws import (
     vstack,
 )
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
+from .codes import are_without_class
 from .content_order import Hashes, content_ranks
 from .no_labels import OtherReading, opposite, reading_warning
 from .records import Records
@@ -401,16 +402,16 @@ def report_of(kind: type[P], fields: Fields, records: Records, context: ReportCo
         **numbers,
         **parts,
     )
-    return replace(report, warnings=list(_warnings(report, records, context.annotators)))
+    return replace(report, warnings=list(_warnings(report, records, context)))
 
 
-def _warnings(report: AgreementReport, records: Records, annotators: Sequence[str]) -> Iterator[str]:
+def _warnings(report: AgreementReport, records: Records, context: ReportContext) -> Iterator[str]:
     what = "images" if report.run.n_videos is None else "frames"
     assigned = records.assigned.sum(axis=0).tolist()
     if not any(assigned):
         yield f"Nothing was compared: nobody was assigned to any of the {report.n_samples:,} {what}"
     elif not report.n_rated:
-        of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(annotators, assigned, strict=True))
+        of_annotators = ", ".join(f"{name} {n:,}" for name, n in zip(context.annotators, assigned, strict=True))
         yield f"Nothing was compared: no two annotators were assigned to the same one of the {what} ({of_annotators})"
     elif not report.score.n:
         rated = f"{report.n_rated:,} {what if report.n_rated > 1 else what.removesuffix('s')}"
@@ -418,6 +419,8 @@ def _warnings(report: AgreementReport, records: Records, annotators: Sequence[st
             f"Nothing was compared: nobody drew anything that counts on the {rated} that two or more annotators were "
             "assigned to"
         )
+    if are_without_class(context.class_names):
+        yield "Nothing is said about classes: every label is without one (`label` is None)"
     other = report.other_reading
     if other is not None:
         f1 = getattr(getattr(report, "existence", None), "f1", None)

@@ -46,6 +46,7 @@ from .families.map_files import delete_map_files
 from .families.objects import ObjectFamily
 from .families.protocol import LabelFamily
 from .fiftyone_private import dataset_id, is_deleted, is_generated, reload_dataset, reload_samples, stored_dataset
+from .labels.annotator_attributes import check_annotator_attribute
 from .labels.assignment import LIST_STATES
 from .labels.checks import check_annotators, check_room, count_damaged_fields
 from .labels.source import Source, open_source
@@ -237,6 +238,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     if isinstance(samples, SampleCollection) and not is_generated(samples):
         reload_dataset(stored_dataset(samples))
     source = open_source(samples, config, units=units)
+    check_annotator_attribute(source)
     family = open_family(source)
     paths = source.fields_written(config.run_key)
     check_key_is_free(source.dataset, config.run_key, paths, overwrite=overwrite)

@@ -14,8 +14,6 @@ from ..errors import AgreementInputError, shown
 from ..options import value_name
 from ..report import ReportContext
 
-#: class name of a label without a class
-NO_LABEL = "(no label)"
 #: maximum number of categories (weights are ``K x K``)
 MAX_CATEGORIES = 200
 

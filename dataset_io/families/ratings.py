@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...agreement.codes import ClassCodes
+from ...agreement.codes import NO_LABEL, ClassCodes
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import value_name
 from ...agreement.ratings.compute import (
@@ -19,7 +19,7 @@ from ...agreement.ratings.compute import (
     mean_and_spread,
     record_ratings,
 )
-from ...agreement.ratings.scale import NO_LABEL, check_listed, level_of
+from ...agreement.ratings.scale import check_listed, level_of
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray
 from ..labels.checks import NAMING, document_title, unusable_labels_error

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.codes import ClassCodes
+from ...agreement.codes import NO_LABEL, ClassCodes
 from ...agreement.options import value_name
-from ...agreement.ratings.scale import NO_LABEL
 from ...agreement.report import ReportContext, RunFacts
 from ...agreement.tags.compute import NO_VERDICT, VERDICTS, TagAgreement, TagBatch, compute_tags
 from ...agreement.tags.records import TagRecords, record_tags

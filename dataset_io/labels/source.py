@@ -16,7 +16,7 @@ from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.family import Family
 from ...agreement.no_labels import check_named, drew_nothing
 from ...agreement.options import value_name
@@ -311,9 +311,11 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
     kinds = []
     for name in fields:
         if name not in schema:
+            known = comparable_fields(samples)
+            of_labels = [field for field, kind in known.items() if kind.is_label]
             raise AgreementInputError(
                 f"`fields` must be label fields of {stored_dataset(samples).name!r}, got {name!r}, which does not "
-                f"exist; label fields are {shown(comparable_fields(samples)) or '(none)'}"
+                f"exist{did_you_mean(name, known)}; label fields are {shown(of_labels or known) or '(none)'}"
             )
         written_by = run_of(name, schema[name])
         if written_by is not None:

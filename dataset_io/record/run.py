@@ -19,7 +19,7 @@ from gridfs.errors import GridFSError
 
 from ... import names
 from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.family import report_from_dict
 from ...agreement.report import AgreementReport
 from ...metrics.arrays import FloatArray
@@ -74,6 +74,13 @@ def list_agreements(dataset: fo.Dataset | SampleCollection) -> list[str]:
     ours = {"_id": {"$in": list(references.values())}, "config.method": names.RUN_METHOD}
     known = {document["_id"] for document in database().runs.find(ours, {"_id": True})}
     return sorted(key for key, reference in references.items() if reference in known)
+
+
+def newest_first(dataset: fo.Dataset) -> list[str]:
+    """Keys of the agreement runs of a dataset, the newest first."""
+    references = _references(dataset)
+    # the first four bytes of an id are its time
+    return sorted(list_agreements(dataset), key=lambda key: (str(references.get(key)), key), reverse=True)
 
 
 def _references(dataset: fo.Dataset) -> dict[str, ObjectId]:
@@ -160,9 +167,10 @@ class Run:
             raise self._no_run(self.key)
 
     def _no_run(self, key: object) -> AgreementInputError:
-        found = shown(map(repr, list_agreements(self.dataset))) or "none"
+        keys = list_agreements(self.dataset)
+        found, hint = shown(map(repr, keys)) or "none", did_you_mean(key, keys)
         return AgreementInputError(
-            f"`run_key` must be an agreement run of {self.dataset.name!r}, got {key!r}; runs are {found}"
+            f"`run_key` must be an agreement run of {self.dataset.name!r}, got {key!r}{hint}; runs are {found}"
         )
 
     def require_completed(self) -> None:

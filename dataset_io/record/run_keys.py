@@ -12,6 +12,7 @@ from ... import names
 from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS
 from ..fiftyone_private import document_fields, pipeline_of
+from ..labels.kinds import kind_of
 from ..labels.paths import is_of_frames, mark_of, places
 from .run import Run, list_agreements
 
@@ -46,6 +47,8 @@ def check_key_is_free(
                 f"`{argument}` must be new, got {run_key!r}, which is a run of this dataset; use another key"
                 + (", or replace it with overwrite=True" if argument == "run_key" else "")
             )
+    else:
+        _check_label_fields(dataset, run_key, paths)
     _check_other_runs(dataset, run_key, paths, {run_key} if overwrite else set())
     _check_schema(dataset, run_key, paths, overwrite)
 
@@ -69,6 +72,15 @@ def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> N
         taken = {*document_fields(owner_class), "id", "pk", "instance"}
         if name in taken or hasattr(owner_class, name):
             raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
+
+
+def _check_label_fields(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
+    """Refuse the name of a label field: nobody could tell it from the attribute of that name on labels."""
+    prefixes = {"", *(names.FRAMES_PREFIX for path in paths if is_of_frames(path))}
+    for prefix in sorted(prefixes):
+        kind = kind_of(dataset.get_field(prefix + run_key))
+        if kind is not None and kind.is_label:
+            raise _taken(run_key, f"`{prefix}{run_key}` is a label field of the dataset")
 
 
 def _class_at(dataset: fo.Dataset, path: str) -> type:
@@ -144,13 +156,27 @@ def refuse_dependent_view(samples: SampleCollection, paths: Iterable[str]) -> No
     """
     if not isinstance(samples, fo.DatasetView):
         return
-    used = {part for text in _strings(pipeline_of(samples)) for part in text.lstrip("$").split(".")}
+    used = _names_used(samples)
     for path in paths:
         if path.rsplit(".", 1)[-1] in used:
             raise AgreementInputError(
                 f"The view must not depend on the run to overwrite, got a view that uses `{path}`; choose "
                 "another run key, or select the samples by id: dataset.select(view.values('id'))"
             )
+
+
+def run_behind(samples: SampleCollection) -> str | None:
+    """The run whose results a view chooses samples or labels by; None if there is none."""
+    if not isinstance(samples, fo.DatasetView):
+        return None
+    used = _names_used(samples)
+    of_runs = {key: names.own_names(Run(samples, key).field_key) for key in list_agreements(samples)}
+    return next((key for key, own in of_runs.items() if own & used), None)
+
+
+def _names_used(samples: SampleCollection) -> set[str]:
+    """All names of fields, and all texts, in the pipeline of a view."""
+    return {part for text in _strings(pipeline_of(samples)) for part in text.lstrip("$").split(".")}
 
 
 def _strings(value: object) -> list[str]:

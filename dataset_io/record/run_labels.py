@@ -12,7 +12,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.family import Family
 from ..fiftyone_private import is_generated, sample_collection, stored_dataset
 from ..labels.kinds import LabelKind, kind_of, titles
@@ -113,7 +113,7 @@ class RunLabels:
         if unknown:
             raise AgreementInputError(
                 f"`{option}` must name annotators of the run {self.run_key!r} ({shown(self.annotators)}), got "
-                f"{shown(map(repr, unknown))}"
+                f"{shown(map(repr, unknown))}{did_you_mean(unknown[0], self.annotators)}"
             )
 
 

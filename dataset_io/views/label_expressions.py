@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ...agreement.codes import NO_LABEL
 from ...agreement.family import TAGS
 from ...agreement.objects.verdicts import CROWD
-from ...agreement.ratings.scale import NO_LABEL
-from ..labels.paths import is_of_frames
+from ...agreement.options import value_name
+from ..labels.paths import is_of_frames, places
 from ..record.run_labels import RunLabels
 
 #: documents, or the paths of values
@@ -46,6 +47,34 @@ def class_values(labels: RunLabels, classes: Iterable[str]) -> list[Any]:
     meant = [name for name in classes if name not in aliases]
     meant += [alias for alias, name in aliases.items() if name in meant]
     return [value for name in meant for value in stored_as(name)]
+
+
+def has_class(labels: RunLabels, name: str) -> bool:
+    """Whether any label of the fields of a run has a class."""
+    values = class_values(labels, [name])
+    return any(
+        place.collection.find_one({path: {"$in": values}}, {"_id": True}) is not None
+        for place in places(labels.dataset, _class_paths(labels))
+        for path in place.paths
+    )
+
+
+def classes_of(labels: RunLabels) -> list[str]:
+    """The classes of the labels in the fields of a run, sorted."""
+    found = [
+        value
+        for place in places(labels.dataset, _class_paths(labels))
+        for path in place.paths
+        for value in place.collection.distinct(path)
+    ]
+    names = {NO_LABEL if value is None else value_name(value) for value in found}
+    return sorted({labels.config.aliases.get(name, name) for name in names})
+
+
+def _class_paths(labels: RunLabels) -> list[str]:
+    """Paths of the classes of labels, or of plain values, in the schema."""
+    pairs = zip(labels.kinds, labels.label_paths, strict=True)
+    return [f"{path}.label" if kind.list_name else kind.value_path(path) for kind, path in pairs]
 
 
 def class_of(labels: RunLabels, value: Any) -> Any:

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from ...agreement.arguments import is_real
-from ...agreement.errors import AgreementInputError
+from ...agreement.errors import AgreementInputError, did_you_mean, shown
 from ..record.run_labels import RunLabels
+from .label_expressions import classes_of, has_class
 
 #: MongoDB holds no larger integers
 _MOST = 2**63 - 1
@@ -74,6 +75,7 @@ def check_request(labels: RunLabels, asked: Mapping[str, Any]) -> ViewRequest:
         max_score=_score("max_score", asked.get("max_score")),
     )
     _check_missed_by(labels, request)
+    _check_classes(labels, request)
     if request.min_score is not None and request.max_score is not None and request.min_score > request.max_score:
         raise AgreementInputError(
             f"`min_score` must be at most `max_score`, got {request.min_score!r} and {request.max_score!r}"
@@ -102,7 +104,9 @@ def _verdicts(labels: RunLabels, value: Any) -> tuple[str, ...]:
     verdicts = _names("verdict", value)
     unknown = [verdict for verdict in verdicts if verdict not in known]
     if unknown:
-        raise AgreementInputError(f"`verdict` must be one of {', '.join(known)}, got {unknown[0]!r}")
+        raise AgreementInputError(
+            f"`verdict` must be one of {', '.join(known)}, got {unknown[0]!r}{did_you_mean(unknown[0], known)}"
+        )
     return verdicts
 
 
@@ -132,6 +136,18 @@ def _check_missed_by(labels: RunLabels, request: ViewRequest) -> None:
         raise AgreementInputError(
             f"`missed_by` must not be one of `annotators`, whose labels are shown, got {request.missed_by!r} for both"
         )
+
+
+def _check_classes(labels: RunLabels, request: ViewRequest) -> None:
+    """Refuse classes that no label has."""
+    for option, asked in (("classes", request.classes), ("confusion", request.confusion)):
+        unknown = [name for name in asked if not has_class(labels, name)]
+        if unknown:
+            known, meant = classes_of(labels), labels.config.aliases.get(unknown[0])
+            raise AgreementInputError(
+                f"`{option}` must be classes of labels of the run {labels.run_key!r}, got {shown(map(repr, unknown))}"
+                f"{did_you_mean(meant or unknown[0], known)}; classes are {shown(known, limit=20)}"
+            )
 
 
 def _confusion(value: Any) -> tuple[str, ...]:

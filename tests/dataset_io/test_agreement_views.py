@@ -14,7 +14,7 @@ from fiftyone import ViewField as F
 from tests.dataset_io.shown_labels import keys, table_of
 from tests.datasets import boxes_dataset, detections, random_annotators, videos_dataset
 
-from annotator_agreement import compute_agreement, view_agreement
+from annotator_agreement import AgreementInputError, compute_agreement, view_agreement
 
 NAMES = ["alice", "bob", "carol"]
 VERDICTS = ["agreed", "class_conflict", "missed", "lone", "split", "duplicate"]
@@ -387,7 +387,8 @@ def test_aliases_are_the_classes_that_they_stand_for(make_dataset):
     ids = dataset.values("id")
     assert view_agreement(dataset, annotators=["alice", "bob"]).values("id") == ids[1:2]
     assert view_agreement(dataset, classes="cat").values("id") == ids[:2]
-    assert view_agreement(dataset, classes="kitty").values("id") == []
+    with pytest.raises(AgreementInputError, match=r"got 'kitty'; did you mean 'cat'[?]; classes are cat, dog"):
+        view_agreement(dataset, classes="kitty")
     assert view_agreement(dataset, confusion=["dog", "cat"]).values("id") == ids[1:2]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.datasets import detections, stored
 
-from annotator_agreement import AgreementInputError, compute_agreement
+from annotator_agreement import AgreementInputError, compute_agreement, view_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -28,6 +28,18 @@ def _refused(dataset, match, *arguments, **options):
         pytest.param(["alice", "alice"], {}, "must be different fields, got alice more than once", id="field twice"),
         pytest.param(
             ["alice", "zoe"], {}, "got 'zoe', which does not exist; label fields are alice, bob, carol", id="absent"
+        ),
+        pytest.param(
+            ["alice", "bobb"], {}, "got 'bobb', which does not exist; did you mean 'bob'[?]; label fields", id="slip"
+        ),
+        pytest.param(
+            "alice, bob", {}, r"got 1 \('alice, bob'\); several fields are a list: \['alice', 'bob'\]", id="one text"
+        ),
+        pytest.param(
+            ["alice", "bob"], {"run_key": "carol"}, "got 'carol': `carol` is a label field of the dataset", id="key"
+        ),
+        pytest.param(
+            ["alice", "bob"], {"method": "optimum"}, "got 'optimum'; did you mean 'optimal'[?]", id="slip in a value"
         ),
         pytest.param(["alice", "filepath"], {}, "got 'filepath' with StringField", id="no labels"),
         pytest.param(
@@ -276,3 +288,52 @@ def test_a_view_grouped_by_a_field_is_refused_with_advice(make_dataset):
     dataset.set_values("scene", ["day", "day", "night", "night", "night"])
     with pytest.raises(AgreementInputError, match="grouped by a field; pass the view that it was made from"):
         compute_agreement(dataset.group_by("scene"), ANNOTATORS)
+
+
+def test_the_attributes_that_there_are_are_named(make_dataset):
+    dataset = make_dataset()
+    for sample in dataset.iter_samples(autosave=True):
+        sample["labels"] = detections([("cat", (0, 0, 1, 1))], rater="ann", iscrowd=0)
+    message = (
+        "must be an attribute of the labels of 'labels', got 'annotator', which none of them has; their attributes"
+    )
+    _refused(dataset, f"{message} are (rater, iscrowd|iscrowd, rater)", "labels", annotator_attribute="annotator")
+    _refused(dataset, "got 'ratr', .*; did you mean 'rater'[?]", "labels", annotator_attribute="ratr", invalid="skip")
+
+
+@pytest.mark.parametrize(
+    ("call", "match"),
+    [
+        (
+            lambda dataset: compute_agreement(dataset, "alice", "bob"),
+            r"got 'bob' beside them; .*: compute_agreement\(samples, \['alice', 'bob'\]\)",
+        ),
+        (
+            lambda dataset: compute_agreement(dataset, ["alice", "bob"], "agreement_2"),
+            r"got 'agreement_2' beside them; give options by name: compute_agreement\(samples, fields, …=…\)",
+        ),
+        (
+            lambda dataset: compute_agreement(dataset, ["alice", "bob"], iou_thresh=0.5),
+            r"compute_agreement\(\) has no option 'iou_thresh'; did you mean 'iou'[?]",
+        ),
+        (
+            lambda dataset: view_agreement(dataset, "agreement", "missed"),
+            r"view_agreement\(\) takes samples, run_key, got 'missed' beside them; give options by name",
+        ),
+        (
+            lambda dataset: view_agreement(dataset, zzz=1),
+            r"view_agreement\(\) has no option 'zzz'; its options are verdict, annotators, .*, max_score",
+        ),
+    ],
+)
+def test_a_call_with_other_arguments_hears_how_to_call(make_dataset, call, match):
+    with pytest.raises(TypeError, match=match):
+        call(make_dataset())
+
+
+def test_labels_that_have_no_class_are_a_warning(make_dataset):
+    dataset = make_dataset({name: [[(None, (0.1, 0.1, 0.2, 0.4))]] * 2 for name in ("alice", "bob")})
+    report = compute_agreement(dataset, ["alice", "bob"])
+    assert report.warnings == ["Nothing is said about classes: every label is without one (`label` is None)"]
+    named = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4))]], "bob": [[(None, (0.1, 0.1, 0.2, 0.4))]]})
+    assert compute_agreement(named, ["alice", "bob"]).warnings == []

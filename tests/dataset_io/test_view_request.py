@@ -39,6 +39,12 @@ BAD = [
     ({"confusion": "cat"}, "`confusion` must be two different classes, got 'cat'"),
     ({"confusion": ["cat", "cat"]}, "`confusion` must be two different classes"),
     ({"confusion": ["cat"]}, "`confusion` must be two different classes"),
+    (
+        {"classes": "dgo"},
+        "`classes` must be classes of labels of the run 'agreement', got 'dgo'; did you mean 'dog'[?];",
+    ),
+    ({"confusion": ["cat", "cheri"]}, "`confusion` must be classes .*, got 'cheri'; classes are .*cat"),
+    ({"annotators": "bobb"}, "got 'bobb'; did you mean 'bob'[?]"),
     ({"votes": 0}, r"`votes` must be a number of annotators, or the least and the most \(least, most\), got 0"),
     ({"votes": (3, 2)}, r"`votes` must be .*, got \(3, 2\)"),
     ({"votes": "2"}, "`votes` must be .*, got '2'"),
@@ -130,3 +136,11 @@ def test_a_field_that_is_deleted_meanwhile_does_not_hinder_other_fields(dataset)
     dataset.add_sample_field("other", fo.FloatField)
     dataset.delete_sample_field("other")
     assert len(view_agreement(dataset, verdict="agreed")) > 0
+
+
+def test_with_two_annotators_nobody_is_asked_who_missed_what_two_others_drew(make_dataset):
+    dataset = make_dataset(random_annotators(4, ["alice", "bob"]))
+    compute_agreement(dataset, ["alice", "bob"])
+    message = "needs a run of three annotators or more, got 'bob' of two: .* use verdict='lone', annotators='alice'"
+    with pytest.raises(AgreementInputError, match=message):
+        view_agreement(dataset, missed_by="bob")

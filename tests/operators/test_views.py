@@ -94,7 +94,7 @@ def test_the_view_opens_in_the_app(view_agreement, operator, dataset, context):
 
 
 def test_nothing_to_show_leaves_the_view_as_it_is(view_agreement, dataset, context):
-    result, requests = _execute(view_agreement, context, dataset, classes=["nobody gave this"])
+    result, requests = _execute(view_agreement, context, dataset, least_votes=9)
     assert result == {"n_samples": 0}
     assert list(requests) == ["notify"]
 

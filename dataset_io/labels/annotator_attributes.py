@@ -1,0 +1,137 @@
+"""Attributes of labels that may name the annotator: what a field has, which is likely, and whether one is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+import fiftyone as fo
+from fiftyone.core.collections import SampleCollection
+
+from ...agreement.config import AgreementConfig
+from ...agreement.errors import AgreementInputError, did_you_mean, shown
+from ...agreement.options import value_name
+from ..fiftyone_private import stored_dataset
+from .kinds import LabelKind
+from .paths import all_fields, is_of_frames, mark_of
+from .source import Source, flattened
+
+#: attributes of FiftyOne's own labels
+_OF_FIFTYONE = {
+    *("id", "tags", "attributes", "label", "confidence", "index", "logits"),
+    *("bounding_box", "mask", "mask_path", "points", "closed", "filled", "support", "instance"),
+}
+#: words in names of attributes, or of fields with those assigned, that stand for annotators
+_WORDS = {
+    *("annotator", "rater", "labeler", "labeller", "worker", "coder", "annotated", "labeled", "labelled"),
+    *("reader", "expert", "reviewer", "author", "user", "assigned"),
+}
+#: so many samples, and labels of each, are looked at
+_MOST_SAMPLES, _MOST_LABELS = 100, 100
+#: an attribute with more values in these is not offered: it counts or describes something
+_MOST_VALUES = 1_000
+
+
+def label_attributes(samples: SampleCollection, field: str, kind: LabelKind) -> dict[str, set[str]]:
+    """The attributes of the labels of a field that users gave, and the values that the first labels have.
+
+    Attributes need not be declared; those of FiftyOne, and what our runs wrote, are left out.
+
+    Args:
+        samples: a dataset or view
+        field: a field with lists of labels
+        kind: its label type
+    """
+    of_frames = is_of_frames(field)
+    source = Source(flattened(samples, on_frames=of_frames), AgreementConfig((field,)), (kind,), (), ())
+    path = kind.label_path(field)
+    declared = {entry.removeprefix(f"{path}."): each for entry, each in all_fields(source.dataset).items()
+                if entry.startswith(f"{path}.")}  # fmt: skip
+    ours = {name for name, each in declared.items() if mark_of(each) is not None}
+    found: dict[str, set[str]] = {name: set() for name in declared if "." not in name}
+    for entry in source.aggregate(_values_of_attributes(source.label_paths[0])):
+        given = {value_name(value) for value in entry["values"] if value is not None}
+        found.setdefault(entry["_id"], set()).update(given)
+    left_out = _OF_FIFTYONE | ours
+    return {
+        name: values
+        for name, values in found.items()
+        if name not in left_out and not name.startswith("_") and len(values) <= _MOST_VALUES
+    }
+
+
+def _values_of_attributes(path: str) -> list[dict[str, Any]]:
+    """Stages that return the attributes of the first labels with their texts, numbers and switches."""
+    value = {"$cond": [{"$in": [{"$type": "$of.v"}, ["string", "int", "long", "bool", "double"]]}, "$of.v", None]}
+    return [
+        {"$match": {f"{path}.0": {"$exists": True}}},
+        {"$limit": _MOST_SAMPLES},
+        {"$project": {"label": {"$slice": [f"${path}", _MOST_LABELS]}}},
+        {"$unwind": "$label"},
+        {"$project": {"of": {"$objectToArray": "$label"}}},
+        {"$unwind": "$of"},
+        {"$match": {"of.k": {"$nin": sorted(_OF_FIFTYONE)}}},
+        {"$group": {"_id": "$of.k", "values": {"$addToSet": value}}},
+    ]
+
+
+def likely_annotator(attributes: Mapping[str, set[str]]) -> str | None:
+    """The attribute that names the annotator, by its name, if it has the names of two; None if there is none."""
+    likely = [name for name, values in attributes.items() if len(values) > 1 and stands_for_annotators(name)]
+    return min(likely, key=lambda name: (len(name), name), default=None)
+
+
+def stands_for_annotators(name: str) -> bool:
+    """Whether the name of an attribute, or of a field, is a word for annotators: ``rater``, ``worker_id``."""
+    words = re.split(r"[\W_]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower())
+    return bool(_WORDS & {word.removesuffix("s") for word in words})
+
+
+def lists_of_names(dataset: fo.Dataset) -> list[str]:
+    """The fields of samples that could list those assigned: lists and texts of the user, not of our runs."""
+    return [
+        path
+        for path, field in dataset.get_field_schema().items()
+        if isinstance(field, fo.ListField | fo.StringField)
+        and mark_of(field) is None
+        and path not in ("id", "filepath", "tags")
+    ]
+
+
+def likely_assigned(dataset: fo.Dataset, annotators: set[str]) -> str | None:
+    """The list of names, by its name, that names some of these annotators on the first samples; None without one."""
+    lists = [name for name in lists_of_names(dataset) if stands_for_annotators(name)]
+    named = (name for name in lists if annotators & set(map(value_name, dataset.limit(_MOST_SAMPLES).distinct(name))))
+    return next(named, None)
+
+
+def is_copy_of_ours(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
+    """Whether a field holds labels that a run wrote, under another name: a clone of the consensus, for instance."""
+    schema = all_fields(stored_dataset(samples))
+    of_labels = {f"{kind.label_path(field)}.{name}" for name in ("unit", "votes", "of")}
+    return mark_of(schema.get(field)) is not None or of_labels <= set(schema)
+
+
+def check_annotator_attribute(source: Source) -> None:
+    """Refuse an attribute that no label has.
+
+    Raises:
+        AgreementInputError: naming the attributes that there are
+    """
+    attribute, field = source.config.annotator_attribute, source.config.fields[0]
+    path = source.label_paths[0]
+    if attribute is None:
+        return
+    with_attribute = {"$match": {path: {"$elemMatch": {attribute: {"$ne": None}}}}}
+    labelled = {"$match": {f"{path}.0": {"$exists": True}}}
+    found = [
+        next(iter(source.aggregate([match, {"$limit": 1}, {"$project": {"_id": True}}])), None)
+        for match in (with_attribute, labelled)
+    ]
+    if found[0] is None and found[1] is not None:
+        known = label_attributes(source.samples, field, source.kinds[0])
+        raise AgreementInputError(
+            f"`annotator_attribute` must be an attribute of the labels of {field!r}, got {attribute!r}, which none of "
+            f"them has{did_you_mean(attribute, known)}; their attributes are {shown(known, limit=20) or '(none)'}"
+        )
