@@ -50,6 +50,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return sorted([*__all__, "metrics"])
+
+
 def register(plugin: foo.PluginContext) -> None:
     """Register the plugin's operators and panels; called by FiftyOne."""
     from .operators import OPERATORS

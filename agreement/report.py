@@ -166,11 +166,12 @@ class ReportContext:
         )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AgreementReport:
     """How far the annotators agree; each family of label types adds its own numbers.
 
-    Undefined numbers are None. ``print_report()`` prints the report, ``to_dict()`` returns it as JSON values.
+    Undefined numbers are None. ``print_report()`` prints the report, ``to_dict()`` returns it as JSON values; a
+    notebook shows its first sections.
     """
 
     family: ClassVar[str]
@@ -207,6 +208,17 @@ class AgreementReport:
     schema_version: int = names.SCHEMA_VERSION
     #: None for a report that was not loaded from a dataset
     samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def __repr__(self) -> str:
+        values = (("score", self.score.mean), ("alpha", self.alpha.pooled))
+        numbers = ", ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in values)
+        rated = f"{self.n_rated:,} of {self.n_samples:,} {'samples' if self.run.n_videos is None else 'frames'} rated"
+        return f"<{type(self).__name__} {self.run_key!r}: {numbers}, {rated}; print_report() says more>"
+
+    def _repr_html_(self) -> str:
+        from ..charts import report_html
+
+        return report_html(self)
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""

@@ -8,6 +8,7 @@ from typing import Any
 _PUBLIC = {
     "comparison_frame": ".comparison",
     "comparison_text": ".comparison",
+    "report_html": ".page.page",
     "report_frame": ".dataframes",
     "report_text": ".document",
 }

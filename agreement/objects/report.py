@@ -425,7 +425,7 @@ class DataThreshold:
     reason: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class ObjectReport(AgreementReport):
     """How far annotators agree on objects that were matched across annotators."""
 

@@ -100,7 +100,7 @@ class MaskAnnotatorSummary:
     parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class PixelReport(AgreementReport):
     """How far annotators agree on the class of every pixel.
 

@@ -94,7 +94,7 @@ class RaterSummary:
     parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class RatingReport(AgreementReport):
     """How far annotators agree on one class or number for every sample.
 

@@ -79,7 +79,7 @@ class TagSummary:
     parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class TagReport(AgreementReport):
     """How far annotators agree on sets of tags.
 

@@ -21,7 +21,7 @@ from ..document import report_details, report_sections
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
 from ..headline import groups_of, headline
-from .template import SCRIPT, STYLE, TEMPLATE
+from .template import NOTEBOOK, NOTEBOOK_STYLE, SCRIPT, STYLE, TEMPLATE
 
 if TYPE_CHECKING:
     import numpy as np
@@ -54,7 +54,7 @@ def report_page(
         plots["scores"] = functools.partial(plot_scores, scores=scores)
     wanted = {name for section in [*short, *details] for name in section.figures}
     drawn = _drawn(report, {name: plot for name, plot in plots.items() if name in wanted})
-    page: str = _template().render(
+    page: str = _template(TEMPLATE).render(
         run_key=report.run_key,
         dataset_name=dataset_name,
         date=f"{computed_at.day} {computed_at:%B %Y}" if computed_at is not None else "",
@@ -72,12 +72,20 @@ def report_page(
     return page
 
 
+def report_html(report: AgreementReport) -> str:
+    """The beginning of a report as HTML, for notebooks."""
+    shown: str = _template(NOTEBOOK).render(
+        first=headline(report), short=report_sections(report)[:1], findings={}, style=Markup(NOTEBOOK_STYLE)
+    )
+    return shown
+
+
 @functools.cache
-def _template() -> Any:
+def _template(text: str) -> Any:
     environment = Environment(autoescape=True)
     environment.filters["anchor"] = anchor
     environment.filters["kind"] = lambda part: type(part).__name__
-    return environment.from_string(TEMPLATE)
+    return environment.from_string(text)
 
 
 def anchor(section: Section) -> str:

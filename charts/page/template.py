@@ -115,8 +115,8 @@ window.addEventListener("beforeprint", () => plots().forEach((plot) => Plotly.re
 window.addEventListener("afterprint", () => plots().forEach((plot) => Plotly.relayout(plot, { width: null })));
 """
 
-#: all values are escaped, except styles, scripts and figures, which this module creates
-TEMPLATE = """
+#: one part, one section; all values are escaped, except styles, scripts and figures, which this module creates
+_MACROS = """
 {%- macro show(part) -%}
 {%- set kind = part | kind -%}
 {%- if kind == "Table" -%}
@@ -162,7 +162,11 @@ TEMPLATE = """
 {%- endfor %}</div>
 {%- endif %}</section>
 {% endmacro -%}
-<!doctype html>
+"""
+
+TEMPLATE = (
+    _MACROS
+    + """<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -192,3 +196,23 @@ An undefined number is shown as “-”.</p></footer>
 </body>
 </html>
 """
+)
+
+#: the style of the beginning of a report in a notebook, which has colours of its own
+NOTEBOOK_STYLE = """
+.annotator-agreement .cards { display: flex; flex-wrap: wrap; gap: 8px 32px; margin: 8px 0; }
+.annotator-agreement .card { max-width: 15em; }
+.annotator-agreement .number { font-size: 1.6em; }
+.annotator-agreement .what, .annotator-agreement .interval, .annotator-agreement .note { opacity: 0.75; }
+.annotator-agreement h2, .annotator-agreement h3 { font-size: 1.05em; margin: 0.8em 0 0.2em; }
+.annotator-agreement .warning { font-weight: bold; }
+"""
+
+#: the beginning of a report in a notebook
+NOTEBOOK = (
+    _MACROS
+    + """<div class="annotator-agreement"><style>{{ style }}</style><h2>{{ first.title }}</h2>
+{% for part in first.parts %}{{ show(part) }}{% endfor %}
+{% for section in short %}{{ show_section(section) }}{% endfor %}
+<p class="note">print_report() prints the whole report.</p></div>"""
+)
