@@ -15,7 +15,12 @@ from ..dataset_io.record.run_labels import open_run_labels
 from .base import AgreementOperator, add_choice, add_switch, chosen_run
 
 _NOTHING = "nothing of the run"
-_COLORS = {_NOTHING: "As it is", "verdict": "By verdict", "id": "By object: labels of one object look alike"}
+_COLORS = {
+    _NOTHING: "As it is",
+    "annotator": "By annotator",
+    "verdict": "By verdict",
+    "id": "By object: labels of one object look alike",
+}
 _SWITCHES = {
     "sidebar": ("Group in the sidebar", "The fields of the run stand together"),
     "indexes": ("Indexes", "Filtering and sorting by the fields of the run is immediate on large datasets"),

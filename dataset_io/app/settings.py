@@ -19,9 +19,9 @@ from ..record.run_labels import RunLabels, open_run_labels
 from .appearance import entries, remove_entries, set_entry
 from .instances import check_linkable, link_units, unlink_units
 
-ColorBy = Literal["verdict", "id"]
+ColorBy = Literal["annotator", "verdict", "id"]
 
-#: suffix (after the run key) of the attribute that labels are coloured by
+#: suffix (after the run key) of the attribute of the run that labels are coloured by
 _SUFFIXES: dict[str, str] = {"verdict": "", "id": "_id"}
 
 #: types of fields that the sidebar filters by value or range, for which large datasets need indexes
@@ -57,8 +57,9 @@ def configure_agreement_app(
         run_key: key of the run
         sidebar: add a group in the sidebar for the fields of the run
         indexes: index the run's fields on samples, so that filtering and sorting large datasets is immediate
-        color_by: colour the annotators' labels by their ``"verdict"``, in colour-blind safe colours, or by their match
-            ``"id"``, so that labels of one object have one colour
+        color_by: colour the annotators' labels by their ``"annotator"`` (if each has a field, FiftyOne does that by
+            itself), by their ``"verdict"``, in colour-blind safe colours, or by their match ``"id"``, so that labels
+            of one object have one colour
         link_instances: link the labels of an object, so that hovering one highlights the others; only if no label of
             the dataset has an ``instance`` yet
 
@@ -83,10 +84,11 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
         "paths": list(fields) if settings.sidebar else [],
         "indexes": _missing_indexes(labels.dataset, fields) if settings.indexes else [],
     }
-    if settings.color_by is not None:
-        colors = names.VERDICT_COLORS if settings.color_by == "verdict" else {}
-        entry["attribute"] = f"{labels.field_key}{_SUFFIXES[settings.color_by]}"
+    attribute = _colored_by(labels, settings.color_by)
+    if attribute is not None:
+        entry["attribute"] = attribute
         entry["fields"] = list(labels.config.fields)
+        colors = _colors(labels, settings.color_by)
         entry["value_colors"] = [{"value": value, "color": color} for value, color in colors.items()]
     if settings != AppSettings():
         set_entry(labels.dataset, entry)
@@ -95,6 +97,20 @@ def _configure(labels: RunLabels, settings: AppSettings) -> AppSettings:
         link_units(labels)
     refresh(labels.dataset)
     return settings
+
+
+def _colored_by(labels: RunLabels, color_by: ColorBy | None) -> str | None:
+    """The attribute that labels are coloured by; None where fields have their own colours."""
+    if color_by == "annotator":
+        return labels.config.annotator_attribute
+    return None if color_by is None else f"{labels.field_key}{_SUFFIXES[color_by]}"
+
+
+def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
+    """The colour of every value; none where the App may choose."""
+    if color_by == "annotator" and len(labels.annotators) <= len(names.ANNOTATOR_COLORS):
+        return dict(zip(map(labels.value_of, labels.annotators), names.ANNOTATOR_COLORS, strict=False))
+    return names.VERDICT_COLORS if color_by == "verdict" else {}
 
 
 def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:
@@ -148,8 +164,8 @@ def check_settings(labels: RunLabels, settings: AppSettings) -> None:
     color_by = settings.color_by
     if color_by is not None:
         one_of("color_by", color_by, (*get_args(ColorBy), None))
-        written = labels.kinds[0].fields.label
-        if _SUFFIXES[color_by] not in written or not labels.have_attributes:
+        written = color_by == "annotator" or _SUFFIXES[color_by] in labels.kinds[0].fields.label
+        if not written or not labels.have_attributes:
             raise AgreementInputError(
                 "`color_by` must be an attribute that the run writes on labels, got "
                 f"{color_by!r} for a run on {labels.title}"
