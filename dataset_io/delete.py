@@ -11,17 +11,18 @@ from fiftyone.core.collections import SampleCollection
 from .. import names
 from ..agreement.arguments import takes_arrays
 from ..agreement.errors import AgreementInputError
+from .app.appearance import entries
 from .app.settings import remove_app_settings
 from .families.map_files import delete_map_files, runs_of_files
 from .fiftyone_private import database, dataset_id, forget_cached_results
-from .labels.paths import places
+from .labels.paths import all_fields, places
 from .labels.source import refuse_read_only
 from .record.fields import delete_fields, fields_marked, unset_undeclared
 from .record.lease import writing
 from .record.run import DELETING, Run, list_agreements, refresh
 from .record.schema import mend
 from .record.stored_records import delete_orphans, delete_results
-from .views.saved_views import remove_saved_views
+from .views.saved_views import marked_views, remove_saved_views
 
 
 @takes_arrays
@@ -40,6 +41,29 @@ def delete_agreement(dataset: fo.Dataset | SampleCollection, run_key: str = name
     run = Run(dataset, run_key)
     with writing(run.dataset):
         _delete(run)
+
+
+def what_is_deleted(dataset: fo.Dataset, run_key: str) -> dict[str, list[str]]:
+    """What deleting a run removes, by what it is: names of fields, of attributes of labels, and of saved views."""
+    run = Run(dataset, run_key)
+    keys = _field_keys(run, run.documents())
+    fields = sorted({path for key in keys for path in fields_marked(dataset, key)})
+    schema = all_fields(dataset)
+    is_label = {path: getattr(schema.get(path), "document_type", None) is not None for path in fields}
+    of_labels: dict[str, list[str]] = {}
+    for path in fields:
+        parent, _, name = path.rpartition(".")
+        if parent and parent + "." != names.FRAMES_PREFIX and not parent.startswith(tuple(fields)):
+            of_labels.setdefault(name, []).append(parent)
+    top = [path for path in fields if "." not in path.removeprefix(names.FRAMES_PREFIX)]
+    removed = {
+        "fields": [path for path in top if not is_label[path]],
+        "labels that it wrote": [path for path in top if is_label[path]],
+        "attributes of labels": [f"{name} (in {', '.join(parents)})" for name, parents in of_labels.items()],
+        "saved views": sorted(view["name"] for view in marked_views(dataset, keys)),
+        "settings of the App": [entry["run_key"] for entry in entries(dataset) if entry["run_key"] in keys],
+    }
+    return {what: found for what, found in removed.items() if found}
 
 
 def _delete(run: Run) -> None:

@@ -10,7 +10,7 @@ import fiftyone.operators as foo
 from fiftyone.operators import types
 
 from ..agreement import AgreementInputError
-from ..dataset_io.record.run import Run, list_agreements
+from ..dataset_io.record.run import COMPLETED, Run, newest_first
 
 
 class AgreementOperator(foo.Operator):
@@ -57,16 +57,21 @@ class AgreementOperator(foo.Operator):
 
 
 def chosen_run(ctx: foo.ExecutionContext) -> str:
-    """The chosen run; the first run when the form opens.
+    """The chosen run; when the form opens, the one that the panel gave it, or the newest.
 
     Raises:
         AgreementInputError: if there is none
     """
-    keys = list_agreements(ctx.dataset)
+    keys = list(_runs_to_choose(ctx.dataset))
     if not ctx.params.get("run_key") and not keys:
         raise AgreementInputError("This dataset has no agreement runs; compute agreement first")
     chosen: str = ctx.params.get("run_key") or keys[0]
     return chosen
+
+
+def is_form(ctx: foo.ExecutionContext) -> bool:
+    """Whether the parameters come from a form that a user opened in the App."""
+    return ctx.prompt_id is not None
 
 
 def given_names(params: Mapping[str, Any], name: str) -> list[str]:
@@ -84,14 +89,19 @@ def given_names(params: Mapping[str, Any], name: str) -> list[str]:
 
 def _add_run_choice(inputs: types.Object, ctx: foo.ExecutionContext, description: str) -> bool:
     """Ask for a run; without runs, warn in the form and return False."""
-    keys = list_agreements(ctx.dataset) if ctx.dataset is not None else []
-    if not keys:
+    titles = _runs_to_choose(ctx.dataset) if ctx.dataset is not None else {}
+    if not titles:
         add_warning(inputs, "no_runs", "This dataset has no agreement runs", "Compute agreement first")
         return False
-    status = {key: Run(ctx.dataset, key).config.get("status") for key in keys}
-    titles = {key: key if status[key] == "completed" else f"{key} ({status[key]})" for key in keys}
     add_choice(inputs, "run_key", "Run", titles, description=description, required=True)
     return True
+
+
+def _runs_to_choose(dataset: fo.Dataset) -> dict[str, str]:
+    """The runs and their titles, the newest first; those that did not complete come last."""
+    status = {key: Run(dataset, key).status for key in newest_first(dataset)}
+    ordered = sorted(status, key=lambda key: status[key] != COMPLETED)
+    return {key: key if status[key] == COMPLETED else f"{key} ({status[key]})" for key in ordered}
 
 
 def add_choice(
@@ -137,10 +147,10 @@ def add_switch(inputs: types.Object, name: str, label: str, description: str = "
     inputs.bool(name, label=label, description=description or None, default=default, view=types.SwitchView())
 
 
-def add_slider(inputs: types.Object, name: str, label: str, description: str) -> None:
+def add_slider(inputs: types.Object, name: str, label: str, description: str, *, default: float = 0.5) -> None:
     """Ask for a number in (0, 1]; keep the description short, because the slider's value covers its middle."""
     view = types.SliderView(componentsProps={"slider": {"min": 0.05, "max": 1.0, "step": 0.05}})
-    inputs.float(name, label=label, description=description, default=0.5, min=0.01, max=1.0, view=view)
+    inputs.float(name, label=label, description=description, default=default, min=0.01, max=1.0, view=view)
 
 
 def add_problem(inputs: types.Object, error: Exception) -> None:

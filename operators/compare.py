@@ -12,7 +12,7 @@ from .. import names
 from ..agreement.comparison import AgreementComparison
 from ..charts.comparison import comparison_markdown
 from ..dataset_io import compare_agreement
-from ..dataset_io.record.run import COMPLETED, Run, list_agreements
+from ..dataset_io.record.run import COMPLETED, Run, newest_first
 from .base import AgreementOperator, add_choice, add_warning, summary_output
 
 
@@ -59,9 +59,7 @@ def _families(ctx: foo.ExecutionContext) -> dict[str, tuple[str, bool]]:
     """The family of label types of every completed run, and whether it is on frames; the oldest run first."""
     if ctx.dataset is None:
         return {}
-    runs = [Run(ctx.dataset, key) for key in list_agreements(ctx.dataset)]
-    # the first four bytes of an id are its time
-    configs = {run.key: run.config for run in sorted(runs, key=lambda run: (str(run.reference), run.key))}
+    configs = {key: Run(ctx.dataset, key).config for key in reversed(newest_first(ctx.dataset))}
     completed = {key: config for key, config in configs.items() if config.get("status") == COMPLETED}
     return {
         key: (str(config.get("family")), names.FRAMES_PREFIX in str(config["options"].get("fields")))

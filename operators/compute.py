@@ -1,35 +1,41 @@
-"""The operator that computes agreement, and its form: only the fields are required."""
+"""The operator that computes agreement, and its form: what must be asked, and the rest folded."""
 
 from __future__ import annotations
 
+import dataclasses
+from collections.abc import Mapping
 from typing import Any
 
 import fiftyone as fo
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
+from fiftyone.operators.constants import ViewTarget
 
 from .. import names
 from ..agreement import AgreementInputError, AgreementReport, make_config
+from ..agreement.errors import shown
 from ..agreement.options import OPTIONS
 from ..charts.document import report_markdown
-from ..dataset_io import compute_agreement
+from ..dataset_io import compute_agreement, configure_agreement_app
+from ..dataset_io.app.settings import AppSettings, app_settings_of
+from ..dataset_io.fiftyone_private import is_generated
+from ..dataset_io.labels.annotator_attributes import check_annotator_attribute, label_attributes, lists_of_names
 from ..dataset_io.labels.assignment import count_lists
 from ..dataset_io.labels.kinds import LabelKind, titles
-from ..dataset_io.labels.paths import all_fields, is_of_frames
+from ..dataset_io.labels.paths import is_of_frames
 from ..dataset_io.labels.source import check_samples, comparable_fields, unchecked_source
 from ..dataset_io.record.run import list_agreements
-from ..dataset_io.record.run_keys import check_key_is_free
-from .base import AgreementOperator, add_problem, add_switch, add_warning, given_names, progress_of
-from .option_inputs import add_list_inputs, add_option_inputs, given_options
-from .runs import report_output
+from ..dataset_io.record.run_keys import check_key_is_free, run_behind
+from ..dataset_io.record.run_labels import open_run_labels
+from .base import AgreementOperator, add_problem, add_switch, add_warning, given_names, is_form, progress_of
+from .compute_presets import Preset, comparable, preset_of
+from .option_inputs import add_list_inputs, add_option_inputs, folded_inputs, given_options, unfolded
+from .runs import open_panel_on, report_output
+from .selection import shows_part
 
-#: attributes of FiftyOne's own labels
-_LABEL_ATTRIBUTES = {
-    *("id", "tags", "attributes", "label", "confidence", "index", "logits"),
-    *("bounding_box", "mask", "mask_path", "points", "closed", "filled", "support", "instance"),
-}
-_MOST_DEFAULT_FIELDS = 10
+#: name of the switch that computes on samples that a run chose
+_ALL_THE_SAME = "all_the_same"
 
 
 class ComputeAgreement(AgreementOperator):
@@ -53,30 +59,44 @@ class ComputeAgreement(AgreementOperator):
             label = f"This dataset has no fields that can be compared ({supported})"
             add_warning(inputs, "nothing_to_compare", label)
             return
-        fields = _fields_input(inputs, ctx, candidates)
+        params = unfolded(ctx.params)
+        chosen = given_names(params, "fields") if "fields" in params else None
+        preset = preset_of(ctx.dataset, candidates, chosen)
+        fields = _fields_input(inputs, candidates, preset.fields if chosen is None else chosen, preset.fields)
         of_fields = {name: candidates[name] for name in fields if name in candidates}
         kinds = list(of_fields.values())
         has_lists = bool(kinds) and kinds[0].list_name is not None
         if has_lists:
-            _annotator_inputs(inputs, ctx, kinds[0].label_path(fields[0]) if len(fields) == 1 else None)
-        default_key = _run_key_inputs(inputs, ctx.dataset)
+            params |= _annotator_inputs(inputs, ctx, params, of_fields, preset.options)
         try:
+            samples = _target_input(inputs, ctx)
             if of_fields:
-                lists = count_lists(target_of(ctx), of_fields)
-                add_list_inputs(inputs, lists, asked=has_lists and not ctx.params.get("assigned_field"))
-            _check(ctx, fields, default_key)
+                asked = has_lists and not params.get("assigned_field")
+                what = "frames" if is_of_frames(fields[0]) else "images"
+                reading = str(preset.options.get("no_labels", OPTIONS["no_labels"].default))
+                add_list_inputs(inputs, count_lists(samples, of_fields), what, asked=asked, preset=reading)
+            _check(ctx, samples, {**params, "fields": fields})
         except AgreementInputError as error:
             add_problem(inputs, error)
-        add_option_inputs(inputs, ctx.params, kinds)
+        if preset.run_key is not None:
+            inputs.view("preset", types.Notice(label=_of_last_run(preset)))
+        folded = folded_inputs(inputs)
+        _run_key_inputs(folded, ctx.dataset)
+        add_option_inputs(folded, params, kinds, preset.options)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         samples = target_of(ctx)
-        options = options_of(ctx.params, ctx.dataset, from_form=_is_form(ctx))
+        options = options_of(ctx.params, ctx.dataset, from_form=is_form(ctx))
         options.setdefault("run_key", free_run_key(ctx.dataset))
+        before = app_settings_of(ctx.dataset, options["run_key"])  # of a run that is replaced
         report = compute_agreement(samples, **options, progress=progress_of(ctx))
+        colors = _show_in_app(ctx.dataset, report.run_key, before)
         if not ctx.delegated:
-            ctx.ops.reload_dataset()
-            ctx.ops.open_panel(names.AGREEMENT_PANEL, layout="horizontal")
+            if colors:
+                ctx.ops.open_dataset(ctx.dataset.name)  # the App reads colours only when it opens a dataset
+            else:
+                ctx.ops.reload_dataset()
+            open_panel_on(ctx, report.run_key)
         return {
             "run_key": report.run_key,
             "score": report.score.mean,
@@ -97,9 +117,18 @@ class ComputeAgreement(AgreementOperator):
         return compute_agreement(samples, fields, **options)
 
 
-def _is_form(ctx: foo.ExecutionContext) -> bool:
-    """Whether the parameters come from a form that a user opened in the App."""
-    return ctx.prompt_id is not None
+def _show_in_app(dataset: fo.Dataset, run_key: str, before: AppSettings) -> bool:
+    """Show the fields of a run in a group of the sidebar, and its annotators in colours if they share a field.
+
+    Returns:
+        whether the colours of the dataset changed
+    """
+    settings = dataclasses.replace(before, sidebar=True)
+    in_one_field = open_run_labels(dataset, run_key).config.attribute_mode
+    if in_one_field and settings.color_by is None:
+        settings = dataclasses.replace(settings, color_by="annotator")
+    configure_agreement_app(dataset, run_key, **dataclasses.asdict(settings))
+    return in_one_field and settings.color_by != before.color_by
 
 
 def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) -> dict[str, Any]:
@@ -111,6 +140,7 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
         from_form: whether they come from the form: it keeps input from earlier choices of fields, so options without
             effect are dropped silently; for callers they are an error
     """
+    params = unfolded(params)
     fields = given_names(params, "fields")
     candidates = comparable_fields(dataset)
     kinds = [candidates[name] for name in fields if name in candidates]
@@ -130,15 +160,40 @@ def options_of(params: dict[str, Any], dataset: fo.Dataset, *, from_form: bool) 
 def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
     """The samples that the user chose; reading them adds the choice to the form.
 
+    A form is about the whole dataset while the App shows patches, which cannot be compared.
+
     Raises:
         AgreementInputError: if FiftyOne cannot flatten the view
     """
+    if is_form(ctx) and is_generated(ctx.view):
+        return ctx.dataset
     try:
         return ctx.target_view(require_flat=True)
     except (AttributeError, ValueError) as error:
         raise AgreementInputError(
             "Agreement cannot be computed on this view of groups; choose the view from which it was made"
         ) from error
+
+
+def _target_input(inputs: types.Object, ctx: foo.ExecutionContext) -> SampleCollection:
+    """The samples that the user chose; those that the results of a run chose are not preset, and asked for."""
+    if is_form(ctx) and is_generated(ctx.view):
+        label = "The grid shows patches; agreement is computed on the whole dataset"
+        inputs.view("whole_dataset", types.Notice(label=label))
+        return target_of(ctx)
+    run_key = run_behind(ctx.view) if shows_part(ctx) else None
+    if run_key is not None and is_form(ctx):
+        inputs.view_target(ctx, default_target=ViewTarget.DATASET, require_flat=True)
+        if ctx.params.get("view_target", ViewTarget.DATASET) == ViewTarget.DATASET:
+            return ctx.dataset
+        warning = types.Warning(
+            label=f"The results of the run {run_key!r} chose these samples, or labels: most of them are disputed",
+            description="The numbers would be far too low, and hold for these alone",
+        )
+        shown = inputs.view("chosen_by_a_run", warning)
+        add_switch(inputs, _ALL_THE_SAME, "Compute on them all the same")
+        shown.invalid = not ctx.params.get(_ALL_THE_SAME)
+    return target_of(ctx)
 
 
 def free_run_key(dataset: fo.Dataset) -> str:
@@ -150,14 +205,14 @@ def free_run_key(dataset: fo.Dataset) -> str:
     return key
 
 
-def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: dict[str, LabelKind]) -> list[str]:
+def _fields_input(
+    inputs: types.Object, candidates: dict[str, LabelKind], chosen: list[str], preset: list[str]
+) -> list[str]:
     """Ask for the fields; after the first choice, offer only fields that can be compared with it."""
-    default = preset_fields(candidates)
-    chosen = given_names({"fields": default, **ctx.params}, "fields")
     first = next((name for name in chosen if name in candidates), None)
     choices = types.AutocompleteView(allow_user_input=False, allow_duplicates=False)
     for name, kind in candidates.items():
-        if first is None or _comparable(name, kind) == _comparable(first, candidates[first]):
+        if first is None or comparable(name, kind) == comparable(first, candidates[first]):
             choices.add_choice(name, label=name, description=kind.title)
     inputs.list(
         "fields",
@@ -165,106 +220,97 @@ def _fields_input(inputs: types.Object, ctx: foo.ExecutionContext, candidates: d
         label="Annotators' label fields",
         description="Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
         "Remove all to see the other kinds of labels",
-        default=default,
+        default=preset,
         required=True,
         view=choices,
     )
     return chosen
 
 
-def _comparable(name: str, kind: LabelKind) -> tuple[str, bool]:
-    """Key that is equal for comparable fields; fields of frames and of samples are not comparable."""
-    return kind.comparable, is_of_frames(name)
-
-
-def preset_fields(candidates: dict[str, LabelKind]) -> list[str]:
-    """The fields that are chosen when the form opens: comparable fields with the same text after the first underscore
-    (``alice_boxes``, ``bob_boxes``), or without underscore; else all fields of the first kind with several; none if
-    these are too many. Plain fields, which may hold anything, are chosen only without label fields."""
-    labels = {name: kind for name, kind in candidates.items() if kind.is_label}
-    groups: dict[tuple[str, str, bool], list[str]] = {}
-    kinds: dict[tuple[str, bool], list[str]] = {}
-    for name, kind in (labels or candidates).items():
-        groups.setdefault((kind.title, name.partition("_")[2], is_of_frames(name)), []).append(name)
-        kinds.setdefault(_comparable(name, kind), []).append(name)
-    several = (fields for fields in (*groups.values(), *kinds.values()) if len(fields) > 1)
-    chosen = next(several, next(iter(kinds.values())))
-    return chosen if len(chosen) <= _MOST_DEFAULT_FIELDS else []
-
-
-def _annotator_inputs(inputs: types.Object, ctx: foo.ExecutionContext, label_path: str | None) -> None:
+def _annotator_inputs(
+    inputs: types.Object,
+    ctx: foo.ExecutionContext,
+    params: Mapping[str, Any],
+    fields: Mapping[str, LabelKind],
+    presets: Mapping[str, Any],
+) -> dict[str, Any]:
     """Ask for the attribute that names the annotator, where one field is chosen, and for the field with those assigned.
 
     Args:
         inputs: the form
         ctx: what the user sees
-        label_path: path of the labels of the field; None where there are several
+        params: the values of the form
+        fields: the chosen fields, with lists of labels
+        presets: values of options when the form opens
+
+    Returns:
+        what is chosen
     """
-    attributes, sample_fields = _annotator_choices(ctx.dataset, label_path)
-    if label_path is not None:
+    chosen: dict[str, Any] = {}
+    if len(fields) == 1:
+        (name, kind), *_ = fields.items()
+        attributes = label_attributes(ctx.dataset, name, kind)
         choices = types.AutocompleteView()
-        for name in attributes:
-            choices.add_choice(name, label=name)
-        inputs.str(  # not an enumeration: FiftyOne declares attributes only when asked to
+        for attribute, values in attributes.items():
+            choices.add_choice(attribute, label=attribute, description=shown(sorted(values)))
+        preset = presets.get("annotator_attribute")
+        chosen["annotator_attribute"] = params.get("annotator_attribute", preset)
+        found = sorted(attributes.get(chosen["annotator_attribute"] or "", ()))
+        inputs.str(  # not an enumeration: an attribute that only later labels have can be typed
             "annotator_attribute",
             label=OPTIONS["annotator_attribute"].title,
-            description="Attribute of the labels that names their annotator; one that is not declared can be typed",
+            description=f"It names {shown(found)}" if found else "Attribute of the labels that names their annotator",
+            default=preset,
             view=choices,
         )
-    if sample_fields:
+    lists = lists_of_names(ctx.dataset)
+    if lists:
+        preset = presets.get("assigned_field")
+        chosen["assigned_field"] = params.get("assigned_field", preset)
         inputs.enum(
             "assigned_field",
-            sample_fields,
+            lists,
             label=OPTIONS["assigned_field"].title,
             description="Optional; without it the label lists tell who was assigned",
+            default=preset if preset in lists else None,
             view=types.AutocompleteView(),
         )
+    return {name: value for name, value in chosen.items() if value is not None}
 
 
-def _annotator_choices(dataset: fo.Dataset, label_path: str | None) -> tuple[list[str], list[str]]:
-    """Attributes of labels and sample fields that users have; what our own runs wrote names no annotators."""
-    fields = all_fields(dataset).items()
-    schema = {path: declared for path, declared in fields if names.RUN_METHOD not in (declared.info or {})}
-    prefix = f"{label_path}."
-    attributes = [path.removeprefix(prefix) for path in schema if path.startswith(prefix)]
-    simple = [name for name in attributes if "." not in name and name not in _LABEL_ATTRIBUTES]
-    lists = [
-        path
-        for path, declared in schema.items()
-        if "." not in path
-        and isinstance(declared, fo.ListField | fo.StringField)
-        and path not in ("id", "filepath", "tags")
-    ]
-    return simple, lists
+def _of_last_run(preset: Preset) -> str:
+    """What the form takes over from a run."""
+    options = ", ".join(
+        f"{OPTIONS[name].title.lower()}: {value}" for name, value in preset.options.items() if name in OPTIONS
+    )
+    return f"As in the run {preset.run_key!r}" + (f": {options}" if options else "")
 
 
-def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> str:
-    """Ask for the run key; returns its default, a free key."""
+def _run_key_inputs(inputs: types.Object, dataset: fo.Dataset) -> None:
+    """Ask for the run key; a free one is preset."""
     existing = list_agreements(dataset)
-    key = free_run_key(dataset)
     inputs.str(
         "run_key",
         label=OPTIONS["run_key"].title,
         description="Name of the run; all fields that it writes begin with it",
-        default=key,
+        default=free_run_key(dataset),
     )
     if existing:
         description = f"Replace a run with the same key (existing runs: {', '.join(existing)})"
         add_switch(inputs, "overwrite", OPTIONS["overwrite"].title, description)
-    return key
 
 
-def _check(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> None:
-    """Check the input, as far as the schema tells.
+def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping[str, Any]) -> None:
+    """Check the input, as far as the schema and the first labels tell.
 
     Raises:
         AgreementInputError: naming the first problem
     """
-    given = {**ctx.params, "fields": fields}
-    options = {"run_key": default_key, **options_of(given, ctx.dataset, from_form=_is_form(ctx))}
+    given = options_of(dict(params), ctx.dataset, from_form=is_form(ctx))
+    options = {"run_key": free_run_key(ctx.dataset), **given}
     overwrite = options.pop("overwrite", False)
     units = options.pop("units", False)
-    samples = target_of(ctx)
+    fields = options["fields"]
     check_samples(samples)
     if not fields:
         raise AgreementInputError("Choose the label fields of at least 2 annotators")
@@ -272,4 +318,9 @@ def _check(ctx: foo.ExecutionContext, fields: list[str], default_key: str) -> No
         raise AgreementInputError("Choose a second field, or the attribute of the labels that names their annotator")
     config = make_config(**options)
     source = unchecked_source(samples, config, units=units)
-    check_key_is_free(ctx.dataset, config.run_key, source.fields_written(config.run_key), overwrite=overwrite)
+    check_annotator_attribute(source)
+    try:
+        check_key_is_free(ctx.dataset, config.run_key, source.fields_written(config.run_key), overwrite=overwrite)
+    except AgreementInputError as error:
+        # the form has a switch for what is an argument in Python
+        raise AgreementInputError(str(error).replace("overwrite=True", "the switch “Overwrite”")) from error

@@ -8,8 +8,10 @@ from typing import Any
 
 from fiftyone.operators import types
 
-from ..agreement.no_labels import AnnotatorLists
 from ..agreement.options import OPTIONS, Option
+from ..charts.sections import Section, as_markdown
+from ..charts.tables import Column, table
+from ..dataset_io.labels.assignment import FieldCounts
 from ..dataset_io.labels.kinds import LabelKind
 from .base import add_choice, add_several, add_slider, add_switch
 
@@ -17,49 +19,75 @@ from .base import add_choice, add_several, add_slider, add_switch
 _IOU_FROM_DATA = "iou_from_data"
 #: value for None in a form
 _NONE = "none"
+#: name of the folded part of a form
+_FOLDED = "advanced"
 #: fields whose label lists are counted in a form
 _MOST_LISTED = 12
 #: options that are asked for beside the fields
 _ASKED_WITH_FIELDS = ("no_labels",)
 
 
-def add_option_inputs(inputs: types.Object, params: Mapping[str, Any], kinds: Sequence[LabelKind]) -> None:
+def folded_inputs(inputs: types.Object) -> types.Object:
+    """A part of the form that is folded until the user opens it; :func:`unfolded` reads its values."""
+    folded = types.Object()
+    inputs.define_property(_FOLDED, folded, view=types.ObjectView(label="Advanced", collapsible=True))
+    return folded
+
+
+def unfolded(params: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of a form, those of its folded part beside the others."""
+    folded = params.get(_FOLDED)
+    others = {name: value for name, value in params.items() if name != _FOLDED}
+    return {**others, **folded} if isinstance(folded, Mapping) else others
+
+
+def add_option_inputs(
+    inputs: types.Object, params: Mapping[str, Any], kinds: Sequence[LabelKind], presets: Mapping[str, Any]
+) -> None:
     """Add the inputs of the options that have an effect on labels of some types.
 
     Args:
         inputs: the form
         params: current values of the form
         kinds: the label types
+        presets: values of options when the form opens, where they differ from the defaults
     """
     groups = frozenset[str]().union(*(kind.groups for kind in kinds))
     for option in _shown(params, groups):
         if option.name in _ASKED_WITH_FIELDS:
             continue
         if option.input == "slider":
-            _add_threshold(inputs, option, params, kinds[0].measure)
+            _add_threshold(inputs, option, params, kinds[0].measure, presets.get(option.name, option.default))
         else:
-            _add_input(inputs, option, groups)
+            _add_input(inputs, option, groups, presets.get(option.name, option.default))
 
 
-def add_list_inputs(inputs: types.Object, lists: Sequence[AnnotatorLists], *, asked: bool) -> None:
-    """Show what the fields hold, and ask what null means where there is any.
+def add_list_inputs(inputs: types.Object, found: Sequence[FieldCounts], what: str, *, asked: bool, preset: str) -> None:
+    """Show what the fields hold, and ask what it means to have no list where some have none.
 
     Args:
         inputs: the form
-        lists: on how many samples every field has labels, an empty list and none
-        asked: whether null can mean two things
+        found: what every field holds
+        what: what the samples are called
+        asked: whether no list can mean two things
+        preset: what it means when the form opens
     """
-    with_null = [entry for entry in lists if entry.n_null]
-    shown = with_null if len(lists) > _MOST_LISTED else lists
-    counts = [
-        f"{entry.name} {entry.n_labels:,} / {entry.n_empty:,} / {entry.n_null:,}" for entry in shown[:_MOST_LISTED]
-    ]
+    without = [entry for entry in found if entry.lists.n_null]
+    shown = without if len(found) > _MOST_LISTED else found
     if shown:
-        inputs.view("lists", types.Notice(label=f"Samples with labels / an empty list / null: {', '.join(counts)}"))
-    if with_null and asked:
+        columns = [
+            Column("field", "lists.name"),
+            Column("labels", "n_labels", "{:,}".format),
+            Column(f"{what} with labels", "lists.n_labels", "{:,}".format),
+            Column("with an empty list", "lists.n_empty", "{:,}".format),
+            Column("without a list", "lists.n_null", "{:,}".format),
+        ]
+        inputs.md(as_markdown([Section("What the fields hold", [table(columns, shown[:_MOST_LISTED])])]), name="lists")
+    if without and asked:
         option = OPTIONS["no_labels"]
         titles = {str(value): meaning for value, meaning in option.choices.items()}
-        add_choice(inputs, option.name, f"{option.title} means: the annotator …", titles, as_radio_buttons=True)
+        label = f"{what.capitalize()} without a list: the annotator …"
+        add_choice(inputs, option.name, label, titles, as_radio_buttons=True, default=preset)
 
 
 def given_options(params: Mapping[str, Any], kinds: Sequence[LabelKind] | None = None) -> dict[str, Any]:
@@ -92,29 +120,39 @@ def _is_switch(option: Option) -> bool:
     return isinstance(option.default, bool) and option.name != "overwrite"  # that input is next to the run key
 
 
-def _add_threshold(inputs: types.Object, option: Option, params: Mapping[str, Any], measure: str) -> None:
+def _add_threshold(
+    inputs: types.Object, option: Option, params: Mapping[str, Any], measure: str, preset: float | str
+) -> None:
     """Ask for the threshold, or whether to take it from the data."""
     description = "The threshold at which a match is as likely chance as agreement, from up to 2,000 samples"
-    add_switch(inputs, _IOU_FROM_DATA, "Threshold from the data", description)
-    if not params.get(_IOU_FROM_DATA):
-        add_slider(inputs, option.name, option.title, f"Least {measure} of a match")
+    add_switch(inputs, _IOU_FROM_DATA, "Threshold from the data", description, default=preset == "auto")
+    if not params.get(_IOU_FROM_DATA, preset == "auto"):
+        default = preset if isinstance(preset, float) else option.default
+        add_slider(inputs, option.name, option.title, f"Least {measure} of a match", default=default)
 
 
-def _add_input(inputs: types.Object, option: Option, groups: frozenset[str]) -> None:
+def _add_input(inputs: types.Object, option: Option, groups: frozenset[str], preset: Any) -> None:
     text = option.hint or option.sentence.replace("``", "").replace('"', "")
     description = text[0].upper() + text[1:]
     if option.choices:
         offered = {value: text for value, text in option.choices.items() if _is_for(option, value, groups)}
         titles = {str(value or _NONE): f"{value or _NONE}: {text.replace('``', '')}" for value, text in offered.items()}
-        add_choice(inputs, option.name, option.title, titles)
+        add_choice(inputs, option.name, option.title, titles, default=str(preset or _NONE))
     elif _is_switch(option):
-        add_switch(inputs, option.name, option.title, description, default=option.default)
+        add_switch(inputs, option.name, option.title, description, default=preset)
     elif option.input == "number":
-        inputs.float(option.name, label=option.title, description=description, default=option.default, min=0.0)
+        inputs.float(option.name, label=option.title, description=description, default=preset, min=0.0)
     elif option.input == "text":
-        inputs.str(option.name, label=option.title, description=description, default=option.default)
+        default = preset if preset is None else str(preset)
+        inputs.str(option.name, label=option.title, description=description, default=default)
     else:
-        add_several(inputs, option.name, option.title, description, None, default=[])
+        add_several(inputs, option.name, option.title, description, None, default=_texts(preset))
+
+
+def _texts(preset: Any) -> list[str]:
+    """A list, or names and what they stand for, as texts: ``["a=b"]``."""
+    pairs = preset.items() if isinstance(preset, Mapping) else ()
+    return [f"{name}={meant}" for name, meant in pairs] or list(map(str, preset or ()))
 
 
 def _is_for(option: Option, value: str | None, groups: frozenset[str]) -> bool:

@@ -11,9 +11,12 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementReport
 from ..charts.document import report_markdown
+from ..charts.sections import Facts, Section, as_markdown
+from ..charts.words import listed
 from ..dataset_io import agreement_on, delete_agreement, load_agreement, rename_agreement
+from ..dataset_io.delete import what_is_deleted
 from ..dataset_io.rename import check_rename
-from .base import AgreementOperator, add_choice, chosen_run, summary_output, tell
+from .base import AgreementOperator, add_choice, add_switch, chosen_run, is_form, summary_output, tell
 from .selection import shows_part
 
 #: the samples of the report
@@ -68,10 +71,7 @@ class OpenAgreementPanel(AgreementOperator):
         inputs.str("run_key", label="Run")
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        # if the panel is open, the App only brings it to the front, with its current run
-        ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
-        state = {"state": {"run_key": ctx.params.get("run_key")}}
-        ctx.ops.open_panel(names.AGREEMENT_PANEL, layout="horizontal", state=state)
+        open_panel_on(ctx, ctx.params.get("run_key"))
         return {}
 
 
@@ -112,7 +112,15 @@ class DeleteAgreement(AgreementOperator):
     run_text = "The run that is deleted, with all its fields"
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        run_key = chosen_run(ctx)
+        written = what_is_deleted(ctx.dataset, run_key)
+        removed = [Facts([(what, listed(found)) for what, found in written.items()])]
+        inputs.md(as_markdown([Section(f"This removes the run '{run_key}'", removed)]), name=f"removed_{run_key}")
         inputs.view("kept", types.Notice(label="Your own labels and fields are not touched"))
+        name = f"delete_{run_key}"  # asked again if another run is chosen
+        add_switch(inputs, name, f"Yes, delete the run '{run_key}'")
+        if is_form(ctx) and not ctx.params.get(name):
+            inputs.view("asked", types.Notice(label="It cannot be undone")).invalid = True
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         run_key = ctx.params.get("run_key")
@@ -123,6 +131,14 @@ class DeleteAgreement(AgreementOperator):
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
         """Delete a run, from Python."""
         delete_agreement(samples, run_key)
+
+
+def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> None:
+    """Show a run in the panel."""
+    # if the panel is open, the App only brings it to the front, with its current run
+    ctx.ops.close_panel(name=names.AGREEMENT_PANEL)
+    state = {"state": {"run_key": run_key}}
+    ctx.ops.open_panel(names.AGREEMENT_PANEL, layout="horizontal", state=state)
 
 
 def report_output(ctx: foo.ExecutionContext) -> types.Property:

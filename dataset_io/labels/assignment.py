@@ -98,8 +98,16 @@ def label_lists(source: Source, samples: Sequence[StoredSample], drew: BoolArray
     return found
 
 
-def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> list[AnnotatorLists]:
-    """On how many samples, or frames, some fields have labels, an empty list and none, in one pass over the database.
+@dataclass(frozen=True, slots=True)
+class FieldCounts:
+    """What a field holds: its labels, and on how many samples it has some, an empty list, and none."""
+
+    lists: AnnotatorLists
+    n_labels: int
+
+
+def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> list[FieldCounts]:
+    """What some fields hold, in one pass over the samples, or frames, in the database.
 
     Args:
         samples: a dataset or view
@@ -111,11 +119,14 @@ def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> li
     for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True)):
         ids = label_ids(kind, path)
         group[f"null{field}"] = {"$sum": {"$cond": [{"$eq": [ids, None]}, 1, 0]}}
+        group[f"labels{field}"] = {"$sum": {"$size": {"$ifNull": [ids, []]}}}
         group[f"empty{field}"] = {"$sum": {"$cond": [{"$eq": [ids, []]}, 1, 0]}}
     found = next(iter(source.aggregate([{"$group": {**group, "n": {"$sum": 1}}}])), {"n": 0})
     counts = [(found.get(f"empty{field}", 0), found.get(f"null{field}", 0)) for field in range(len(kinds))]
-    return [AnnotatorLists(name, found["n"] - empty - null, empty, null)
-            for name, (empty, null) in zip(kinds, counts, strict=True)]  # fmt: skip
+    return [
+        FieldCounts(AnnotatorLists(name, found["n"] - empty - null, empty, null), found.get(f"labels{field}", 0))
+        for field, (name, (empty, null)) in enumerate(zip(kinds, counts, strict=True))
+    ]
 
 
 def _listed(source: Source, rows: Sequence[dict[str, Any]]) -> BoolArray:

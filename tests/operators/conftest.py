@@ -35,11 +35,15 @@ def context(private_fiftyone) -> Callable[..., Any]:
 
 @pytest.fixture
 def form(context) -> Callable[..., dict[str, Any]]:
-    """The inputs of an operator's form, as the App gets them; ``prompt_id=None``: as a caller without a form."""
+    """The inputs of an operator's form, as the App gets them, those that are folded after the others.
+
+    ``prompt_id=None``: as a caller without a form.
+    """
 
     def make(operator: Any, dataset: Any, prompt_id: str | None = "form", **params: Any) -> dict[str, Any]:
         ctx = context(operator, dataset, **params)
         ctx._prompt_id = prompt_id
-        return operator.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
+        inputs = operator.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
+        return {**inputs, **inputs.pop("advanced", {"type": {"properties": {}}})["type"]["properties"]}
 
     return make

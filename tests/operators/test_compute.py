@@ -35,8 +35,12 @@ def test_attribute_mode_is_offered_when_one_field_is_chosen(compute, make_datase
     assert [choice["value"] for choice in inputs["annotator_attribute"]["view"]["choices"]] == ["rater"]
     assert inputs["assigned_field"]["type"]["values"] == ["raters"]
     assert inputs["problem"]["invalid"]
-    filled = form(compute, dataset, fields=["alice"], run_key="agreement", annotator_attribute="rater")
-    assert "problem" not in filled
+    given = {"fields": ["alice"], "run_key": "agreement", "annotator_attribute": "rater"}
+    assert "got 'rater', which none of them has" in form(compute, dataset, **given)["problem"]["view"]["label"]
+    for sample in dataset.iter_samples(autosave=True):
+        for label in sample["alice"].detections:
+            label["rater"] = "ann"
+    assert "problem" not in form(compute, dataset, **given)
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def test_what_depends_on_another_choice_appears_with_it(compute_form):
 def test_every_choice_is_explained(compute_form):
     for ending in (*LABEL_TYPES, "rating"):
         for name, entry in compute_form(fields=[f"alice_{ending}", f"bob_{ending}"], run_key="agreement").items():
-            if name == "view_target":  # FiftyOne's own
+            if name in ("view_target", "lists"):  # FiftyOne's own; a table
                 continue
             choices = (entry.get("view") or {}).get("choices") or []
             if name != "fields":
@@ -244,17 +244,22 @@ def test_levels_that_need_numbers_are_offered_for_numbers(compute_form):
 BOX = ("cat", (0.1, 0.1, 0.2, 0.4))
 
 
+def _counted(inputs):
+    """The rows of the table of what the fields hold: name, labels, images with labels, with an empty list, without."""
+    lines = [line for line in inputs["lists"]["default"].splitlines() if line.startswith("|")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
 def test_label_lists_are_counted_before_the_run_and_null_is_asked_for(operator, form, make_dataset):
     compute = operator("compute_agreement")
     dataset = make_dataset({"alice": [[BOX], [], None, None], "bob": [[BOX], [BOX], [], [BOX]]})
     inputs = form(compute, dataset)
-    counted = "Samples with labels / an empty list / null: alice 1 / 1 / 2, bob 3 / 1 / 0"
-    assert inputs["lists"]["view"]["label"] == counted
+    assert _counted(inputs) == [["alice", "1", "1", "1", "2"], ["bob", "3", "3", "1", "0"]]
     assert inputs["no_labels"]["default"] == "not_assigned"
     assert [choice["value"] for choice in inputs["no_labels"]["view"]["choices"]] == ["not_assigned", "drew_nothing"]
     assert list(inputs).index("no_labels") < list(inputs).index("iou")
     assert "no_labels" not in form(compute, dataset, view=dataset.limit(2))
-    assert "alice 1 / 1 / 0" in form(compute, dataset, view=dataset.limit(2))["lists"]["view"]["label"]
+    assert _counted(form(compute, dataset, view=dataset.limit(2)))[0] == ["alice", "1", "1", "1", "0"]
     dataset.add_sample_field("asked", fo.ListField, subfield=fo.StringField)
     with_field = form(compute, dataset, fields=["alice", "bob"], assigned_field="asked", no_labels="drew_nothing")
     assert "no_labels" not in with_field
@@ -263,7 +268,127 @@ def test_label_lists_are_counted_before_the_run_and_null_is_asked_for(operator, 
 
 def test_null_is_not_asked_for_where_it_can_mean_one_thing(compute_form):
     inputs = compute_form(fields=["alice_scene", "bob_scene"], no_labels="drew_nothing", assigned_field="x")
-    assert inputs["lists"]["view"]["label"].endswith("alice_scene 0 / 0 / 1, bob_scene 0 / 0 / 1")
+    assert _counted(inputs) == [["alice\\_scene", "0", "0", "0", "1"], ["bob\\_scene", "0", "0", "0", "1"]]
     assert "no_labels" not in inputs
     assert "problem" not in inputs
     assert "no_labels" in compute_form(fields=["alice_boxes", "bob_boxes"])
+
+
+# ---- what is preset ----
+
+
+@pytest.fixture
+def rated(make_dataset):
+    """Boxes of two raters in one field, with the list of those who were asked; nothing of it is declared."""
+    dataset = make_dataset({})
+    metadata = fo.ImageMetadata(width=10, height=20)
+    for k in range(3):
+        boxes = [fo.Detection(label="a", bounding_box=[0, 0, 0.5, 0.5], rater=name, area=k) for name in ("r1", "r2")]
+        dataset.add_sample(fo.Sample(filepath=f"/{k}.jpg", metadata=metadata, labels=fo.Detections(detections=boxes)))
+    dataset.set_values("raters", [["r1", "r2"]] * 3)
+    dataset.set_values("users", [["somebody", "else"]] * 3)
+    return dataset
+
+
+def _default(inputs, name):
+    return inputs[name]["default"]
+
+
+def test_the_attribute_that_names_annotators_and_their_list_are_guessed(rated, operator, form):
+    inputs = form(operator("compute_agreement"), rated)
+    assert _default(inputs, "fields") == ["labels"]
+    assert _default(inputs, "annotator_attribute") == "rater"
+    assert inputs["annotator_attribute"]["description"] == "It names r1, r2"
+    assert _default(inputs, "assigned_field") == "raters"
+    assert "problem" not in inputs
+    assert set(_attributes(inputs)) == {"rater", "area"}
+
+
+def test_what_the_last_run_chose_is_chosen_again(rated, operator, form):
+    from annotator_agreement import compute_agreement
+
+    compute = operator("compute_agreement")
+    rated.clone_sample_field("labels", "theirs")
+    compute_agreement(rated, "theirs", annotator_attribute="rater", iou=0.3, aliases={"b": "a"}, run_key="first")
+    inputs = form(compute, rated)
+    assert _default(inputs, "fields") == ["theirs"]
+    assert _default(inputs, "annotator_attribute") == "rater"
+    assert (_default(inputs, "iou"), _default(inputs, "aliases")) == (0.3, ["b=a"])
+    assert inputs["preset"]["view"]["label"].startswith("As in the run 'first': ")
+    assert _default(inputs, "run_key") == "agreement"
+    other = form(compute, rated, fields=["labels"])
+    assert _default(other, "iou") == 0.5
+    assert "preset" not in other
+
+
+def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, operator, form):
+    from annotator_agreement import compute_agreement, delete_agreement, resolve_units
+
+    dataset = make_dataset({name: [[BOX]] for name in ("labels", "more")})
+    compute_agreement(dataset, ["labels", "more"])
+    resolve_units(dataset)
+    dataset.clone_sample_field("agreement_consensus", "gt")
+    delete_agreement(dataset)
+    dataset.delete_sample_field("more")
+    assert _default(form(operator("compute_agreement"), dataset), "fields") == ["labels"]
+
+
+def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, operator, form):
+    from annotator_agreement import compute_agreement, view_agreement
+
+    dataset = make_dataset()
+    compute_agreement(dataset, ["alice", "bob", "carol"])
+    compute = operator("compute_agreement")
+    shown = view_agreement(dataset, annotators=["alice", "bob"])
+    inputs = form(compute, dataset, view=shown)
+    assert _default(inputs, "view_target") == "DATASET"
+    assert "chosen_by_a_run" not in inputs
+    inputs = form(compute, dataset, view=shown, view_target="CURRENT_VIEW")
+    assert "run 'agreement' chose these samples" in inputs["chosen_by_a_run"]["view"]["label"]
+    assert inputs["chosen_by_a_run"]["invalid"] is True
+    asked = form(compute, dataset, view=shown, view_target="CURRENT_VIEW", all_the_same=True)
+    assert asked["chosen_by_a_run"]["invalid"] is False
+    of_user = form(compute, dataset, view=dataset.limit(2))
+    assert _default(of_user, "view_target") == "CURRENT_VIEW"
+
+
+def test_the_form_asks_what_must_be_asked_and_folds_the_rest(rated, operator, context):
+    compute = operator("compute_agreement")
+    ctx = context(compute, rated)
+    ctx._prompt_id = "form"
+    inputs = compute.resolve_type(ctx, "inputs").to_json()["type"]["properties"]
+    assert set(inputs) == {"view_target", "fields", "annotator_attribute", "assigned_field", "lists", "advanced"}
+    folded = inputs["advanced"]
+    assert folded["view"]["collapsible"] is True
+    assert {"run_key", "iou", "classes", "units"} <= set(folded["type"]["properties"])
+    assert "sigmas" not in folded["type"]["properties"]
+
+
+def test_what_is_entered_in_the_folded_part_arrives(rated, operator, form, context):
+    from annotator_agreement import load_agreement
+
+    compute = operator("compute_agreement")
+    given = {"fields": ["labels"], "annotator_attribute": "rater", "advanced": {"run_key": "fine", "iou": 0.25}}
+    assert "problem" not in form(compute, rated, **given)
+    assert "must be in (0, 1]" in form(compute, rated, **{**given, "advanced": {"iou": 7}})["problem"]["view"]["label"]
+    ctx = context(compute, rated, **given)
+    ctx._prompt_id = "form"
+    compute.execute(ctx)
+    assert load_agreement(rated, "fine").config["iou"] == 0.25
+
+
+def test_the_form_names_the_attributes_that_there_are_and_its_own_switch(rated, operator, form):
+    from annotator_agreement import compute_agreement
+
+    compute = operator("compute_agreement")
+    problem = form(compute, rated, fields=["labels"], annotator_attribute="ratr")["problem"]["view"]["label"]
+    assert "which none of them has; did you mean 'rater'?; their attributes are " in problem
+    given = {"fields": ["labels"], "annotator_attribute": "rater"}
+    problem = form(compute, rated, **given, run_key="labels")["problem"]["view"]["label"]
+    assert (
+        problem
+        == "A run key must not be in use, got 'labels': `labels` is a label field of the dataset; choose another key"
+    )
+    compute_agreement(rated, "labels", annotator_attribute="rater")
+    problem = form(compute, rated, **given, run_key="agreement")["problem"]["view"]["label"]
+    assert problem.endswith("use another key, or replace it with the switch “Overwrite”")

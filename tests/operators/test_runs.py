@@ -75,3 +75,30 @@ def test_a_new_key_that_is_not_free_is_shown_in_the_form(operator, dataset, form
     inputs = form(operator("rename_agreement"), dataset, run_key="agreement", new_run_key=key)
     assert inputs["problem"]["invalid"]
     assert key in inputs["problem"]["view"]["label"]
+
+
+def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
+    from annotator_agreement import add_units, save_agreement_views
+
+    add_units(dataset)
+    save_agreement_views(dataset)
+    delete = operator("delete_agreement")
+    inputs = form(delete, dataset)
+    removed = inputs["removed_agreement"]["default"].replace("\\", "")
+    assert "- fields: agreement_alpha, agreement_dice" in removed
+    assert "- labels that it wrote: agreement_units" in removed
+    assert "- attributes of labels: agreement (in alice.detections, bob.detections, carol.detections)" in removed
+    assert "agreement: lowest score" in removed
+    assert inputs["asked"]["invalid"] is True
+    assert "asked" not in form(delete, dataset, run_key="agreement", delete_agreement=True)
+    assert "asked" not in form(delete, dataset, prompt_id=None, run_key="agreement")
+
+
+def test_forms_preset_the_newest_run_that_is_complete(operator, dataset, form):
+    from annotator_agreement import compute_agreement
+
+    compute_agreement(dataset, ["alice", "bob"], run_key="aa")
+    dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
+    dataset.register_run("died", dead)
+    assert form(operator("show_agreement"), dataset)["run_key"]["default"] == "aa"
+    assert form(operator("show_agreement"), dataset)["run_key"]["type"]["values"] == ["aa", "agreement", "died"]
