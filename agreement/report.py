@@ -218,7 +218,8 @@ class AgreementReport:
     def _repr_html_(self) -> str:
         from ..charts import report_html
 
-        return report_html(self)
+        shown: str = report_html(self)
+        return shown
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""

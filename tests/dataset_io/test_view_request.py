@@ -136,11 +136,3 @@ def test_a_field_that_is_deleted_meanwhile_does_not_hinder_other_fields(dataset)
     dataset.add_sample_field("other", fo.FloatField)
     dataset.delete_sample_field("other")
     assert len(view_agreement(dataset, verdict="agreed")) > 0
-
-
-def test_with_two_annotators_nobody_is_asked_who_missed_what_two_others_drew(make_dataset):
-    dataset = make_dataset(random_annotators(4, ["alice", "bob"]))
-    compute_agreement(dataset, ["alice", "bob"])
-    message = "needs a run of three annotators or more, got 'bob' of two: .* use verdict='lone', annotators='alice'"
-    with pytest.raises(AgreementInputError, match=message):
-        view_agreement(dataset, missed_by="bob")
