@@ -184,7 +184,7 @@ def _target_input(inputs: types.Object, ctx: foo.ExecutionContext) -> SampleColl
     run_key = run_behind(ctx.view) if shows_part(ctx) else None
     if run_key is not None and is_form(ctx):
         inputs.view_target(ctx, default_target=ViewTarget.DATASET, require_flat=True)
-        if ctx.params.get("view_target", ViewTarget.DATASET) == ViewTarget.DATASET:
+        if ctx.request_params.get("view_target", ViewTarget.DATASET) == ViewTarget.DATASET:
             return ctx.dataset
         warning = types.Warning(
             label=f"The results of the run {run_key!r} chose these samples, or labels: most of them are disputed",

@@ -15,6 +15,7 @@ from ..charts.sections import Facts, Section, as_markdown
 from ..charts.words import listed
 from ..dataset_io import agreement_on, delete_agreement, load_agreement, rename_agreement
 from ..dataset_io.delete import what_is_deleted
+from ..dataset_io.record.run import Run
 from ..dataset_io.rename import check_rename
 from .base import AgreementOperator, add_choice, add_switch, chosen_run, is_form, summary_output, tell
 from .selection import shows_part
@@ -113,6 +114,7 @@ class DeleteAgreement(AgreementOperator):
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         run_key = chosen_run(ctx)
+        Run(ctx.dataset, run_key).require()
         written = what_is_deleted(ctx.dataset, run_key)
         removed = [Facts([(what, listed(found)) for what, found in written.items()])]
         inputs.md(as_markdown([Section(f"This removes the run '{run_key}'", removed)]), name=f"removed_{run_key}")

@@ -40,7 +40,11 @@ LAYERS: dict[str, tuple[set[str], set[str]]] = {
     "panels": ({"dataset_io", "charts", "agreement", "names"}, {"fiftyone"}),
 }
 #: reports and comparisons draw and print themselves: functions of these files may import this layer
-EXCEPTION = (("agreement/report.py", "agreement/comparison.py"), "charts", ("plot_", "to_dataframe", "print_report"))
+EXCEPTION = (
+    ("agreement/report.py", "agreement/comparison.py"),
+    "charts",
+    ("plot_", "to_dataframe", "print_report", "_repr_html_"),
+)
 #: and it names what they return, for type checkers alone
 RETURNED = {"pandas", "plotly"}
 

@@ -402,7 +402,7 @@ def test_what_is_not_usable_is_named(dataset, make_dataset):
         ({"sidebar": "yes"}, "`sidebar` must be True or False, got 'yes'"),
         ({"indexes": None}, "`indexes` must be True or False, got None"),
         ({"link_instances": 1}, "`link_instances` must be True or False, got 1"),
-        ({"color_by": "label"}, "`color_by` must be one of verdict, id, None, got 'label'"),
+        ({"color_by": "label"}, "`color_by` must be one of annotator, verdict, id, None, got 'label'"),
         ({"run_key": "other"}, "`run_key` must be an agreement run of .*, got 'other'"),
     ):
         with pytest.raises(AgreementInputError, match=message):

@@ -298,7 +298,7 @@ def test_the_attribute_that_names_annotators_and_their_list_are_guessed(rated, o
     inputs = form(operator("compute_agreement"), rated)
     assert _default(inputs, "fields") == ["labels"]
     assert _default(inputs, "annotator_attribute") == "rater"
-    assert inputs["annotator_attribute"]["description"] == "It names r1, r2"
+    assert inputs["annotator_attribute"]["view"]["description"] == "It names r1, r2"
     assert _default(inputs, "assigned_field") == "raters"
     assert "problem" not in inputs
     assert set(_attributes(inputs)) == {"rater", "area"}
