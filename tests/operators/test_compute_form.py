@@ -333,14 +333,17 @@ def test_a_copy_of_the_consensus_is_nobodys_labels(make_dataset, operator, form)
     assert _default(form(operator("compute_agreement"), dataset), "fields") == ["labels"]
 
 
-def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, operator, form):
+def test_samples_that_a_run_chose_are_not_preset_and_asked_for(make_dataset, operator, form, context):
     from annotator_agreement import compute_agreement, view_agreement
 
     dataset = make_dataset()
     compute_agreement(dataset, ["alice", "bob", "carol"])
     compute = operator("compute_agreement")
     shown = view_agreement(dataset, annotators=["alice", "bob"])
-    inputs = form(compute, dataset, view=shown)
+    opened = context(compute, dataset, shown)
+    opened._prompt_id = "form"
+    del opened.request_params["view_target"]  # nothing is chosen yet
+    inputs = compute.resolve_type(opened, "inputs").to_json()["type"]["properties"]
     assert _default(inputs, "view_target") == "DATASET"
     assert "chosen_by_a_run" not in inputs
     inputs = form(compute, dataset, view=shown, view_target="CURRENT_VIEW")
