@@ -75,7 +75,7 @@ class MainNumber:
 
 def score(what: str) -> MainNumber:
     """The mean score of samples; ``what`` explains the score."""
-    meaning = f"{what} of {{report.score.n:,}} {{documents}} (0: nothing in common, 1: identical)"
+    meaning = f"{what}, mean of {{report.score.n:,}} {{documents}} (0: nothing in common, 1: identical)"
     return MainNumber("score.mean", "Score", meaning)
 
 
@@ -85,16 +85,14 @@ def alpha(what: str) -> MainNumber:
     return MainNumber("alpha.pooled", "Krippendorff's alpha", meaning)
 
 
-ALPHA_OF_IMAGES = MainNumber(
-    "alpha.mean", "Mean alpha of images", "of the {report.alpha.n_defined:,} {documents} where it is defined"
-)
+ALPHA_OF_IMAGES = MainNumber("alpha.mean", "Mean alpha of images", group=COMPARED)
 FULL_AGREEMENT = MainNumber(
-    "share_full_agreement", "Full agreement", "of {report.n_rated} {documents}: nothing on them is disputed", "share"
+    "share_full_agreement", "Full agreement", "of {report.n_rated:,} {documents}: nothing on them is disputed", "share"
 )
 PERCENT_AGREEMENT = MainNumber("alpha.percent_agreement", "percent agreement", form="share", group=COMPARED)
 
 OBJECT_NUMBERS = (
-    score("mean panoptic quality"),
+    score("objects in common, their classes and outlines (panoptic quality)"),
     alpha("objects"),
     ALPHA_OF_IMAGES,
     FULL_AGREEMENT,
@@ -138,10 +136,15 @@ OBJECT_PAIR_NUMBERS = (
     MainNumber("count_limit_low", "95 % of images: from", group=COUNTS),
     MainNumber("count_limit_high", "to", group=COUNTS),
 )
-RATING_NUMBERS = (score("mean share of agreeing pairs"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
-TAG_NUMBERS = (score("mean Jaccard index of tags"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
+RATING_NUMBERS = (
+    score("share of pairs of annotators who agree"),
+    alpha("{documents}"),
+    FULL_AGREEMENT,
+    PERCENT_AGREEMENT,
+)
+TAG_NUMBERS = (score("tags in common (Jaccard index)"), alpha("{documents}"), FULL_AGREEMENT, PERCENT_AGREEMENT)
 PIXEL_NUMBERS = (
-    score("mean class IoU without background"),
+    score("overlap of the classes without background (IoU)"),
     alpha("pixels"),
     ALPHA_OF_IMAGES,
     FULL_AGREEMENT,

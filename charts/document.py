@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from ..agreement.main_numbers import HEADLINE
 from .families import family_of
-from .headline import headline
+from .headline import headline, single_alphas
 from .sections import Facts, Section, as_markdown, as_text
 from .tables import Cell, Column, sample_table, table
 from .words import counted, documents, shown_number
@@ -24,16 +25,25 @@ _COVERAGE = {
 }
 
 
+#: so many annotators are listed
+_MOST_LISTS = 12
+_WORDS = (
+    (
+        "Krippendorff's alpha",
+        "agreement beyond chance: 0 as by chance, 1 perfect; 0.8 or more is reliable, less than 0.667 is too low",
+    ),
+)
+
+
 def report_text(report: AgreementReport, *, full: bool = False) -> str:
     """The report as lines of text."""
     details = report_details(report) if full else []
-    return as_text([headline(report, _changed(report)), *report_sections(report), *details])
+    return as_text([report_head(report, _changed(report)), *report_sections(report), *details])
 
 
 def report_markdown(report: AgreementReport) -> str:
     """The most important sections of the report, as Markdown."""
-    summary = [section for build in family_of(report).summary for section in build(report)]
-    return as_markdown([headline(report, _changed(report)), *report_sections(report, summary)])
+    return as_markdown([report_head(report, _changed(report)), *report_sections(report)])
 
 
 def _changed(report: AgreementReport) -> list[str]:
@@ -45,6 +55,17 @@ def _changed(report: AgreementReport) -> list[str]:
     return [f"{counted(n_changed, what)} changed since this run."] if n_changed else []
 
 
+def report_head(report: AgreementReport, notes: Sequence[str] = (), groups: Sequence[str] = (HEADLINE,)) -> Section:
+    """The first section: the verdict, the main cause of disagreement, who or what is behind it, and the main numbers.
+
+    Args:
+        report: report of any family
+        notes: additional notes on the numbers
+        groups: groups of main numbers to show
+    """
+    return headline(report, notes, groups=groups, findings=family_of(report).findings(report))
+
+
 def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
     """The text above the charts of the panel, as Markdown.
 
@@ -54,19 +75,22 @@ def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
     """
     overview = [section for build in family_of(report).overview for section in build(report)]
     rules = "; ".join(f"{name}: {text}" for name, text in _rules(report))
-    return as_markdown([headline(report, notes), *_lists(report), *overview, Section("Rules", [], rules)])
+    return as_markdown(
+        [report_head(report, notes), *_lists(report), *overview, Section("How it was computed", [], rules)]
+    )
 
 
-def report_sections(report: AgreementReport, more: Sequence[Section] = ()) -> list[Section]:
-    """The most important sections below the headline; ``more`` comes before the samples with the lowest scores."""
-    first, *others = [section for build in family_of(report).sections for section in build(report)]
-    return [first, Section("Rules", [Facts(_rules(report))]), *_lists(report), *others, *more, *_worst(report)]
+def report_sections(report: AgreementReport) -> list[Section]:
+    """The most important sections below the headline."""
+    shown = [section for build in family_of(report).sections for section in build(report)]
+    rules = Section("How it was computed", [Facts(_rules(report))])
+    return [*shown, *_worst(report), *_lists(report), rules, *_words(report)]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
     """Everything else."""
     details = [section for build in family_of(report).details for section in build(report)]
-    return [*details, *_intervals(report), *_run(report)]
+    return [*details, *single_alphas(report), *_intervals(report), *_run(report)]
 
 
 def _rules(report: AgreementReport) -> list[tuple[str, str]]:
@@ -86,17 +110,27 @@ def _rules(report: AgreementReport) -> list[tuple[str, str]]:
     return [*rules, *(("note", f"{count} {text}") for count, text in notes if count)]
 
 
+def _words(report: AgreementReport) -> list[Section]:
+    """What the words of the report mean."""
+    return [Section("What the words mean", [Facts([*_WORDS, *family_of(report).words(report)])])]
+
+
 def _lists(report: AgreementReport) -> list[Section]:
     """How many label lists everybody has, where some are null."""
     lists = report.run.lists
     if not any(entry.n_null for entry in lists):
         return []
+    if len(lists) > _MOST_LISTS:
+        lists = sorted(lists, key=lambda entry: (-entry.n_null, entry.name))[:_MOST_LISTS]
+        note = f"the {_MOST_LISTS} of {len(report.run.lists)} who have no list most often"
+    else:
+        note = ""
     columns = [Column("annotator", "name"), Column("with labels", "n_labels")]
     if any(entry.n_empty for entry in lists) or report.other_reading is not None:
         columns.append(Column("with an empty list", "n_empty"))
     columns.append(Column("null", "n_null"))
     what = documents(report).capitalize()
-    return [Section(f"{what} by what each annotator's field holds", [table(columns, lists)])]
+    return [Section(f"{what} by what each annotator's field holds", [table(columns, lists)], note)]
 
 
 def _worst(report: AgreementReport) -> list[Section]:
@@ -106,9 +140,9 @@ def _worst(report: AgreementReport) -> list[Section]:
     columns = [Column("score", "score", shown_number)]
     if title := family_of(report).disputed:
         columns.append(
-            Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']} of {entry['n_units']}"))
+            Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']:,} of {entry['n_units']:,}"))
         )
-    samples = sample_table(columns, report.worst_samples, frame="worst frame")
+    samples = sample_table(columns, report.worst_samples, frame="worst frame", ids=False)
     return [Section("Where to look first", [samples], figures=("scores",))]
 
 

@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import pixels, ratings, reasons, tags
-from .objects.annotators import annotator_details, annotators_section, verdicts_section
+from .objects.annotators import annotator_details, annotators_section
 from .objects.classes import class_details, confusions_section
+from .objects.findings import object_findings
 from .objects.pairs import pair_details, pairs_section
 from .objects.questions import question_details, questions_section
-from .objects.rules import object_rules, other_rules
+from .objects.rules import object_rules, object_words, other_rules
 from .objects.thresholds import threshold_details, threshold_section
 from .sections import Section
 from .words import VERDICTS
@@ -55,10 +56,12 @@ class FamilyCharts:
     reasons: Callable[
         [Any, Any], list[str]
     ]  #: why samples are disputed, from their records and the context of a report
+    #: the main cause of disagreement, who or what is behind it, and what to do, in sentences
+    findings: Callable[[Any], list[str]]
     rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
-    sections: Sequence[Sections]  #: the most important sections; the rules follow the first one
+    words: Callable[[Any], list[tuple[str, str]]]  #: words of its sections, and what they mean
+    sections: Sequence[Sections]  #: the most important sections
     details: Sequence[Sections] = ()  #: all other sections
-    summary: Sequence[Sections] = ()  #: additional sections of the Markdown, which has no details
     overview: Sequence[Sections] = ()  #: sections of the panel, below the headline
     #: titles of the numbers that the matrix of pairs can show
     pair_values: Mapping[str, str] = field(default_factory=dict)
@@ -74,13 +77,14 @@ _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "dup
 _FAMILIES = {
     "objects": FamilyCharts(
         reasons=reasons.object_reasons,
+        findings=object_findings,
         rules=object_rules,
+        words=object_words,
         sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
         details=(
             *(question_details, class_details, annotator_details, pair_details, threshold_details),
             other_rules,
         ),
-        summary=(verdicts_section,),
         overview=(questions_section,),
         pair_values={
             "alpha": "alpha",
@@ -100,9 +104,11 @@ _FAMILIES = {
     ),
     "ratings": FamilyCharts(
         reasons=reasons.rating_reasons,
+        findings=ratings.rating_findings,
         rules=ratings.rating_rules,
+        words=ratings.rating_words,
         sections=(
-            *(ratings.rating_agreement, ratings.rating_coefficients, ratings.rating_annotators),
+            *(ratings.rating_coefficients, ratings.rating_annotators),
             *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
         ),
         pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
@@ -115,8 +121,10 @@ _FAMILIES = {
     ),
     "tags": FamilyCharts(
         reasons=reasons.tag_reasons,
+        findings=tags.tag_findings,
         rules=tags.tag_rules,
-        sections=(tags.tag_agreement, tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
+        words=tags.tag_words,
+        sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
         classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
         verdicts=VerdictShares(
@@ -129,7 +137,9 @@ _FAMILIES = {
     ),
     "pixels": FamilyCharts(
         reasons=reasons.class_reasons,
+        findings=pixels.pixel_findings,
         rules=pixels.pixel_rules,
+        words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),

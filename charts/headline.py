@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from ..agreement.main_numbers import COMPARED, HEADLINE, QUESTIONS
-from .sections import Note, NumberRow, Part, Section, ShownNumber
-from .words import counted, documents, ends_of, listed, shown_number, shown_share
+from .sections import Facts, Note, NumberRow, Part, Section, ShownNumber
+from .words import counted, documents, ends_of, listed, shown_interval, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ..agreement.main_numbers import MainNumber
@@ -27,21 +27,26 @@ _UNDEFINED = {
 }
 
 
-def headline(report: AgreementReport, notes: Sequence[str] = (), *, groups: Sequence[str] = (HEADLINE,)) -> Section:
-    """The first section of a report.
+def headline(
+    report: AgreementReport,
+    notes: Sequence[str] = (),
+    *,
+    groups: Sequence[str] = (HEADLINE,),
+    findings: Sequence[str] = (),
+) -> Section:
+    """The first section of a report: the verdict, what was found, and the main numbers.
 
     Args:
         report: report of any family
         notes: additional notes on the numbers
         groups: groups of main numbers to show
+        findings: the main cause of disagreement, and who or what is behind it
     """
     parts: list[Part] = [Note(f"Warning: {text}.", is_warning=True) for text in report.warnings]
+    parts += [alpha_sentence(report), *findings]
     parts.append(" · ".join(_extent(report)))
     parts.append(NumberRow([entry for group in groups for entry in shown_numbers(report, group)]))
-    parts += [alpha_sentence(report), *interval_notes(report), *map(Note, notes)]
-    undefined = [f"{count} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
-    if undefined:
-        parts.append(Note(f"Alpha of single {documents(report)} is undefined on {', '.join(undefined)}."))
+    parts += [*interval_notes(report), *map(Note, notes)]
     return Section(f"Annotator agreement: run '{report.run_key}'", parts, is_first=True)
 
 
@@ -64,6 +69,19 @@ def _shown(report: AgreementReport, number: MainNumber, measure: str) -> ShownNu
     return ShownNumber(number.name(measure), show(value), interval, meaning)
 
 
+def single_alphas(report: AgreementReport) -> list[Section]:
+    """The mean of the alphas of single samples, and where they are undefined."""
+    reasons = [f"{count:,} ({_UNDEFINED[reason]})" for reason, count in report.alpha.undefined.items() if count]
+    facts = []
+    if report.alpha.mean is not None:
+        value = shown_interval(report.alpha.mean, report.intervals.get("alpha.mean"))
+        facts.append(("mean", f"{value}, of the {report.alpha.n_defined:,} where it is defined"))
+    if reasons:
+        facts.append(("undefined on", ", ".join(reasons)))
+    title = f"Alpha of single {documents(report)}"
+    return [Section(title, [Facts(facts)], "the alpha at the top is of all of them together")] if facts else []
+
+
 def groups_of(report: AgreementReport) -> list[str]:
     """The groups of main numbers of a report: the headline and the questions that it answers."""
     groups = dict.fromkeys(number.group for number in report.main_numbers if number.group != COMPARED)
@@ -78,7 +96,9 @@ def _extent(report: AgreementReport) -> Iterator[str]:
         yield f"part of the run: {report.n_samples:,} of its {report.run.n_of:,} {what}"
     if report.run.n_videos is not None:
         yield f"{counted(report.run.n_videos, 'video')} with {report.n_samples:,} frames, compared frame by frame"
-    yield f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more"
+    n_empty = getattr(report, "n_empty", 0)
+    without = f", {n_empty:,} of them without any label" if n_empty else ""
+    yield f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"
     yield counted(len(getattr(report, "annotators", [])), "annotator")
     yield counted(report.n_objects, "label")
     if hasattr(report, "existence"):

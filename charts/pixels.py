@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .advice import OF_TWO, apart, talk_to
 from .sections import Facts, Part, Section
 from .tables import Cell, Column, best_and_worst, table
-from .words import documents, percent, shown_number
+from .words import documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
     from ..agreement.pixels.report import PixelReport
@@ -36,6 +37,34 @@ def pixel_rules(report: PixelReport) -> list[tuple[str, str]]:
         place = config["map_folder"] or "the database"
         rules.append(("heatmaps", f"{report.run_key}_map, in {place}"))
     return rules
+
+
+def pixel_findings(report: PixelReport) -> list[str]:
+    """Which share of the pixels is alike, and who or what is behind the rest."""
+    found = []
+    if report.alpha.percent_agreement is not None:
+        found.append(
+            f"Two annotators give {shown_share(report.alpha.percent_agreement)} of the pixels the same class; most of "
+            "them may be background, so read the score, which leaves it out."
+        )
+    other = apart(report.pairs, lambda pair: pair.score, lambda pair: float(pair.n_samples))
+    if other is not None:
+        found.append(
+            f"Masks of {other.name} overlap less with the others' (score {shown_number(other.with_them)}) than these "
+            f"do among themselves ({shown_number(other.without)}): {talk_to(other.name)}."
+        )
+    if len(report.annotators) == 2 and report.n_disputed:
+        found.append(OF_TWO)
+    return found
+
+
+def pixel_words(report: PixelReport) -> list[tuple[str, str]]:
+    """What the words in the sections on masks mean."""
+    return [
+        ("score", "mean IoU of the classes of two masks, without background"),
+        ("IoU", "pixels that both masks give a class / pixels that either gives it; 1 if identical"),
+        ("Dice", "2 x pixels of a class in both masks / pixels of it in the one + in the other"),
+    ]
 
 
 def shown_background(report: PixelReport) -> str:
@@ -74,8 +103,7 @@ def pixel_means(report: PixelReport) -> list[Section]:
             f"HD95 {shown_number(mean.hd95, 1)} pixels"
         )
         facts.append(("boundaries", text))
-    hint = "Read the IoU without background first: background fills most of most images and raises other numbers."
-    return [Section("Masks", [Facts(facts), hint], note)]
+    return [Section("Masks", [Facts(facts)], note)]
 
 
 def pixel_classes(report: PixelReport) -> list[Section]:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from .advice import OF_TWO, one_behind, talk_to, write_down
 from .sections import Part, Section
 from .tables import Cell, Column, best_and_worst, table, verdict_column
 from .words import documents, percent, shown_number
@@ -55,19 +56,35 @@ def _shortened(names: list[str], separator: str) -> str:
     return separator.join(shown)
 
 
-def rating_agreement(report: RatingReport) -> list[Section]:
-    """The number of samples on which all agree."""
+def rating_findings(report: RatingReport) -> list[str]:
+    """How many samples are disputed, and who or what is behind it."""
     n_agreed = report.n_rated - report.n_disputed
-    sentences = [
-        f"All agree on {n_agreed:,} ({percent(n_agreed, report.n_rated)}); {report.n_disputed:,} are disputed.",
-        "Read the score first (how often two annotators agree), then alpha, which corrects for chance; the most "
-        "frequent confusions below show which classes need a better guideline.",
+    found = [
+        f"All agree on {n_agreed:,} of {report.n_rated:,} {documents(report)} ({percent(n_agreed, report.n_rated)})."
     ]
-    what = documents(report)
-    return [
-        Section(
-            "Agreement", sentences, f"{report.n_samples:,} {what}, {report.n_rated:,} rated by at least 2 annotators"
+    conflicts = [(pair.a, pair.b, round(pair.n_samples * (1.0 - (pair.score or 0.0)))) for pair in report.pairs]
+    total, confused = sum(n for *_, n in conflicts), most_confused(report, 1)
+    which = f", most often {confused[0][0]!r} against {confused[0][1]!r}" if confused else ""
+    behind = one_behind(conflicts)
+    if behind is not None:
+        name, n, _ = behind
+        found.append(
+            f"{name} takes part in {n:,} of {total:,} disagreements of two annotators{which}: {talk_to(name)}."
         )
+    elif confused:
+        a, b, n = confused[0]
+        advice = write_down("how to tell them apart")
+        found.append(f"{a!r} and {b!r} are {n:,} of {total:,} disagreements of two annotators: {advice}.")
+    if len(report.annotators) == 2 and report.n_disputed:
+        found.append(OF_TWO)
+    return found
+
+
+def rating_words(report: RatingReport) -> list[tuple[str, str]]:
+    """What the words in the sections on ratings mean."""
+    return [
+        ("score", "share of the pairs of annotators who agree on a sample"),
+        ("disputed", "any two annotators disagree"),
     ]
 
 

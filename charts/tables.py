@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
-from .words import UNDEFINED, end_of_path, percent, shown_interval
+from .words import UNDEFINED, end_of_path, file_name, percent, shown_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,15 @@ class Cell:
 
 
 def plain(value: object) -> str:
-    """A value as text; ``-`` for None."""
+    """A value as text, counts as ``1,234``; ``-`` for None."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{value:,}"
     return UNDEFINED if value is None else str(value)
 
 
 def part_of(n: int, whole: int) -> Cell:
     """A count and its share of a whole: ``30 (4.3 %)``."""
-    return Cell(n, f"{n} ({percent(n, whole)})")
+    return Cell(n, f"{n:,} ({percent(n, whole)})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +87,27 @@ def table(columns: Sequence[Column], entries: Iterable[Any], title: str = "", ke
 
 
 def sample_table(
-    columns: Sequence[Column], entries: Sequence[Mapping[str, Any]], title: str = "", frame: str = "frame"
+    columns: Sequence[Column],
+    entries: Sequence[Mapping[str, Any]],
+    title: str = "",
+    frame: str = "frame",
+    *,
+    ids: bool = True,
 ) -> Table:
-    """A table of samples; for videos with a column ``frame``."""
+    """A table of samples; for videos with a column ``frame``.
+
+    Args:
+        columns: the first columns
+        entries: the samples
+        title: title of the table
+        frame: title of the column with the frames
+        ids: whether to show the ids of samples and the ends of paths; else the names of their files, or their ids if
+            two of these are alike
+    """
+    names = [file_name(entry.get("filepath")) for entry in entries]
     of_sample = [Column("sample id", "id"), Column("file", lambda entry: end_of_path(entry.get("filepath")))]
+    if not ids and None not in names and len(set(names)) == len(names):
+        of_sample = [Column("file", lambda entry: file_name(entry.get("filepath")))]
     if any("frame_number" in entry for entry in entries):
         of_sample.append(Column(frame, "frame_number"))
     return table([*columns, *of_sample], entries, title, [entry["id"] for entry in entries])

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from .advice import OF_TWO, write_down
 from .sections import Section
 from .tables import Column, best_and_worst, part_of, table, verdict_column
-from .words import documents, percent, shown_number
+from .words import counted, documents, percent, shown_number
 
 if TYPE_CHECKING:
-    from ..agreement.tags.report import TagReport
+    from ..agreement.tags.report import TagReport, TagSummary
 
 #: distances of two sets of tags
 SET_DISTANCES = {
@@ -35,28 +36,48 @@ def tag_rules(report: TagReport) -> list[tuple[str, str]]:
     return rules
 
 
-def tag_agreement(report: TagReport) -> list[Section]:
-    """The number of samples on which all gave the same tags."""
+def tag_findings(report: TagReport) -> list[str]:
+    """How many samples and tags are disputed, and which tags most."""
     n_agreed = report.n_rated - report.n_disputed
-    note = (
-        f"{report.n_samples:,} {documents(report)}, {report.n_rated:,} with at least 2 annotators assigned, "
-        f"{report.n_objects:,} tags there"
-    )
-    sentences = [
-        f"All gave the same tags on {n_agreed} ({percent(n_agreed, report.n_rated)}); the share of pairs of "
-        f"annotators with the same tags is {shown_number(report.alpha.percent_agreement)}.",
-        "Read the score first (how much two annotators' tags have in common), then alpha, which corrects for chance; "
-        "the table of tags shows which tags need a better guideline.",
+    found = [
+        f"All gave the same tags on {n_agreed:,} of {report.n_rated:,} {documents(report)} "
+        f"({percent(n_agreed, report.n_rated)})."
     ]
-    return [Section("Agreement", sentences, note)]
+    disputed = _disputed(report)
+    if not disputed:
+        return found
+    first, *others = disputed
+    n, count = first.n_samples - first.n_agreed, f"{len(disputed):,} of {counted(len(report.tags), 'tag')}"
+    verb = "is" if len(disputed) == 1 else "are"
+    if others and others[0].n_samples - others[0].n_agreed == n:
+        found.append(f"{count} {verb} disputed: {write_down('when to give a tag')}.")
+    else:
+        most = f"{first.tag!r} most often ({n:,} of {first.n_samples:,} times)"
+        found.append(f"{count} {verb} disputed, {most}: {write_down('when to give it')}.")
+    return [*found, OF_TWO] if len(report.annotators) == 2 else found
+
+
+def tag_words(report: TagReport) -> list[tuple[str, str]]:
+    """What the words in the sections on tags mean."""
+    return [
+        ("score", "Jaccard index: tags that both of two annotators gave / tags that either gave"),
+        ("only theirs", "nobody else gave the tag"),
+        ("others missed it", "somebody else gave the tag too, and somebody did not"),
+    ]
+
+
+def _disputed(report: TagReport) -> list[TagSummary]:
+    """The tags that not everybody gave, those with the most disagreement first; ties by frequency."""
+    order = sorted(report.tags, key=lambda entry: (entry.n_agreed - entry.n_samples, -entry.n_samples, entry.tag))
+    return [entry for entry in order if entry.n_agreed < entry.n_samples]
 
 
 def most_disputed_tags(report: TagReport) -> list[Section]:
-    """The tags with the most disagreement first; ties by frequency."""
-    order = sorted(report.tags, key=lambda entry: (entry.n_agreed - entry.n_samples, -entry.n_samples, entry.tag))
-    note = "alpha of given or not given (0: as by chance)"
-    if len(report.tags) > MOST_TAGS:
-        note += f"; {MOST_TAGS} of {len(report.tags)}"
+    """The tags with the most disagreement first; none that everybody gave."""
+    disputed = _disputed(report)
+    note = f"{len(disputed):,} of {len(report.tags):,}"
+    if len(disputed) > MOST_TAGS:
+        note += f", the first {MOST_TAGS}"
     columns = [
         Column("tag", "tag"),
         Column("given on", "n_samples"),
@@ -64,7 +85,11 @@ def most_disputed_tags(report: TagReport) -> list[Section]:
         Column("share of votes", "share", shown_number),
         Column("alpha", "alpha", shown_number),
     ]
-    return [Section("Tags, the most disputed first", [table(columns, order[:MOST_TAGS])], note, ("classes",))]
+    if not disputed:
+        return [Section("Disputed tags", [], f"none of {len(report.tags):,}", ("classes",))]
+    return [
+        Section("Disputed tags, the most disputed first", [table(columns, disputed[:MOST_TAGS])], note, ("classes",))
+    ]
 
 
 def tag_annotators(report: TagReport) -> list[Section]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -81,6 +82,11 @@ def end_of_path(path: str | None, length: int = 48) -> str:
     """The end of a path that may be long."""
     text = path or UNDEFINED
     return text if len(text) <= length else "…" + text[-length + 1 :]
+
+
+def file_name(path: str | None) -> str | None:
+    """The name of a file without its folders."""
+    return None if path is None else re.split(r"[/\\]", path)[-1]
 
 
 def one_line(text: object) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -21,7 +21,7 @@ from .records import ObjectRecords, RunTotals
 from .report import ObjectReport
 from .sensitivity import rule_alphas, threshold_points
 from .sizes import SizeRule, SizeSums, size_summaries, size_sums
-from .sums import Additive, Chunk
+from .sums import Additive, Chunk, SparseCounts
 from .threshold_sample import data_threshold
 from .vitality import VitalityNumbers
 
@@ -231,9 +231,16 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         merges=merges(
             sums.classes.met, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
         ),
-        similar_names=similar_names([class_names[code] for code in drawn]),
+        similar_names=similar_names([class_names[code] for code in drawn], _names_of(met, class_names)),
         thresholds=threshold_points(totals.sweep, config),
         data_threshold=data_threshold(totals.threshold_sample, config),
         rules=rule_alphas(totals.rules, config, other),
         other_reading=other,
     )
+
+
+def _names_of(met: SparseCounts, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """The names of pairs of classes."""
+    first, second = met.columns()
+    for a, b in zip(first.tolist(), second.tolist(), strict=True):
+        yield names[a], names[b]

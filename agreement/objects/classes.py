@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -366,7 +366,7 @@ def _effect(merge: Merge) -> tuple[bool, float, int, list[str]]:
     return False, merge.alpha_before - merge.alpha_after, -merge.n_confused, merge.classes
 
 
-def similar_names(names: Sequence[str]) -> list[list[str]]:
+def similar_names(names: Sequence[str], confused: Iterable[tuple[str, str]] | None = None) -> list[list[str]]:
     """Groups of names that differ in case, spaces, underscores, hyphens or one letter; nothing is merged.
 
     One added, missing or replaced letter (or space) counts only in names of at least ``MIN_LENGTH`` characters. Digits
@@ -374,6 +374,7 @@ def similar_names(names: Sequence[str]) -> list[list[str]]:
 
     Args:
         names: class names, each once
+        confused: names that somebody gave to the same object; one letter counts only between these (None: always)
 
     Returns:
         groups of at least two names, everything in alphabetical order
@@ -388,7 +389,14 @@ def similar_names(names: Sequence[str]) -> list[list[str]]:
             form = group[form]
         return form
 
-    for a, b in _one_letter_apart(sorted(by_form)):
+    form_of = {name: form for form, own in by_form.items() for name in own}
+    pairs = ({form_of[a], form_of[b]} for a, b in confused or () if a in form_of and b in form_of)
+    alike = (
+        _one_letter_apart(sorted(by_form))
+        if confused is None
+        else (apart for pair in pairs for apart in _one_letter_apart(sorted(pair)))
+    )
+    for a, b in alike:
         first, second = sorted((root(a), root(b)))
         group[second] = first
     joined: dict[str, list[str]] = defaultdict(list)

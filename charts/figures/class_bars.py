@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 
 from ...agreement.arguments import count_of, without_numpy
 from ...agreement.errors import AgreementInputError
-from ..families import family_of
+from ..families import ClassValues, family_of
 from ..words import shown_number
 from .theme import BLUE, LINE, figure, names_axis, require, safe
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from ...agreement.report import AgreementReport
 
 _ROW = 26
+#: nothing is said of rarer classes
+_FEW = 10
 
 
 def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
@@ -50,11 +52,9 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
         hovertext=[_count(entry) for entry in classes],
         hovertemplate="%{y}<br>%{x:.3f}, %{hovertext}<extra></extra>",
     )
-    finding = f"{names[0]} is the hardest class ({shown_number(values[0], 2)})"
-    if len(names) > 1:
-        finding += f", {names[-1]} the easiest ({shown_number(values[-1], 2)})"
+    finding = _finding(classes, entries, drawn_of, report)
     if len(entries) > len(entries[:top]):
-        finding += f"; the {top} most frequent of {len(entries)}"
+        finding += f"; the {top} most frequent of {len(entries):,}"
     drawn = figure([dots], finding, height=60 + _ROW * max(3, len(classes)))
     drawn.add_vline(x=0, line={"color": LINE, "width": 1})
     drawn.update_xaxes(title_text=drawn_of.title, range=[min(-0.02, *values, *(end.low for end in known if end)), 1.02])
@@ -62,5 +62,29 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     return drawn
 
 
+def _finding(classes: list[Any], entries: list[Any], drawn_of: ClassValues, report: AgreementReport) -> str:
+    """The class that agrees least, if it is frequent and clearly below the agreement on all classes together."""
+    title, whole = drawn_of.title[:1].upper() + drawn_of.title[1:], report.alpha.pooled
+    for entry in classes:
+        interval = getattr(entry, "intervals", {}).get(drawn_of.number)
+        high = interval.high if interval is not None else None
+        if _size(entry) < _FEW or high is None or whole is None or high >= whole or drawn_of.number != "alpha":
+            continue
+        name, value = getattr(entry, drawn_of.name), getattr(entry, drawn_of.number)
+        rarer = any(_size(other) < _FEW for other in entries)
+        among = f" of those with {_FEW} {_what(entry)} or more" if rarer else ""
+        return f"{name} is the hardest {drawn_of.kind}{among}: {shown_number(value, 2)} on {_count(entry)}"
+    return title
+
+
+def _size(entry: Any) -> int:
+    n: int = entry.n_units if hasattr(entry, "n_units") else entry.n_samples
+    return n
+
+
+def _what(entry: Any) -> str:
+    return "objects" if hasattr(entry, "n_units") else "samples"
+
+
 def _count(entry: Any) -> str:
-    return f"{entry.n_units:,} objects" if hasattr(entry, "n_units") else f"{entry.n_samples:,} samples"
+    return f"{_size(entry):,} {_what(entry)}"

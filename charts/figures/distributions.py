@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 #: number of bins of the histogram of scores
 _SCORE_BINS = 20
+#: a higher score is 1, but for rounding
+_FULL = 1.0 - 1e-9
 #: maximum number of bars with shares as text
 _ROOMY = 10
 
@@ -103,8 +105,16 @@ def plot_scores(report: AgreementReport, scores: NDArray[np.float64]) -> go.Figu
         hovertemplate="score %{customdata[0]:.2f} – %{customdata[1]:.2f}<br>"
         f"%{{y:,}} {what} (%{{customdata[2]:.1%}})<extra></extra>",
     )
-    drawn = figure([bars], f"Half of {len(values):,} {what} score {np.median(values):.2f} or more", above=20)
+    drawn = figure([bars], _scores_finding(values, what), above=20)
     drawn.update_xaxes(title_text="score (0: nothing in common, 1: identical)", range=[0, 1])
     drawn.update_yaxes(title_text=what, tickformat=",d", rangemode="tozero")
     _mark(drawn, report.score.mean, "mean")
     return drawn
+
+
+def _scores_finding(values: NDArray[np.float64], what: str) -> str:
+    """The median of the scores; how many are 1 where that is most of them."""
+    median, n_full = float(np.median(values)), int((values > _FULL).sum())
+    if median > _FULL:
+        return f"{n_full:,} of {len(values):,} {what} have full agreement (score 1)"
+    return f"Half of {len(values):,} {what} score {median:.2f} or more"

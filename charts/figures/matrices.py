@@ -61,7 +61,7 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
         showscale=len(names) > _READABLE,
         **({"texttemplate": "%{text}"} if len(names) <= _READABLE else {}),
     )
-    return _matrix(heatmap, names, _pairs_finding(numbers, title))
+    return _matrix(heatmap, names, _pairs_finding(numbers, _ends(found, value), title))
 
 
 def _both(names: Sequence[str]) -> list[list[list[str] | None]]:
@@ -89,13 +89,29 @@ def _hover(a: str, b: str, pair: Any, title: str, number: float | None, what: st
     return f"{safe(a)} – {safe(b)}<br>{title} {shown_number(number)}<br>{pair.n_samples:,} shared {what}"
 
 
-def _pairs_finding(numbers: Mapping[tuple[str, str], float | None], title: str) -> str:
+def _ends(pairs: Mapping[tuple[str, str], Any], value: str) -> dict[tuple[str, str], tuple[float, float]]:
+    """The intervals of a number of pairs."""
+    intervals = {members: getattr(pair, "intervals", {}).get(value) for members, pair in pairs.items()}
+    return {
+        members: (each.low, each.high)
+        for members, each in intervals.items()
+        if each is not None and each.low is not None and each.high is not None
+    }
+
+
+def _pairs_finding(
+    numbers: Mapping[tuple[str, str], float | None], ends: Mapping[tuple[str, str], tuple[float, float]], title: str
+) -> str:
+    """The pairs that agree least and most, if their intervals tell them apart."""
     defined = sorted((number, *sorted(pair)) for pair, number in numbers.items() if number is not None)
     low, high = defined[0], defined[-1]
     if low[1:] == high[1:]:
         return f"{low[1]} and {low[2]}: {title} {low[0]:.2f}"
     if f"{low[0]:.2f}" == f"{high[0]:.2f}":
         return f"All pairs agree equally ({title} {low[0]:.2f})"
+    worst, best = ends.get((low[1], low[2])), ends.get((high[1], high[2]))
+    if worst is None or best is None or worst[1] >= best[0]:
+        return f"{title[:1].upper()}{title[1:]} of two annotators: {low[0]:.2f} to {high[0]:.2f}"
     return f"{low[1]} and {low[2]} agree least ({title} {low[0]:.2f}), {high[1]} and {high[2]} most ({high[0]:.2f})"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import plotly.graph_objects as go
@@ -46,6 +46,8 @@ _COLOURS = {
 MISSED = "missed_by"
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26
+#: nothing is said of shares of fewer
+_FEW = 10
 
 
 def plot_annotators(report: AgreementReport) -> go.Figure:
@@ -94,23 +96,40 @@ def _share_bars(
 
 
 def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: list[float | None]) -> str:
-    known = {entry.name: share for entry, share in zip(annotators, missed, strict=True) if share is not None}
-    if known and max(known.values()) > 0:
-        leader, share = _leader(known)
-        if leader is None:
-            return f"Several annotators miss most: {share} of what two others drew"
-        return f"{leader} misses most: {share} of what two others drew"
-    shares = {entry.name: entry.verdicts.get(shown.worst, 0) / sum(entry.verdicts.values()) for entry in annotators}
-    leader, share = _leader(shares)
-    return f"{leader} {shown.finding.format(share)}" if leader is not None else shown.title.replace("<br>", " ")
+    known = (
+        [(entry.name, entry.n_missed, entry.n_could_miss) for entry in annotators if entry.n_could_miss]
+        if any(missed)
+        else []
+    )
+    if known:
+        leader = _leader(known)
+        if leader is not None:
+            return f"{leader[0]} misses most: {leader[1]} of what two others drew"
+        return f"Annotators miss {_range(known)} of what two others drew"
+    counts = [(entry.name, entry.verdicts.get(shown.worst, 0), sum(entry.verdicts.values())) for entry in annotators]
+    leader = _leader(counts)
+    if leader is not None:
+        return f"{leader[0]} {shown.finding.format(leader[1])}"
+    whose = shown.title.split("<br>")[0].removeprefix("share ")
+    return f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} {whose}"
 
 
-def _leader(shares: Mapping[str, float]) -> tuple[str | None, str]:
-    """The annotator with the largest share, and that share; None in a tie and if all shares are 0."""
-    largest = max(shares.values())
-    shown = shown_share(largest)
-    leaders = [name for name, share in shares.items() if shown_share(share) == shown]
-    return (leaders[0] if len(leaders) == 1 and largest > 0 else None), shown
+def _leader(counts: Sequence[tuple[str, int, int]]) -> tuple[str, str] | None:
+    """The annotator with clearly the largest share, and that share; None if others may have as large a one."""
+    ordered = sorted(((n / whole, whole, name) for name, n, whole in counts), reverse=True)
+    share, whole, name = ordered[0]
+    if not share or whole < _FEW:
+        return None
+    # two standard errors of the difference of two shares
+    errors = (share * (1.0 - share) / whole + other * (1.0 - other) / n for other, n, _ in ordered[1:])
+    is_clear = all(share - other > 2.0 * error**0.5 for error, (other, *_) in zip(errors, ordered[1:], strict=True))
+    return (name, shown_share(share)) if is_clear else None
+
+
+def _range(counts: Sequence[tuple[str, int, int]]) -> str:
+    """The smallest and the largest share."""
+    shares = sorted({shown_share(n / whole) for _, n, whole in counts}, key=lambda text: float(text.split()[0]))
+    return " to ".join(dict.fromkeys((shares[0], shares[-1])))
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..sections import Part, Section
@@ -19,14 +20,17 @@ from ..words import (
     signed,
 )
 from .bias import bias_in_words
+from .findings import size_habit
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import AnnotatorSummary, Bias, ObjectReport, Sessions
 
 #: verdicts that are shown only if they occur
 _RARE = ("attribute_conflict", "split", "duplicate")
-#: larger shares of missed small objects, and of objects drawn twice, are mentioned in a sentence
-_NOTABLE, _NOTABLE_TWICE = 0.05, 0.01
+#: more annotators are shown only in detail
+_MOST_SHOWN = 12
+#: a larger share of objects drawn twice is mentioned in a sentence
+_NOTABLE_TWICE = 0.01
 _SIDES = ("size", "left", "top", "right", "bottom")
 _NAME = Column("annotator", "name")
 _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
@@ -35,49 +39,55 @@ _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
 def annotators_section(report: ObjectReport) -> list[Section]:
     """The main habits of each annotator."""
     has_bias = any(entry.bias is not None for entry in report.annotators)
-    has_vitality = any(entry.vitality is not None for entry in report.annotators)
     # with two annotators nobody can miss what two others drew
     has_missed = len(report.annotators) > 2
     columns = [
         *(_NAME, Column("labels", "n_objects")),
         *([Column("missed", _missed)] if has_missed else []),
         *(verdict_column(name, VERDICTS[name]) for name in ("lone", "class_conflict")),
-        *([Column("vitality", "vitality", signed)] if has_vitality else []),
         *([_DRAWS] if has_bias else []),
     ]
     notes = ["Missed: of the objects that two others drew."] * has_missed + [
         "Only theirs: labels of objects that nobody else drew."
-        + " Vitality: how much the annotator raises alpha." * has_vitality
         + " Draws: against the median box of the object." * has_bias
     ]
     if has_bias and len(report.annotators) == 2:
         notes.append("The median of two boxes lies between them: each annotator shows half of the difference.")
-    parts: list[Part] = [table(columns, report.annotators), " ".join(notes)]
-    parts += [*_habits_in_words(report), *_sides(report)]
-    return [Section("Annotators", parts, figures=("annotators", "bias"))]
+    shown, title = _best_and_worst(report.annotators)
+    parts: list[Part] = [table(columns, shown), " ".join(notes), *_habits_in_words(shown), *_sides(report)]
+    return [Section(title, parts, figures=("annotators", "bias"))]
+
+
+def _best_and_worst(annotators: Sequence[AnnotatorSummary]) -> tuple[Sequence[AnnotatorSummary], str]:
+    """All annotators; of many those who agree most, and least, with the others."""
+    if len(annotators) <= _MOST_SHOWN:
+        return annotators, "Annotators"
+    scored = sorted(annotators, key=lambda entry: (entry.score is None, -(entry.score or 0.0), entry.name))
+    scored = [entry for entry in scored if entry.score is not None] or scored
+    half = _MOST_SHOWN // 2
+    title = (
+        f"Annotators: of {len(annotators)} the {half} who agree most with the others, and the {half} who agree least"
+    )
+    return [*scored[:half], *scored[half:][-half:]], title
 
 
 def _missed(entry: AnnotatorSummary) -> Cell:
     """Number and share of the objects of two others that an annotator missed."""
     n, whole = entry.n_missed, entry.n_could_miss
-    return Cell(n, f"{n} of {whole} ({percent(n, whole)})" if whole else str(n))
+    return Cell(n, f"{n:,} of {whole:,} ({percent(n, whole)})" if whole else f"{n:,}")
 
 
-def _habits_in_words(report: ObjectReport) -> list[str]:
+def _habits_in_words(annotators: Sequence[AnnotatorSummary]) -> list[str]:
     """Who misses small objects, and who draws objects twice: habits that the main table does not show."""
     words = []
-    for entry in report.annotators:
-        small, large = (entry.miss_rate_by_size.get(size) for size in ("small", "large"))
-        interval = entry.intervals.get("miss_rate_by_size.small")
-        is_clear = interval is None or interval.low is None or (large is not None and interval.low > large)
-        if small is not None and large is not None and small >= _NOTABLE and small > 2 * large and is_clear:
-            words.append(
-                f"{entry.name} misses {shown_share(small)} of small objects, {shown_share(large)} of large ones."
-            )
+    for entry in annotators:
+        habit = size_habit(entry)
+        if habit:
+            words.append(f"{entry.name} {habit}.")
         twice = entry.verdict_shares.get("duplicate")
         if twice is not None and twice >= _NOTABLE_TWICE:
             n = entry.verdicts["duplicate"]
-            words.append(f"{entry.name} drew {n} objects twice ({shown_share(twice)} of the labels).")
+            words.append(f"{entry.name} drew {n:,} objects twice ({shown_share(twice)} of the labels).")
     return [" ".join(words)] if words else []
 
 
@@ -111,11 +121,6 @@ def annotator_details(report: ObjectReport) -> list[Section]:
         ]
         sections.append(Section("Groups of annotators, the closest first", [table(columns, report.clusters)]))
     return [*sections, *_sessions(report)]
-
-
-def verdicts_section(report: ObjectReport) -> list[Section]:
-    """The verdicts on each annotator's labels."""
-    return [Section("Verdicts by annotator", [_verdicts(report)])]
 
 
 def _coverage(report: ObjectReport) -> Table:
@@ -152,10 +157,10 @@ def _habits(report: ObjectReport) -> list[Table]:
         Column("miss rate", "miss_rate", shown_number, interval=True),
         *(Column(f"… of {size}", functools.partial(_missed_of, size)) for size in sizes),
         Column(f"mean {report.localisation.measure}", "mean_iou", shown_number, interval=True),
-        Column("vitality", "vitality", signed),
+        Column("raises alpha by", "vitality", signed),
     ]
     if any(entry.vitality_rematched is not None for entry in report.annotators):
-        columns.append(Column("… re-matched", "vitality_rematched", signed))
+        columns.append(Column("… matched again", "vitality_rematched", signed))
     columns.append(Column("most frequent conflict", _conflict))
     return [table(columns, report.annotators, "Agreement with the others")]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from ..words import listed, shown_number
+from ..words import listed
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
 #: smaller losses are rounding
-_NOTHING = 0.0005
+NOTHING = 0.0005
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,20 +49,17 @@ def cause_sentence(report: ObjectReport) -> str:
     lost = losses(report)
     if lost is None:
         return "No two annotators have labels to compare, so there is no disagreement."
-    if lost.total < _NOTHING:
+    if lost.total < NOTHING:
         return "The annotators agree: they drew the same objects, in the same places, with the same classes."
-    named = {
-        "missed objects": lost.missed,
-        "different classes": lost.classes,
-        "differences in how an object is drawn": lost.places,
-    }
+    missed = "missed objects" if len(report.annotators) > 2 else "objects that only one of them drew"
+    named = {missed: lost.missed, "different classes": lost.classes, "how objects are drawn": lost.places}
     ordered = sorted(named, key=lambda name: -round(named[name], 9))
-    largest = ordered[0]
-    head = "Disagreement has several causes"
+    shares = {name: round(100.0 * named[name] / lost.total) for name in ordered}
+    largest, *others = [name for name in ordered if shares[name]]
+    if not others:
+        return f"All disagreement is about {largest}."
+    rest = [f"{shares[name]} % about {name}" for name in others]
     if named[largest] > 0.5 * lost.total:
-        head = f"Most disagreement is about {largest}"
-    shares = [f"{100.0 * named[name] / lost.total:.0f} % is {name}" for name in ordered]
-    return (
-        f"{head}: of all disagreement, {listed(shares)}. The panoptic quality of all pairs together is "
-        f"{shown_number(1.0 - lost.total)} (1: full agreement)."
-    )
+        rest[0] = rest[0].replace("% about", "% is about")
+        return f"Most disagreement ({shares[largest]} %) is about {largest}; {listed(rest)}."
+    return f"Of all disagreement, {listed([f'{shares[largest]} % is about {largest}', *rest])}."

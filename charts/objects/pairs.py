@@ -31,7 +31,9 @@ def pairs_section(report: ObjectReport) -> list[Section]:
         Column(f"mean {measure.name}", "mean_iou", shown_number),
         *([Column("visibility", "visibility", shown_number)] if measure.of_points else []),
         *([Column("tracks kept", "track_consistency", shown_number)] if report.track_consistency is not None else []),
-        Column("matched objects", lambda pair: Cell(pair.n_matched, f"{pair.n_matched} of {pair.n_a} / {pair.n_b}")),
+        Column(
+            "matched objects", lambda pair: Cell(pair.n_matched, f"{pair.n_matched:,} of {pair.n_a:,} / {pair.n_b:,}")
+        ),
     ]
     return [Section(title, [table(columns, shown_pairs)], figures=("pairs",))]
 

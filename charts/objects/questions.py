@@ -10,7 +10,6 @@ from ..headline import shown_numbers
 from ..sections import Answer, Facts, Part, Section
 from ..tables import Cell, Column, sample_table, table
 from ..words import UNDEFINED, documents, percent, shown_interval, shown_number, shown_share
-from .causes import cause_sentence
 from .classes import missed_or_lone
 from .sentences import class_sentence, existence_sentence, localisation_sentence
 
@@ -35,13 +34,13 @@ _COEFFICIENTS = {
 
 def questions_section(report: ObjectReport) -> list[Section]:
     """Why labels do not agree: every question, its numbers with intervals, and their meaning."""
-    parts: list[Part] = [cause_sentence(report)]
+    parts: list[Part] = []
     for group, question in QUESTIONS.items():
         numbers = shown_numbers(report, group)
         if numbers:
             sentence = _SENTENCES[group](report) if group in _SENTENCES else ""
             parts.append(Answer(question, numbers, sentence))
-    return [Section("Why? Three questions", parts, figures=("votes", "iou"))]
+    return [Section("Three questions behind alpha", parts, figures=("votes", "iou"))]
 
 
 def question_details(report: ObjectReport) -> list[Section]:
@@ -83,8 +82,8 @@ def _classes(report: ObjectReport) -> list[Section]:
     columns = [Column("class", "a"), Column("class", "b"), Column("pairs of labels", "n")]
     parts: list[Part] = [table(columns, given.confusion, "Confusions, the most frequent first")]
     if given.n_unlisted:
-        parts.append(f"{given.n_unlisted} more pairs of labels have confusions that are not listed.")
-    note = f"{given.n_units} objects that two or more drew"
+        parts.append(f"{given.n_unlisted:,} more pairs of labels have confusions that are not listed.")
+    note = f"{given.n_units:,} objects that two or more drew"
     return [Section(f"{QUESTIONS['class_given_match']} In detail", parts, note)]
 
 
@@ -105,7 +104,7 @@ def _localisation(report: ObjectReport) -> list[Section]:
             Column("F1", "f1", shown_number),
         ]
         parts.append(table(columns, report.sizes, "By size, the median area of an object's labels"))
-    note = f"{local.n_pairs} pairs of labels"
+    note = f"{local.n_pairs:,} pairs of labels"
     return [Section(f"{QUESTIONS['localisation']} In detail", parts, note)] if parts else []
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...agreement.main_numbers import MEASURES
 from ...agreement.no_labels import reading_name
+from ...agreement.options import OPTIONS
 from ..sections import Section
 from ..tables import Column, table
 from ..words import shown_number
@@ -12,26 +14,33 @@ from ..words import shown_number
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
-_MISSING = {"category": "an extra category", "ignore": "left out"}
-_EMPTY = {"skip": "left out", "agree": "count as agreement"}
+_EMPTY = {"skip": "are left out", "agree": "count as agreement"}
+#: the measures of two labels of one object
+_MEASURES = {
+    "IoU": "overlap of two labels of one object: what both cover / what either covers; 1 if identical",
+    "OKS": "closeness of the points of two labels of one object; 1 if identical",
+    "temporal IoU": "overlap of two labels of one object in time: what both cover / what either covers; 1 if identical",
+}
 
 
 def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     """The rules for matching and counting objects."""
     config = report.config
-    similarity = _similarity(report)
-    threshold = f"{config['iou']:g}{_source_of_threshold(report)}"
-    matching = f"{config['method']}, {similarity} >= {threshold}, classes: {config['classes']}"
+
+    def chosen(option: str) -> str:
+        return OPTIONS[option].choices[config[option]]
+
+    threshold = f"{_similarity(report)} of at least {config['iou']:g}{_source_of_threshold(report)}"
     if config["method"] == "mutual_best":
-        matching = f"mutual_best, classes: {config['classes']}"
-    if config["method"] != "optimal":
-        matching += " (may depend on the order of the annotators)"
+        threshold = f"best {_similarity(report)}"
     rules = [
         ("labels", ", ".join(report.label_types)),
-        ("matching", matching),
-        ("missed objects", f"{_MISSING[config['missing']]} in alpha"),
-        ("empty images", _EMPTY[config["empty"]]),
-        ("alpha w/o variation", "1" if config["undefined"] == "one" else "undefined"),
+        ("one object", f"labels with {threshold}"),
+        ("matched for", f"{chosen('method')} ({config['method']})"),
+        ("classes", f"{chosen('classes')} ({config['classes']})"),
+        ("a missed object", f"counts in alpha {chosen('missing')}"),
+        ("nothing drawn", f"images that everybody left empty {_EMPTY[config['empty']]}"),
+        ("one class only", f"alpha is {chosen('undefined')}"),
     ]
     if config.get("attributes"):
         rules.append(("attributes", ", ".join(map(str, config["attributes"]))))
@@ -58,6 +67,23 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
     return rules
 
 
+def object_words(report: ObjectReport) -> list[tuple[str, str]]:
+    """What the words in the sections on objects mean."""
+    measure = report.localisation.measure
+    words = [
+        ("object", "what annotators drew at one place: their labels that match, or the label of one alone"),
+        ("score", "panoptic quality: objects in common (F1) x same class x overlap, for two annotators on one image"),
+        ("F1", "objects that both of two annotators drew, as a share of what each of them drew"),
+        ("ICC of counts", "agreement on the number of objects of an image; 1 if always the same"),
+        (measure, _MEASURES[measure]),
+    ]
+    if not MEASURES[measure].of_points:
+        words.append(("Dice", "2 x what both cover / what the one covers + what the other covers; 1 if identical"))
+    optional = (number for number in report.main_numbers if number.is_optional and number.value(report) is not None)
+    words += [(number.name(measure), number.meaning) for number in optional if number.meaning]
+    return [*words, ("class conflict", "others drew the object too, and somebody gave it another class")]
+
+
 def _source_of_threshold(report: ObjectReport) -> str:
     """Whether the threshold was taken from the data."""
     if not report.config.get("iou_from_data"):
@@ -72,7 +98,7 @@ def _similarity(report: ObjectReport) -> str:
     """Name of the similarity that is compared with the threshold."""
     measure, similarity = report.localisation.measure, str(report.config["similarity"])
     if measure == "IoU":
-        return similarity
+        return "IoU" if similarity == "iou" else "Dice"
     return measure if similarity == "iou" else f"2 {measure} / (1 + {measure})"
 
 

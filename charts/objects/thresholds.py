@@ -20,7 +20,9 @@ _STILL = 0.02
 _FALL = 0.1
 #: closer thresholds count as equal
 _CLOSE = 0.05
-#: with a smaller separation, the threshold hardly tells same from different objects
+#: fewer similarities suggest nothing
+_FEW_VALUES = 30
+#: with a smaller separation (Kolmogorov-Smirnov distance), the threshold hardly tells same from different objects
 _TOLD_APART = 0.2
 #: why the data suggest no threshold
 _REASONS = {
@@ -30,12 +32,8 @@ _REASONS = {
 }
 
 
-def threshold_sentences(report: ObjectReport) -> list[str]:
-    """The dependence of alpha on the threshold, and the threshold that the data suggest."""
-    return [*_sensitivity(report), *_suggestion(report)]
-
-
-def _sensitivity(report: ObjectReport) -> list[str]:
+def alpha_by_threshold(report: ObjectReport) -> list[str]:
+    """The dependence of alpha on the threshold."""
     own = float(report.config["iou"])
     near = [
         entry for entry in report.thresholds if entry.alpha is not None and abs(entry.threshold - own) <= _AROUND + 1e-9
@@ -62,19 +60,16 @@ def _where_it_falls(report: ObjectReport, last: ThresholdPoint) -> str:
     return ""
 
 
-def _suggestion(report: ObjectReport) -> list[str]:
+def suggested_threshold(report: ObjectReport) -> list[str]:
+    """The threshold that the data suggest; nothing if they are too few to suggest one."""
     found = report.data_threshold
-    if found is None:
+    if found is None or found.n_observed < _FEW_VALUES:
         return []
     if found.threshold is None:
         return [f"The data suggest no threshold: {_REASONS.get(found.reason or '', found.reason)}."]
     text = f"The data suggest {found.threshold:.2f}{_beside_own(report, found.threshold)}"
-    if found.ks is not None:
-        separation = f"with a separation of {shown_number(found.ks)} of 1"
-        if found.ks < _TOLD_APART:
-            text += f", but it hardly tells same from different objects ({separation})"
-        else:
-            text += f" (it tells same from different objects {separation})"
+    if found.ks is not None and found.ks < _TOLD_APART:
+        text += ", but it hardly tells the same object from different ones"
     return [text + "."]
 
 
@@ -90,8 +85,8 @@ def _beside_own(report: ObjectReport, suggested: float) -> str:
 
 
 def threshold_section(report: ObjectReport) -> list[Section]:
-    """The hint on the threshold."""
-    sentences = threshold_sentences(report)
+    """How far alpha depends on the threshold."""
+    sentences = alpha_by_threshold(report)
     return [Section("The threshold", sentences, figures=("thresholds",))] if sentences else []
 
 
@@ -122,5 +117,7 @@ def threshold_details(report: ObjectReport) -> list[Section]:
             f"Best similarity of an object with another annotator's objects on {counted(found.n_samples, 'image')}, "
             "and on a different image; at the threshold both are equally likely."
         )
-        sections.append(Section("The threshold from the data", [text, table(columns, bins)]))
+        sections.append(
+            Section("The threshold from the data", [*suggested_threshold(report), text, table(columns, bins)])
+        )
     return sections

@@ -17,10 +17,10 @@ from plotly.offline import get_plotlyjs
 
 from ... import names
 from ...agreement.errors import AgreementInputError
-from ..document import report_details, report_sections
+from ..document import report_details, report_head, report_sections
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
-from ..headline import groups_of, headline
+from ..headline import groups_of
 from .template import NOTEBOOK, NOTEBOOK_STYLE, SCRIPT, STYLE, TEMPLATE
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def report_page(
         run_key=report.run_key,
         dataset_name=dataset_name,
         date=f"{computed_at.day} {computed_at:%B %Y}" if computed_at is not None else "",
-        first=headline(report, groups=groups_of(report)),
+        first=report_head(report, groups=groups_of(report)),
         short=short,
         details=details,
         findings={name: take_title(figure) for name, figure in drawn.items()},
@@ -75,7 +75,7 @@ def report_page(
 def report_html(report: AgreementReport) -> str:
     """The beginning of a report as HTML, for notebooks."""
     shown: str = _template(NOTEBOOK).render(
-        first=headline(report), short=report_sections(report)[:1], findings={}, style=Markup(NOTEBOOK_STYLE)
+        first=report_head(report), short=report_sections(report)[:1], findings={}, style=Markup(NOTEBOOK_STYLE)
     )
     return shown
 

@@ -98,14 +98,16 @@ def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
     def title(values: dict[str, Any]) -> str:
         return report_from_dict(values).plot_annotators().layout.title.text
 
-    missed = [{**entry, "miss_rate": 0.25} for entry in filled_values()["annotators"]]
+    missed = [{**entry, "n_missed": 150 - k} for k, entry in enumerate(filled_values()["annotators"])]
     assert title({**filled_report(annotators=missed).to_dict()}) == (
-        "Several annotators miss most: 25.0 % of what two<br>others drew"
+        "Annotators miss 24.5 % to 25.0 % of what two others<br>drew"
     )
     # of two annotators who rated the same samples both have the same disputed ones
     ratings = OTHERS["ratings"]().to_dict()
     ratings["annotators"] = [{**e, "verdicts": {"agreed": 40, "class_conflict": 10}} for e in ratings["annotators"][:2]]
-    assert title(ratings) == "share of their ratings"
+    assert title(ratings) == "Disputed: 20.0 % of their ratings"
+    few = [{**entry, "n_missed": 9 * k, "n_could_miss": 9} for k, entry in enumerate(filled_values()["annotators"][:2])]
+    assert "misses most" not in title(filled_report(annotators=few).to_dict())
 
 
 def test_confusions_are_symmetric_and_the_largest_comes_first() -> None:
@@ -192,7 +194,7 @@ def test_classes_are_drawn_with_intervals_the_hardest_first() -> None:
     expected = sorted((alpha, name) for name, (alpha, _) in defined.items())
     assert list(zip(dots.x, dots.y, strict=True)) == expected
     assert list(dots.error_x.array) == pytest.approx([defined[name][1] for name in dots.y])
-    assert figure.layout.title.text.startswith("coach is the hardest class (0.44)")
+    assert figure.layout.title.text == "coach is the hardest class: 0.44 on 133 objects"
 
 
 def test_of_many_classes_the_most_frequent_are_drawn() -> None:
@@ -221,12 +223,12 @@ def test_the_figures_of_ratings() -> None:
     assert _cell(confusion, "dog", "owl") == 2
     (disputed,) = report.plot_annotators().data
     assert list(disputed.x) == [10 / 50, 5 / 45, 20 / 60]
-    assert report.plot_annotators().layout.title.text == "carol has most disputed ratings: 33.3 %"
+    assert report.plot_annotators().layout.title.text == "Disputed: 11.1 % to 33.3 % of their ratings"
 
 
 def test_the_figures_of_tags_and_masks() -> None:
     tags, pixels = OTHERS["tags"](), OTHERS["pixels"]()
-    assert tags.plot_annotators().layout.title.text == "alice adds most: 25.0 % of their tags nobody else gave"
+    assert tags.plot_annotators().layout.title.text == "Only theirs: 16.7 % to 25.0 % of their tags"
     assert _cell(tags.plot_pairs(), "alice", "bob") == 0.7
     assert _cell(tags.plot_pairs("same_tags"), "alice", "bob") == 0.5
     assert dict(zip(tags.plot_classes().data[0].y, tags.plot_classes().data[0].x, strict=True)) == {

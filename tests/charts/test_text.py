@@ -21,7 +21,10 @@ from annotator_agreement.charts.sections import Section, as_markdown, as_text
 from annotator_agreement.charts.tables import Cell, Table
 from annotator_agreement.charts.words import shown_interval, shown_number, signed
 
+WORST = {"id": "f" * 24, "filepath": "/data/street_1.jpg", "score": 0.05, "n_units": 9, "n_disputed": 8}
 FULL_ONLY = [
+    "Alpha of single samples",
+    "The data suggest",
     "Annotators in detail",
     "Groups of annotators",
     "Sessions",
@@ -36,13 +39,13 @@ FULL_ONLY = [
     "By size",
     "Against the consensus of the others",
 ]
-SHORT = ["Why? Three questions", "Rules", "Annotators", "Pairs of annotators", "Classes that are confused most",
-         "The threshold", "Where to look first"]  # fmt: skip
+SHORT = ["Three questions behind alpha", "Annotators", "Pairs of annotators", "Classes that are confused most",
+         "The threshold", "Where to look first", "How it was computed", "What the words mean"]  # fmt: skip
 
 
 def test_the_short_text_is_a_screen_and_a_half_and_the_full_one_has_everything() -> None:
     short, full = report_text(filled_report()), report_text(filled_report(), full=True)
-    assert len(short.splitlines()) <= 75
+    assert len(short.splitlines()) <= 88
     for title in SHORT:
         assert f"\n{title}" in short
         assert f"\n{title}" in full
@@ -70,7 +73,7 @@ def test_what_is_undefined_is_a_dash_and_what_is_missing_is_left_out(full: bool)
     assert "Krippendorff's alpha   -" in text
     for title in set(FULL_ONLY) - {"Annotators in detail", "Pairs in detail"}:
         assert title not in text
-    assert "[" not in text.split("Rules")[0].replace("[…]", "")
+    assert "[" not in text.split("How it was computed")[0].replace("[…]", "")
 
 
 def test_one_annotator_of_many_is_described_in_words() -> None:
@@ -79,7 +82,7 @@ def test_one_annotator_of_many_is_described_in_words() -> None:
     assert "alice and bob & co agree most with each other (score 0.810); dan|d is furthest" in text
     (row,) = [line for line in text.splitlines() if line.startswith("  dan|d ")]
     assert "150 of 600 (25.0 %)" in row
-    assert "-0.081" in row
+    assert "-0.081" in report_text(filled_report(), full=True)
 
 
 def test_nobody_sides_with_anybody_where_others_agree_as_much() -> None:
@@ -105,9 +108,9 @@ def test_a_threshold_from_the_data_is_marked_as_such() -> None:
         return report_text(filled_report(config=config, **changes))
 
     without = {**filled_values()["data_threshold"], "threshold": None, "reason": "no_crossing"}
-    assert "iou >= 0.37 (from the data), classes" in rule()
-    assert "iou >= 0.37 (the data suggest none), classes" in rule(data_threshold=without)
-    assert "iou >= 0.37 (requested from the data), classes" in rule(data_threshold=None)  # known of whole runs only
+    assert "labels with IoU of at least 0.37 (from the data)" in rule()
+    assert "labels with IoU of at least 0.37 (the data suggest none)" in rule(data_threshold=without)
+    assert "IoU of at least 0.37 (requested from the data)" in rule(data_threshold=None)  # known of whole runs only
 
 
 def test_the_alpha_of_an_order_is_told_from_those_of_weights() -> None:
@@ -122,7 +125,7 @@ def test_of_two_annotators_nobody_can_miss_what_two_others_drew() -> None:
     annotators = filled_values()["annotators"][:2]
     text = report_text(filled_report(annotators=annotators, clusters=[]))
     (header,) = [line for line in text.splitlines() if line.startswith("  annotator  ")]
-    assert header.split() == ["annotator", "labels", "only", "theirs", "class", "conflict", "vitality", "draws"]
+    assert header.split() == ["annotator", "labels", "only", "theirs", "class", "conflict", "draws"]
     assert "each annotator shows half of the difference" in text.replace("\n  ", " ")
 
 
@@ -150,8 +153,8 @@ def test_the_markdown_has_intervals_and_sentences_and_no_html() -> None:
     text = report_markdown(filled_report())
     assert "**Score 0.612 [0.581, 0.640]**" in text
     assert "**Krippendorff's alpha 0.647 [0.603, 0.691]**" in text
-    assert "Most disagreement is about missed objects" in text
-    assert "41.0 % of 1,000 objects were not drawn by everybody assigned" in text
+    assert "is about missed objects" in text
+    assert "590 of 1,000 objects (59.0 %) were drawn by everybody assigned" in text
     assert "12 % larger" in text
     assert r'\<b>carol\</b> "c"' in text
     assert "<b>" not in text.replace(r"\<", "")
@@ -216,3 +219,43 @@ def test_a_name_cannot_break_a_table() -> None:
     assert len(as_text([section]).splitlines()) == 3
     section = _shown(["name"], [["a|b\n<c>"]])
     assert as_markdown([section]).splitlines()[-1].strip("| ") == r"a\|b \<c>"
+
+
+def test_the_verdict_comes_first_then_the_cause_then_the_numbers_and_rules_at_the_end() -> None:
+    text = report_text(filled_report())
+    order = ["Alpha is 0.647: too low to rely on", "disagreement", "talk to dan|d", "200 of 214 samples rated",
+             "Score  ", "Three questions behind alpha", "Where to look first", "How it was computed",
+             "What the words mean"]  # fmt: skip
+    places = [text.index(part) for part in order]
+    assert places == sorted(places)
+
+
+def test_the_short_report_has_files_instead_of_ids_unless_names_are_alike() -> None:
+    short = report_text(filled_report(worst_samples=[WORST]))
+    assert WORST["id"] not in short
+    assert "  street_1.jpg" in short
+    alike = [WORST, {**WORST, "id": "a" * 24, "filepath": "/other/street_1.jpg"}]
+    assert WORST["id"] in report_text(filled_report(worst_samples=alike))
+
+
+def test_of_many_annotators_the_best_and_the_worst_are_listed() -> None:
+    one, run = filled_values()["annotators"][0], filled_values()["run"]
+    names = [f"worker{k:03d}" for k in range(100)]
+    annotators = [{**one, "name": name, "score": k / 100} for k, name in enumerate(names)]
+    lists = [{"name": name, "n_labels": 3, "n_empty": 0, "n_null": k} for k, name in enumerate(names)]
+    text = report_text(filled_report(annotators=annotators, clusters=[], run={**run, "lists": lists}))
+    (section,) = [part for part in text.split("\n\n") if part.startswith("Annotators: of 100 the 6 who agree most")]
+    listed = [line.split()[0] for line in section.splitlines() if line.startswith("  worker")]
+    assert listed == [*reversed(names[-6:]), *reversed(names[:6])]
+    assert "the 12 of 100 who have no list most often" in text
+    assert len(text.splitlines()) <= 110
+
+
+def test_tags_that_everybody_gave_are_not_listed() -> None:
+    values = OTHERS["tags"]().to_dict()
+    text = report_text(report_from_dict(values))
+    agreed = [tag for tag in values["tags"] if tag["n_agreed"] == tag["n_samples"]]
+    disputed = [tag for tag in values["tags"] if tag["n_agreed"] < tag["n_samples"]]
+    assert disputed
+    assert all(re.search(rf"^  {re.escape(tag['tag'])}  ", text, re.MULTILINE) for tag in disputed)
+    assert not any(re.search(rf"^  {re.escape(tag['tag'])}  ", text, re.MULTILINE) for tag in agreed)
