@@ -109,7 +109,7 @@ def _pairs_finding(
         return f"{low[1]} and {low[2]}: {title} {low[0]:.2f}"
     if f"{low[0]:.2f}" == f"{high[0]:.2f}":
         return f"All pairs agree equally ({title} {low[0]:.2f})"
-    worst, best = ends.get((low[1], low[2])), ends.get((high[1], high[2]))
+    worst, best = (ends.get((str(a), str(b))) for _, a, b in (low, high))
     if worst is None or best is None or worst[1] >= best[0]:
         return f"{title[:1].upper()}{title[1:]} of two annotators: {low[0]:.2f} to {high[0]:.2f}"
     return f"{low[1]} and {low[2]} agree least ({title} {low[0]:.2f}), {high[1]} and {high[2]} most ({high[0]:.2f})"

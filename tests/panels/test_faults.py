@@ -99,7 +99,7 @@ def test_drill_downs_after_a_new_run_of_the_key_are_those_of_the_new_run(event, 
     n_lone = sum(entry.verdicts["lone"] for entry in report.annotators)
     view = sent.view(dataset)
     assert sum(view.count(f"{name}.detections") for name in ANNOTATORS) == n_lone
-    assert "iou >= 0.9" in sent.text
+    assert "of at least 0.9" in sent.text
 
 
 def test_two_panels_have_a_state_of_their_own(event, dataset):
@@ -110,11 +110,11 @@ def test_two_panels_have_a_state_of_their_own(event, dataset):
     # what the one did is a change of view to the other, in which its own numbers stay
     assert not event("on_change_view", dataset, first.state, view=opened.view(dataset)).requests
     assert not event("on_load", dataset, first.state, view=opened.view(dataset)).drill_down
-    assert "iou >= 0.9" not in event("refresh", dataset, first.state).text
+    assert "of at least 0.9" not in event("refresh", dataset, first.state).text
     back = event("back", dataset, opened.state, view=opened.view(dataset))
     assert len(back.of("clear_view")) == 1
     assert not back.drill_down
-    assert "iou >= 0.9" in event("on_load", dataset, back.state).text
+    assert "of at least 0.9" in event("on_load", dataset, back.state).text
 
 
 @pytest.mark.parametrize("status", ["running", "failed", "deleting"])

@@ -122,7 +122,7 @@ def test_a_run_replaced_meanwhile_is_read_again(event, dataset):
     assert not event("on_change_view", dataset, before.state).requests
     compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
     after = event("on_change_view", dataset, before.state)
-    assert "iou >= 0.9" in after.text
+    assert "of at least 0.9" in after.text
     assert load_agreement(dataset).n_units != int(before.parts["headline"]["default"].split(" objects")[0].split()[-1])
 
 
