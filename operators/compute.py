@@ -92,11 +92,11 @@ class ComputeAgreement(AgreementOperator):
         report = compute_agreement(samples, **options, progress=progress_of(ctx))
         colors = _show_in_app(ctx.dataset, report.run_key, before)
         if not ctx.delegated:
-            if colors:
-                ctx.ops.open_dataset(ctx.dataset.name)  # the App reads colours only when it opens a dataset
-            else:
-                ctx.ops.reload_dataset()
+            ctx.ops.reload_dataset()
             open_panel_on(ctx, report.run_key)
+            # the App reads groups and colours only when it opens a dataset, which would close the panel
+            what = "labels in the colours of their annotators, and " if colors else ""
+            ctx.ops.notify(f"Reload the page to see {what}the fields of the run together in the sidebar", variant="info")
         return {
             "run_key": report.run_key,
             "score": report.score.mean,

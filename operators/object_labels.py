@@ -51,10 +51,10 @@ class AddAgreementUnits(_WritesObjects):
     """Writes one label for every object that the annotators drew."""
 
     operator_name = names.ADD_AGREEMENT_UNITS
-    label = "Add annotator agreement objects"
+    label = "Write one label for every object"
     description = "Write one label for every object that the annotators drew, with its verdict and votes"
     icon = "join_inner"
-    submit = "Add"
+    submit = "Write"
     run_text = "The run whose objects get a label each"
     suffix = names.UNITS_SUFFIX
     function = "add_units"
@@ -73,10 +73,10 @@ class ResolveUnits(_WritesObjects):
     """Writes the consensus of the annotators as a new label field."""
 
     operator_name = names.RESOLVE_UNITS
-    label = "Resolve annotator agreement objects"
+    label = "Make consensus labels"
     description = "Write the consensus of the annotators into a new field: objects and classes by vote"
     icon = "how_to_vote"
-    submit = "Resolve"
+    submit = "Make"
     run_text = "The run whose objects are decided by vote"
     suffix = names.CONSENSUS_SUFFIX
     function = "resolve_units"

@@ -28,7 +28,7 @@ class ShowAgreement(AgreementOperator):
     """Shows the report of a run."""
 
     operator_name = names.SHOW_AGREEMENT
-    label = "Show annotator agreement"
+    label = "Show the annotator agreement report"
     description = "Show the report of an agreement run"
     icon = "summarize"
     submit = "Show"

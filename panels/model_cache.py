@@ -82,7 +82,7 @@ def _view_model(
             context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
             notes.append(
                 f"Without intervals, which the panel computes for views of up to {MOST_RESAMPLED:,} samples; "
-                "“Show annotator agreement” and `agreement_on()` do it for all."
+                "“Show the annotator agreement report” and `agreement_on()` do it for all."
             )
         report, scores = build_report(records, context), records.sample_values().score
     return view_model(report, scores, hash_of(dataset_id, run_key, results_id, shown, refreshed), notes)

@@ -49,6 +49,11 @@ class AppPage:
         self.page.locator("[data-cy='operators-browser']").get_by_text(re.compile(f"^{label}")).first.click()
         return self.form
 
+    def unfold(self) -> None:
+        """Open the folded part of the form."""
+        self.form.get_by_text("Advanced", exact=True).click()
+        expect(self.form).to_contain_text("Run key")
+
     def submit(self, name: str) -> None:
         """Press the button that executes the operator of the form."""
         self.form.get_by_role("button", name=name, exact=True).click()

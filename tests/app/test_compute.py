@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import re
 import time
 from collections.abc import Callable
@@ -75,7 +76,7 @@ def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_pane
     report = load_agreement(dataset)
     expect(app.result).to_contain_text(f"Score {report.score.mean:.3f}")
     expect(app.result).to_contain_text(f"{report.alpha.pooled:.3f}")
-    expect(app.result).to_contain_text(report.worst_samples[0]["id"])
+    expect(app.result).to_contain_text(os.path.basename(report.worst_samples[0]["filepath"]))
     app.close_result()
     expect(app.sidebar_field("agreement_score")).to_be_visible()
     expect(app.panel).to_contain_text(f"Score {report.score.mean:.3f}")
@@ -87,6 +88,7 @@ def test_the_button_computes_says_that_it_works_and_shows_result_fields_and_pane
 def test_the_operator_browser_opens_the_same_form_which_shows_invalid_input(app: AppPage, dataset: Any) -> None:
     form = app.find_operator("Compute annotator agreement")
     compute = form.get_by_role("button", name="Compute", exact=True)
+    app.unfold()
     key = form.locator("input[value='agreement']").first
     key.fill("label")
     expect(form).to_contain_text("label is a field of Detection")
@@ -113,6 +115,8 @@ def test_the_operator_browser_opens_the_same_form_which_shows_invalid_input(app:
 @pytest.mark.parametrize("dataset", ["polygons"], indirect=True)
 def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, dataset: Any) -> None:
     form = app.press_compute()
+    expect(form).to_contain_text("What the fields hold")
+    app.unfold()
     expect(form).to_contain_text("Matching method")
     _choose(app, form, "polygons")
     expect(form).to_contain_text("Area of polygons")
@@ -129,6 +133,7 @@ def test_other_label_types_are_chosen_by_removing_the_fields(app: AppPage, datas
 @pytest.mark.parametrize("dataset", ["segmentation"], indirect=True)
 def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: AppPage, dataset: Any) -> None:
     form = app.press_compute()
+    app.unfold()
     expect(form).to_contain_text("Matching method")
     _choose(app, form, "segmentation")
     expect(form).to_contain_text("Compare boundaries")
@@ -156,7 +161,7 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
 
 
 def test_a_report_is_shown_again_from_the_operator_browser(report: Any, app: AppPage) -> None:
-    app.find_operator("Show annotator agreement")
+    app.find_operator("Show the annotator agreement report")
     app.submit("Show")
     expect(app.result).to_contain_text(f"Score {report.score.mean:.3f}")
     expect(app.result).to_contain_text(re.compile(rf"{report.n_units:,} (units|objects)"))

@@ -102,9 +102,9 @@ def test_the_consensus_is_written_beside_the_labels_and_all_that_a_run_wrote_goe
     report: Any, app: AppPage, dataset: Any
 ) -> None:
     before = _labels(dataset)
-    form = app.find_operator("Resolve annotator agreement objects")
+    form = app.find_operator("Make consensus labels")
     expect(form).to_contain_text("The annotators' own labels are not touched")
-    app.submit("Resolve")
+    app.submit("Make")
     enough = [unit for unit in units(dataset) if 2 * len(unit.members) > len(unit.assigned) and not unit.is_tie]
     expect(app.messages.last).to_contain_text(f"Wrote {len(enough)} labels into agreement_consensus")
     expect(app.sidebar_field("agreement_consensus")).to_be_visible()
@@ -116,6 +116,7 @@ def test_the_consensus_is_written_beside_the_labels_and_all_that_a_run_wrote_goe
         expect(app.sidebar_field(f"agreement_{name}")).to_be_visible()
     form = app.find_operator("Delete annotator agreement")
     expect(form).to_contain_text("Your own labels and fields are not touched")
+    form.get_by_role("checkbox").last.click()
     app.submit("Delete")
     expect(app.messages.last).to_contain_text("Deleted the run 'agreement'")
     expect(app.page.locator("[data-cy^='sidebar-field-agreement']")).to_have_count(0)

@@ -166,7 +166,7 @@ def make_labelled(make_dataset):
 #: label type -> what the result says is disputed in the worst samples; a rating is one a sample
 DISPUTED = {
     **dict.fromkeys(("boxes", "masks", "polygons", "keypoints"), "| score | disputed objects |"),
-    **dict.fromkeys(("scene", "grade", "rating", "word", "blurred"), "| score | sample id |"),
+    **dict.fromkeys(("scene", "grade", "rating", "word", "blurred"), "| score | file |"),
     "tags": "| score | disputed tags |",
     "segmentation": "| score | disputed classes |",
 }

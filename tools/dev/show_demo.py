@@ -80,7 +80,7 @@ def demo() -> None:
         "  labels behind it, “Back” to return. It is also behind the + beside the tab “Samples”.\n"
         "  Saved views, above the sidebar: “agreement: lowest score”, “class conflicts”, “missed”, “lone”; and\n"
         "  “agreement: disputed objects”, one by one, each with the labels of all annotators.\n"
-        "  The button of the three people above the grid computes again, with the fields and options you choose."
+        "  The button of the three people above the grid (behind the ⌄ where the grid is narrow) computes again."
     )
 
 
