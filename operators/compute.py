@@ -96,7 +96,9 @@ class ComputeAgreement(AgreementOperator):
             open_panel_on(ctx, report.run_key)
             # the App reads groups and colours only when it opens a dataset, which would close the panel
             what = "labels in the colours of their annotators, and " if colors else ""
-            ctx.ops.notify(f"Reload the page to see {what}the fields of the run together in the sidebar", variant="info")
+            ctx.ops.notify(
+                f"Reload the page to see {what}the fields of the run together in the sidebar", variant="info"
+            )
         return {
             "run_key": report.run_key,
             "score": report.score.mean,
