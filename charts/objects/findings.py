@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 #: causes with a smaller share of the disagreement are not explained
 _MATTERS = 0.1
-#: one annotator has most of the misses, if there are so many
+#: nothing is said of fewer misses, conflicts or pairs of labels
 _ENOUGH = 10
 #: a smaller share of missed small objects, and a smaller factor to large ones, is not mentioned
 _NOTABLE, _WORSE = 0.05, 2.0
@@ -45,8 +45,10 @@ def _missed(report: ObjectReport) -> str:
     if len(report.annotators) == 2:
         return _only_one_drew(report, advice)
     n = sum(entry.n_missed for entry in report.annotators)
+    if n < _ENOUGH:
+        return ""
     worst = max(report.annotators, key=lambda entry: (entry.n_missed, entry.name))
-    if n >= _ENOUGH and 2 * worst.n_missed > n:
+    if 2 * worst.n_missed > n:
         habit = size_habit(worst)
         said = f"{worst.name} has {worst.n_missed:,} of the {n:,} misses of objects that two others drew"
         return f"{said}{', and ' + habit if habit else ''}: {talk_to(worst.name)}."
@@ -55,12 +57,14 @@ def _missed(report: ObjectReport) -> str:
     if small is not None and large is not None and small > _WORSE * large:
         shares = f"{shown_share(small)} of small objects are missed, {shown_share(large)} of large ones"
         return f"{shares}: {advice}."
-    return f"Nobody has most of the {n:,} misses of objects that two others drew: {advice}." if n else ""
+    return f"Nobody has most of the {n:,} misses of objects that two others drew: {advice}."
 
 
 def _only_one_drew(report: ObjectReport, advice: str) -> str:
     """What only one of two annotators drew."""
     first, second = report.annotators
+    if first.verdicts.get("lone", 0) + second.verdicts.get("lone", 0) < _ENOUGH:
+        return ""
     alone = [
         f"{entry.verdicts.get('lone', 0):,} of the {sum(entry.verdicts.values()):,} labels of {entry.name} "
         f"({percent(entry.verdicts.get('lone', 0), sum(entry.verdicts.values()))})"
@@ -96,9 +100,9 @@ def _confused(report: ObjectReport) -> str:
         name, n, total = behind
         count = f"all {total:,}" if n == total else f"{n:,} of the {total:,}"
         return f"{name} takes part in {count} class conflicts of two annotators{which}: {talk_to(name)}."
-    if first is None:
-        return ""
     total = sum(entry["n"] for entry in report.class_given_match.confusion) + report.class_given_match.n_unlisted
+    if first is None or total < _ENOUGH:
+        return ""
     effect = merge_effect(report, {first["a"], first["b"]})
     said = f"{first['a']!r} and {first['b']!r} are {first['n']:,} of the {total:,} class conflicts of two annotators"
     return f"{said}{effect}: {write_down('how to tell them apart')}."
@@ -117,7 +121,7 @@ def _drawn(report: ObjectReport) -> str:
             f"{talk_to(other.name)}."
         )
     loose = share_below(local.iou_histogram, LOOSE)
-    if loose is None or loose <= _MANY_LOOSE:
+    if loose is None or loose <= _MANY_LOOSE or local.n_pairs < _ENOUGH:
         return ""
     advice = write_down(MEASURES[local.measure].where)
     share = f"{shown_share(loose)} of the pairs of labels of one object"
