@@ -5,7 +5,7 @@ RUN = .venv/bin/python
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup demo app test quick lint format docs bench stress compare screenshots clean
+.PHONY: help setup demo app test quick lint format docs release bench stress compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report, save views"
@@ -14,6 +14,7 @@ help:
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style, spelling and types;  make format  correct the style"
 	@echo "make docs    build the documentation with search into .dev/site"
+	@echo "make release build sdist and wheel, check them, and install the wheel in a clean environment"
 	@echo "make bench   measure speed and memory (10 minutes)"
 	@echo "make stress  try to break it: processes at once, damaged data, hostile names (20 minutes)"
 	@echo "make compare run kalos and kalphacv on the same data, write docs/method/compare.md (3 minutes)"
@@ -47,6 +48,9 @@ format: setup
 
 docs: setup
 	@sh tools/dev/build_docs.sh
+
+release: setup
+	@sh tools/dev/release.sh
 
 bench: setup
 	@$(RUN) -m tools.bench.run $(ARGS)

@@ -55,7 +55,17 @@ def __dir__() -> list[str]:
 
 
 def register(plugin: foo.PluginContext) -> None:
-    """Register the plugin's operators and panels; called by FiftyOne."""
+    """Register the plugin's operators and panels; called by FiftyOne.
+
+    Where a requirement is missing, operators of the same names that say what to install.
+    """
+    from .unavailable import missing_requirement, unavailable_operators
+
+    reason = missing_requirement()
+    if reason is not None:
+        for operator in unavailable_operators(reason):
+            plugin.register(operator)
+        return
     from .operators import OPERATORS
     from .panels import PANELS
 

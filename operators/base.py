@@ -24,6 +24,9 @@ class AgreementOperator(foo.Operator):
     #: text below the choice of a run; None if the form does not begin with a choice of a run
     run_text: ClassVar[str | None] = None
     can_be_delegated: ClassVar[bool] = False  #: whether it can be run by a worker
+    #: the harm it can do, for assistants that ask before they call it: ``low`` changes nothing, ``medium`` adds what
+    #: can be removed again, ``high`` removes
+    risk: ClassVar[str] = "medium"
 
     @property
     def config(self) -> foo.OperatorConfig:
@@ -36,6 +39,7 @@ class AgreementOperator(foo.Operator):
             dynamic=True,
             allow_immediate_execution=True,
             allow_delegated_execution=self.can_be_delegated,
+            risk_level=self.risk,
         )
 
     def resolve_input(self, ctx: foo.ExecutionContext) -> types.Property:

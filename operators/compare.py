@@ -20,6 +20,7 @@ class CompareAgreement(AgreementOperator):
     """Shows the changes from one run to another, over their common samples."""
 
     operator_name = names.COMPARE_AGREEMENT
+    risk = "low"
     label = "Compare annotator agreement"
     description = "Show what changed from one agreement run to another, with intervals, and on which samples"
     icon = "compare_arrows"

@@ -28,6 +28,7 @@ class ShowAgreement(AgreementOperator):
     """Shows the report of a run."""
 
     operator_name = names.SHOW_AGREEMENT
+    risk = "low"
     label = "Show the annotator agreement report"
     description = "Show the report of an agreement run"
     icon = "summarize"
@@ -57,6 +58,7 @@ class OpenAgreementPanel(AgreementOperator):
     """Opens the panel with a run; called by the button above results."""
 
     operator_name = names.OPEN_AGREEMENT_PANEL
+    risk = "low"
     label = "Open the annotator agreement panel"
     description = "Show a run in the panel"
     icon = "diversity_3"
@@ -106,6 +108,7 @@ class DeleteAgreement(AgreementOperator):
     """Deletes a run and everything that it wrote."""
 
     operator_name = names.DELETE_AGREEMENT
+    risk = "high"
     label = "Delete annotator agreement"
     description = "Delete an agreement run and everything that it wrote"
     icon = "delete"

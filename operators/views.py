@@ -24,6 +24,7 @@ class ViewAgreement(AgreementOperator):
     """Shows the samples and labels behind a number of a report."""
 
     operator_name = names.VIEW_AGREEMENT
+    risk = "low"
     label = "Find labels by annotator agreement"
     description = "Show who disagrees about what: labels by verdict, annotators, class, votes or score"
     icon = "filter_alt"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import yaml
 
 from tools.dev.private_fiftyone import ROOT
@@ -20,3 +22,25 @@ def test_the_button_stands_above_the_grid(operator, context, make_dataset):
     compute = operator("compute_agreement")
     placement = compute.resolve_placement(context(compute, make_dataset()))
     assert placement.place.value == "samples-grid-secondary-actions"
+
+
+def test_operators_that_change_nothing_are_of_low_risk_and_what_removes_is_of_high_risk(private_fiftyone):
+    import fiftyone.operators as foo
+
+    risks = {op.name: op.risk_level.value for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")}
+    low = {"show_agreement", "compare_agreement", "view_agreement", "open_agreement_panel"}
+    assert {name for name, risk in risks.items() if risk == "low"} >= low
+    assert risks["delete_agreement"] == "high"
+    assert "dangerous" not in {risks[name] for name in risks if name != "agreement_panel"}
+
+
+def test_the_skill_for_assistants_is_found_and_names_operators_that_exist(private_fiftyone):
+    import fiftyone.operators as foo
+    import fiftyone.plugins as fop
+
+    (skill,) = fop.list_skills(plugin="@annotator/agreement")
+    assert skill.name == "annotator-agreement"
+    registered = {op.name for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")}
+    named = set(re.findall(r"`(\w+_\w+)(?:\(.*?\))?`", skill.content))
+    assert named - registered <= {"annotator_attribute", "assigned_field", "list_runs"}
+    assert len(named & registered) >= 8

@@ -1,7 +1,8 @@
-"""``make format``: write what the code declares into the reference pages, and into a docstring.
+"""``make format``: write what is declared in one place into the others.
 
-The tables of options, operators, fields and functions are between two comments on their pages; a test fails where they
-differ from the code.
+The tables of options, operators, fields and functions are between two comments on their reference pages, the options
+also in a docstring; the version of ``pyproject.toml`` is in ``fiftyone.yml`` and ``CITATION.cff``. A test fails where
+they differ.
 """
 
 from __future__ import annotations
@@ -108,6 +109,12 @@ def _compute_of(text: str) -> str:
     return _ARGUMENTS.sub(lambda _: "\n".join([*entries, ""]), text)
 
 
+def _version_of(text: str) -> str:
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    version = re.findall(r"^version = \"(.*)\"$", project, re.MULTILINE)[0]
+    return re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
+
+
 def _options() -> Iterable[Any]:
     load_plugin()
     from annotator_agreement.agreement.options import OPTIONS
@@ -152,6 +159,8 @@ UPDATES: dict[Path, Callable[[str], str]] = {
     PAGES / "fields.md": _fields_of,
     PAGES / "python.md": _functions_of,
     COMPUTE: _compute_of,
+    ROOT / "fiftyone.yml": _version_of,
+    ROOT / "CITATION.cff": _version_of,
 }
 
 if __name__ == "__main__":
