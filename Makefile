@@ -8,7 +8,7 @@ WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.
 .PHONY: help setup demo app test quick lint format docs release bench stress compare screenshots clean
 
 help:
-	@echo "make demo    build the demo dataset, compute its agreement, print the report, save views"
+	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
 	@echo "make test    run all tests, 10 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
@@ -25,7 +25,7 @@ setup:
 	@PYTHON=$(PYTHON) sh tools/dev/setup.sh
 
 demo: setup
-	@$(RUN) -m tools.dev.show_demo demo
+	@$(RUN) -m tools.dev.show_demo demo $(if $(ALL),--all)
 
 app: setup
 	@$(RUN) -m tools.dev.show_demo app --port $(PORT)

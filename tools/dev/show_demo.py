@@ -31,8 +31,8 @@ def timed(what: str, work: Callable[[], Any]) -> Any:
     return result
 
 
-def build() -> Any:
-    """Build the demo dataset and compute the agreement on every label type."""
+def build(all_reports: bool = False) -> Any:
+    """Build the demo dataset, compute the agreement on every label type, and print the report on boxes, or all."""
     from tools.demo.dataset import DATASET_NAME, LABEL_TYPES, build_demo_dataset
     from tools.dev.demo_app import compute_run, set_up_app
 
@@ -45,9 +45,10 @@ def build() -> Any:
         run = functools.partial(compute_run, dataset, label_type)
         reports[label_type] = timed(f"Computing agreement on {label_type}", run)
     timed("Saving views of the run on boxes and setting up the App", lambda: set_up_app(dataset))
-    for report in reports.values():
-        say("\n")
-        report.print_report()
+    for label_type, report in reports.items():
+        if all_reports or label_type == "boxes":
+            say("\n")
+            report.print_report()
     _print_summary(reports)
     return dataset
 
@@ -65,15 +66,15 @@ def _print_summary(reports: dict[str, Any]) -> None:
         Column("score", lambda item: Cell(item[1].score.mean, shown_number(item[1].score.mean))),
         Column("alpha", lambda item: Cell(item[1].alpha.pooled, shown_number(item[1].alpha.pooled))),
     ]
-    title = "All label types (every number is explained in its report above)"
+    title = "All label types (their reports: make demo ALL=1)"
     say("\n\n" + as_text([Section(title, [table(columns, reports.items())], is_first=True)]))
 
 
-def demo() -> None:
+def demo(all_reports: bool) -> None:
     """Build, compute, print."""
     timed("Starting a private MongoDB", PrivateFiftyOne(FOLDER).start)
     timed("Loading FiftyOne", lambda: __import__("fiftyone"))
-    build()
+    build(all_reports)
     say(
         "\nTo see this in the FiftyOne App:  make app   (another port: make app PORT=5252)\n"
         "  The panel “Annotator agreement” is open beside the grid: click any bar, cell or row to see the images and\n"
@@ -112,12 +113,13 @@ def main() -> None:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["demo", "app"])
+    parser.add_argument("--all", action="store_true", help="print the reports on all label types")
     parser.add_argument("--port", type=int, default=5151, help="port of the App")
     arguments = parser.parse_args()
     os.environ["FIFTYONE_LOGGING_LEVEL"] = "WARNING"
     _private_home()
     try:
-        demo() if arguments.what == "demo" else app(arguments.port)
+        demo(arguments.all) if arguments.what == "demo" else app(arguments.port)
     except RuntimeError as error:
         sys.exit(f"\n{error}")
 
