@@ -31,6 +31,7 @@ class GeneratedBoxes:
         boxes_xywh_rel: shape ``(N, 4)``, relative ``(x, y, width, height)``
         n_samples: number of samples, including samples without boxes
         n_annotators: number of annotators
+        asked: shape ``(n_samples, n_annotators)``, who looked at which sample; None: everybody at all
     """
 
     sample: NDArray[np.int64]
@@ -39,6 +40,12 @@ class GeneratedBoxes:
     boxes_xywh_rel: NDArray[np.float64]
     n_samples: int
     n_annotators: int
+    asked: NDArray[np.bool_] | None = None
+
+    @property
+    def assigned(self) -> NDArray[np.bool_]:
+        """Who looked at which sample, shape ``(n_samples, n_annotators)``."""
+        return np.ones((self.n_samples, self.n_annotators), np.bool_) if self.asked is None else self.asked
 
 
 def _random_boxes(n: int, rng: np.random.Generator) -> NDArray[np.float64]:

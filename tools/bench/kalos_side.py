@@ -20,7 +20,11 @@ def main() -> None:
     n_samples, n_annotators = columns["shape"].tolist()
     names = [f"annotator_{k}" for k in range(n_annotators)]
     images = {
-        k: {"file_name": f"{k}.jpg", "rater_list": list(names), "annotations_by_rater": {name: [] for name in names}}
+        k: {
+            "file_name": f"{k}.jpg",
+            "rater_list": [names[r] for r in np.flatnonzero(columns["assigned"][k])],
+            "annotations_by_rater": {names[r]: [] for r in np.flatnonzero(columns["assigned"][k])},
+        }
         for k in range(n_samples)
     }
     rows = zip(*(columns[name].tolist() for name in ("sample", "annotator", "label", "boxes")), strict=True)

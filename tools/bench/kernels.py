@@ -12,7 +12,7 @@ import numpy as np
 from tools.dev.other_programs import KALOS, OtherProgram
 from tools.dev.plugin import load_plugin
 
-from .generated import ANNOTATORS, GeneratedBoxes, generate
+from .generated import GeneratedBoxes, generate
 from .output import Row, say
 
 N_SAMPLES = 5_000
@@ -22,7 +22,7 @@ REPETITIONS = 3
 _COMPARED = (("ignore", "negative_score", 5), ("prefer", "category_lenient", 3))
 
 
-def _kalos_with(data: GeneratedBoxes) -> OtherProgram:
+def kalos_with(data: GeneratedBoxes) -> OtherProgram:
     """kalos, which keeps the boxes in memory; it answers with seconds and pooled alpha."""
     columns = Path(tempfile.mkdtemp()) / "boxes.npz"
     np.savez(
@@ -32,6 +32,7 @@ def _kalos_with(data: GeneratedBoxes) -> OtherProgram:
         label=data.label,
         boxes=data.boxes_xywh_rel,
         shape=[data.n_samples, data.n_annotators],
+        assigned=data.assigned,
     )
     return OtherProgram(KALOS, "tools.bench.kalos_side", str(columns), say=say)
 
@@ -47,10 +48,10 @@ def our_run(data: GeneratedBoxes, classes: str, **conventions: str) -> tuple[flo
 
     boxes = data.boxes_xywh_rel.copy()
     boxes[:, 2:] += boxes[:, :2]
-    assigned = np.ones((data.n_samples, data.n_annotators), np.bool_)
-    config = make_config(list(ANNOTATORS), classes=classes, **conventions)
+    names = [f"annotator_{k:03d}" for k in range(data.n_annotators)]
+    config = make_config(names, classes=classes, **conventions)
     started = time.perf_counter()
-    batch = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), assigned)
+    batch = Batch(Objects(data.sample, data.annotator, data.label + 1), Boxes(boxes), data.assigned)
     ratings = compute_agreement_of(batch, config).ratings
     alpha = NominalTally.from_counts(ratings.unit, ratings.category, ratings.count).alpha()
     return time.perf_counter() - started, alpha
@@ -82,7 +83,7 @@ def measure() -> list[Row]:
     """
     data = generate(N_SAMPLES)
     say(f"kernels: {len(data.sample)} boxes, columns in, units and numbers out")
-    kalos = _kalos_with(data)
+    kalos = kalos_with(data)
     rows = []
     for classes, cost, times in _COMPARED:
         our_run(data, classes)
