@@ -296,6 +296,7 @@ class _Computed:
     read: ReadBatch[Any]
     result: Any
     written: Future[Written]
+    recorded: Future[Records]
 
 
 class _Pass:
@@ -369,7 +370,8 @@ class _Pass:
         read = self._reader.columns(rows)
         result = self._family.compute(read.labels)
         self._run.require_current()
-        return _Computed(read, result, writers.submit(self._write, read, result))
+        written = writers.submit(self._write, read, result)
+        return _Computed(read, result, written, writers.submit(self._family.record, result))
 
     def _write(self, read: ReadBatch[Any], result: Any) -> Written:
         updates = self._family.values(read.labels, result)
@@ -387,7 +389,7 @@ class _Pass:
             read = read.select(kept, self._family.without(read.labels, kept))
             result = self._family.compute(read.labels)
             of_videos = None if of_videos is None else of_videos[kept]
-        records = self._family.record(result)
+        records = self._family.record(result) if refused else computed.recorded.result()
         self._records = records if self._records is None else self._records + records
         self._index.add(read.samples)
         if self._videos is not None and of_videos is not None:
@@ -415,8 +417,9 @@ def _with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
     reader = Reader(ObjectFamily(source))
     sample = ThresholdSample()
     ids = _some_ids(source)
-    for start in range(0, len(ids), _SAMPLES_AT_ONCE):
-        rows = reader.again(ids[start : start + _SAMPLES_AT_ONCE])
+    starts = range(0, len(ids), _SAMPLES_AT_ONCE)
+    found_rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
+    for rows in reader.batched(found_rows):
         batch = _without_crowd(reader.columns(rows).labels.batch)
         overlaps = batch.geometry.overlaps(batch.objects)
         sample += ThresholdSample.of(batch, overlaps, source.config.similarity)

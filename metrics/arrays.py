@@ -12,6 +12,10 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
+#: so many cells for every key, and in any case so many, are counted one by one rather than sorted
+_CELLS_A_KEY = 4
+_FEW_CELLS = 1 << 20
+
 
 def ranges(starts: IntArray, counts: IntArray) -> IntArray:
     """Concatenate the ranges ``starts[k] … starts[k] + counts[k] - 1`` of all ``k``."""
@@ -69,6 +73,23 @@ def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
     number = np.empty(len(first), np.int64)
     number[np.argsort(first)] = np.arange(len(first))
     return number[inverse], len(first)
+
+
+def sums_of_keys(keys: IntArray, values: FloatArray | None, n_cells: int) -> tuple[IntArray, FloatArray]:
+    """Every key ``0 … n_cells - 1`` that occurs once, ascending, and the sum of its values; without values its count.
+
+    Counts cell by cell where there are few cells for the number of keys, which is faster than sorting.
+    """
+    if n_cells <= max(_FEW_CELLS, _CELLS_A_KEY * len(keys)):
+        occurs = np.zeros(n_cells, np.bool_)
+        occurs[keys] = True
+        found = np.flatnonzero(occurs)
+        return found, np.bincount(keys, weights=values, minlength=n_cells)[found].astype(np.float64, copy=False)
+    if values is None:
+        found, counts = np.unique(keys, return_counts=True)
+        return found, counts.astype(np.float64)
+    found, place = np.unique(keys, return_inverse=True)
+    return found, sums_by(place, values, len(found))
 
 
 def sums_by(index: IntArray, values: FloatArray | IntArray, n: int) -> FloatArray:

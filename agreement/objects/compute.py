@@ -353,7 +353,7 @@ def _matched_pairs(batch: Batch, overlaps: Overlaps, matching: Matching) -> Matc
     first, second = pairs_within(matching.unit[order])
     i, j = order[first], order[second]
     category = batch.objects.category
-    iou = overlaps.values_at(overlaps.similarity("iou"), i, j)
+    iou = overlaps.values_at(overlaps.iou, i, j)
     if overlaps.crowded is not None:  # not all overlapping pairs are there
         left_out = np.flatnonzero(overlaps.crowded[i] & (iou == 0.0))
         a, b = i[left_out], j[left_out]
@@ -454,7 +454,7 @@ def _best_iou(
 ) -> FloatArray:
     """Mean best IoU of both annotators of every sample pair with the other, ``(Q, 2)``; nan without objects."""
     n_samples, n_annotators = assigned.shape
-    iou = overlaps.similarity("iou")
+    iou = overlaps.iou
     width = int(assigned.sum(axis=1).max(initial=0))
     best = np.zeros(len(objects) * width)  # best IoU of every object with each annotator assigned to its sample
     for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):

@@ -14,7 +14,7 @@ import numpy as np
 
 from ...metrics.alpha import alpha_of
 from ...metrics.alpha.nominal import NominalTally
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, pairs_within, sums_by
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by, sums_of_keys
 from ...metrics.matching import ClassHandling, Method
 from ...metrics.matching.partition import TIE
 from ...metrics.matching.sweep import THRESHOLDS, Sweep, sweep_thresholds
@@ -35,7 +35,7 @@ class Grouping:
 
     first: IntArray  #: shape ``(N,)``, row of the first object of every object's unit
     votes: IntArray  #: shape ``(N,)``, size of the unit at the row of its first object; 0 in other rows
-    together: BoolArray  #: shape ``(P,)``, whether an overlapping pair is in one unit
+    together: BoolArray  #: shape ``(P,)``, whether an overlapping pair of one class is in one unit
     n_same_class: IntArray  #: shape ``(N,)``, pairs of objects of one class in the unit, at its first object
     excuses: Excuses  #: who is excused from a unit, which is named by the row of its first object
 
@@ -70,10 +70,10 @@ class UnitCounter:
     sample: IntArray  #: shape ``(N,)``
     category: IntArray  #: shape ``(N,)``
     assigned: IntArray  #: shape ``(S,)``, assigned annotators
-    i: IntArray  #: shape ``(P,)``, first object of every overlapping pair; ``j``: second one
+    pairs: IntArray  #: shape ``(P,)``, positions of the overlapping pairs of one class
+    i: IntArray  #: shape ``(P,)``, first object of every one of these; ``j``: second one
     j: IntArray  #: shape ``(P,)``
-    one_class: BoolArray  #: shape ``(P,)``, whether both have the same class
-    class_of: IntArray  #: shape ``(N,)``, number of the (sample, class) of every object
+    class_of: IntArray  #: shape ``(N,)``, number of the (sample, class) of every object, in the order of samples
     class_sample: IntArray  #: shape ``(C,)``, sample of every (sample, class)
     annotator: IntArray  #: shape ``(N,)``
     #: rows of objects, and the other annotators whose crowd regions cover most of them
@@ -85,12 +85,10 @@ class UnitCounter:
         objects, overlaps, n_assigned = agreement.batch.objects, agreement.overlaps, agreement.n_assigned
         rated = n_assigned[objects.sample] >= 2
         number = np.cumsum(rated) - 1
-        pairs = rated[overlaps.i]
+        pairs = np.flatnonzero(rated[overlaps.i] & (objects.category[overlaps.i] == objects.category[overlaps.j]))
         sample, category = objects.sample[rated], objects.category[rated]
         n_categories = int(category.max(initial=0)) + 1
         keys, class_of = np.unique(sample * n_categories + category, return_inverse=True)
-        i, j = number[overlaps.i[pairs]], number[overlaps.j[pairs]]
-        one_class = category[i] == category[j]
         covered, other = agreement.covered
         return cls(
             rows=np.flatnonzero(rated),
@@ -98,9 +96,9 @@ class UnitCounter:
             sample=sample,
             category=category,
             assigned=n_assigned,
-            i=i,
-            j=j,
-            one_class=one_class,
+            pairs=pairs,
+            i=number[overlaps.i[pairs]],
+            j=number[overlaps.j[pairs]],
             class_of=class_of,
             class_sample=keys // n_categories,
             annotator=objects.annotator[rated],
@@ -113,19 +111,20 @@ class UnitCounter:
             first = self.number[first[self.rows]]
         n = len(first)
         votes = np.bincount(first, minlength=n)
-        unit = first[self.i]
-        together = unit == first[self.j]
-        same_class = unit[together & self.one_class]
-        n_overlapping = np.bincount(unit[together], minlength=n)
-        apart = n_overlapping < votes * (votes - 1) // 2
-        if apart.any():  # units with members that do not overlap
-            members = np.flatnonzero(apart[first])
-            members = members[np.argsort(first[members], kind="stable")]
-            p, q = (members[side] for side in pairs_within(first[members]))
-            same = self.category[p] == self.category[q]
-            same_class = np.concatenate([same_class[~apart[same_class]], first[p[same]]])
+        together = first[self.i] == first[self.j]
+        n_same_class = self._pairs_of_one_class(first)
         excuses = Excuses.of(first, self.annotator, self.covered)
-        return Grouping(first, votes, together, np.bincount(same_class, minlength=n), excuses)
+        return Grouping(first, votes, together, n_same_class, excuses)
+
+    def _pairs_of_one_class(self, first: IntArray) -> IntArray:
+        """Pairs of objects of one class in every unit, at the row of its first object, shape ``(N,)``."""
+        n = len(first)
+        class_of_sample = self.class_of - np.searchsorted(self.class_sample, self.sample)
+        n_classes = int(class_of_sample.max(initial=0)) + 1
+        unit, count = sums_of_keys(first * n_classes + class_of_sample, None, n * n_classes)
+        several = count > 1
+        unit, count = unit[several] // n_classes, count[several]
+        return np.bincount(unit, weights=count * (count - 1.0) / 2.0, minlength=n).astype(np.int64)
 
     def rated(self, units: Grouping, rules: Counting) -> RatedUnits:
         """The units with at least two ratings."""
@@ -277,7 +276,7 @@ def first_of_units(unit: IntArray, n_units: int) -> IntArray:
 
 
 def _pair_shares(agreement: MatchedBatch, counter: UnitCounter, shared: SamplePairs) -> tuple[FloatArray, FloatArray]:
-    """Contribution of each overlapping pair to the score of its sample if matched, and the scores without matches.
+    """Share of each overlapping pair of one class in the score of its sample if matched; the scores without matches.
 
     A score is the mean over pairs of annotators of 2 Σ IoU / (n_a + n_b), so matches contribute independently.
     """
@@ -286,13 +285,13 @@ def _pair_shares(agreement: MatchedBatch, counter: UnitCounter, shared: SamplePa
     matches = MatchedPairs(nothing, nothing, np.empty(0), np.empty(0, np.bool_))
     pair_score = pair_scores(objects, matches, shared, agreement.n_objects, empty=agreement.config.empty)
     n_scored = np.bincount(shared.sample[~np.isnan(pair_score)], minlength=agreement.batch.n_samples)
-    i, j = counter.rows[counter.i], counter.rows[counter.j]
+    i, j = agreement.overlaps.i[counter.pairs], agreement.overlaps.j[counter.pairs]
     row = shared.row(objects.sample[i], objects.annotator[i], objects.annotator[j])
-    iou = agreement.overlaps.values_at(agreement.overlaps.similarity("iou"), i, j)
+    iou = agreement.overlaps.iou[counter.pairs]
     # objects that do not match may have no object of the other annotator to be compared with
     n_both = np.maximum(shared.n_a[row] + shared.n_b[row], 1)
     share = 2.0 * iou / (n_both * n_scored[objects.sample[i]])
-    return np.where(counter.one_class, share, 0.0), sample_scores(pair_score, shared, agreement.batch.n_samples)
+    return share, sample_scores(pair_score, shared, agreement.batch.n_samples)
 
 
 def threshold_points(sweep: SweepStatistics, config: AgreementConfig) -> list[ThresholdPoint]:

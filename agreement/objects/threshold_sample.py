@@ -22,6 +22,8 @@ from .report import DataThreshold
 
 #: maximum number of samples: for boxes and temporal intervals, and for shapes that take longer to compare
 MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
+#: maximum number of best similarities within samples, if two samples do not have more
+MAX_OBSERVED = 2_000_000
 #: maximum number of compared pairs of objects of different samples, for shapes that take longer
 MAX_PAIRS_OF_SHAPES = 100_000
 
@@ -58,8 +60,8 @@ class _Kept:
     def joined(self, other: _Kept) -> _Kept:
         """Join two subsamples and keep the smallest keys; for equal keys, samples of ``self`` come first."""
         keys = np.concatenate([self.keys, other.keys])
-        chosen = np.argsort(keys, kind="stable")[: self.limit]
-        if not (chosen >= len(self.keys)).any():
+        chosen = _first_samples(keys, np.concatenate([self.n_observed, other.n_observed]), self.limit)
+        if len(chosen) == len(self.keys) and not (chosen >= len(self.keys)).any():
             return self
         both = _Kept(
             keys,
@@ -75,7 +77,7 @@ class _Kept:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdSample:
-    """The rated samples with the smallest keys: at most 2,000 for boxes, 200 for other shapes.
+    """The rated samples with the smallest keys: at most 2,000 for boxes, 200 for other shapes, and 2,000,000 values.
 
     The choice depends only on the keys, so it is the same for any batch size.
     """
@@ -101,7 +103,7 @@ class ThresholdSample:
         rated = np.flatnonzero(n_assigned >= 2)
         if not len(rated):
             return cls()
-        return cls(every.take(rated[np.argsort(keys[rated], kind="stable")][: every.limit]))
+        return cls(every.take(rated[_first_samples(keys[rated], n_observed[rated], every.limit)]))
 
     def __add__(self, other: ThresholdSample) -> ThresholdSample:
         if self.kept is None or other.kept is None:
@@ -155,6 +157,13 @@ def data_threshold(sample: ThresholdSample, config: AgreementConfig) -> DataThre
         expected=found.expected.tolist(),
         reason=found.reason or None,
     )
+
+
+def _first_samples(keys: IntArray, n_observed: IntArray, limit: int) -> IntArray:
+    """The samples with the smallest keys that together have no more than :data:`MAX_OBSERVED` values, at least two."""
+    order = np.argsort(keys, kind="stable")[:limit]
+    n = int(np.searchsorted(np.cumsum(n_observed[order]), MAX_OBSERVED, side="right"))
+    return order[: max(2, n)]
 
 
 def _rows_of(samples: IntArray, counts: IntArray) -> IntArray:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic
 
@@ -19,7 +19,7 @@ from .stored import StoredSample, label_ids
 BATCH_SAMPLES = 1_000
 BATCH_LABELS = 40_000
 BATCH_PAIRS = 500_000
-BATCH_LABEL_PAIRS = 5_000_000
+BATCH_LABEL_PAIRS = 2_000_000
 
 _CURSOR_BATCH = 500
 
@@ -71,27 +71,35 @@ class Reader(Generic[Labels]):
     def batches(self) -> Iterator[list[dict[str, Any]]]:
         """Query results for all samples, in batches of bounded size; repeated samples are read once."""
         cursor = self.source.aggregate([{"$project": self._projection}], batchSize=_CURSOR_BATCH)
+        with cursor:
+            yield from self.batched(self._once(cursor))
+
+    def _once(self, rows: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+        """The query results without repeated samples and without frames whose video does not exist."""
         seen: set[ObjectId] = set()
+        for row in rows:
+            if self.source.is_view:
+                if row["_id"] in seen:
+                    self.n_repeated += 1
+                    continue
+                seen.add(row["_id"])
+            if self.videos is None or self.videos.complete(row):
+                yield row
+
+    def batched(self, rows: Iterable[dict[str, Any]]) -> Iterator[list[dict[str, Any]]]:
+        """Query results in batches of bounded size."""
         n_pairs = max(1, len(self.source.annotators) * (len(self.source.annotators) - 1) // 2)
         most_samples = max(1, min(BATCH_SAMPLES, BATCH_PAIRS // n_pairs))
         batch: list[dict[str, Any]] = []
         n_labels = n_label_pairs = 0
-        with cursor:
-            for row in cursor:
-                if self.source.is_view:
-                    if row["_id"] in seen:
-                        self.n_repeated += 1
-                        continue
-                    seen.add(row["_id"])
-                if self.videos is not None and not self.videos.complete(row):
-                    continue
-                batch.append(row)
-                n_labels += self._labels.load(row)
-                n_label_pairs += sum(len(ids or ()) for ids in self._ids(row)) ** 2 // 2
-                full = n_labels >= BATCH_LABELS or n_label_pairs >= BATCH_LABEL_PAIRS
-                if full or len(batch) >= most_samples:
-                    yield batch
-                    batch, n_labels, n_label_pairs = [], 0, 0
+        for row in rows:
+            batch.append(row)
+            n_labels += self._labels.load(row)
+            n_label_pairs += sum(len(ids or ()) for ids in self._ids(row)) ** 2 // 2
+            full = n_labels >= BATCH_LABELS or n_label_pairs >= BATCH_LABEL_PAIRS
+            if full or len(batch) >= most_samples:
+                yield batch
+                batch, n_labels, n_label_pairs = [], 0, 0
         if batch:
             yield batch
 

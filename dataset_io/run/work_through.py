@@ -19,7 +19,7 @@ from .read_ahead import read_ahead
 #: maximum number of times that an edited sample is read again
 MAX_ATTEMPTS = 3
 
-_WRITERS = 2
+_WRITERS = 3
 _IN_FLIGHT = 3
 
 Rows = list[dict[str, Any]]

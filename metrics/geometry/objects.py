@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar, Literal, Protocol, TypeVar
 
 import numpy as np
@@ -126,7 +127,7 @@ class Objects:
         return group_ends(self.sample * (int(self.annotator.max()) + 1) + self.annotator)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Overlaps:
     """Overlapping pairs of objects of different annotators on one sample, ordered by ``(i, j)``.
 
@@ -145,10 +146,16 @@ class Overlaps:
     area: FloatArray
     crowded: BoolArray | None = None
 
+    @cached_property
+    def iou(self) -> FloatArray:
+        """IoU of every pair, shape ``(P,)``."""
+        return iou_from_areas(self.intersection, self.area[self.i], self.area[self.j])
+
     def similarity(self, kind: Similarity) -> FloatArray:
         """IoU or Dice of every pair, shape ``(P,)``."""
-        from_areas = {"iou": iou_from_areas, "dice": dice_from_areas}[kind]
-        return from_areas(self.intersection, self.area[self.i], self.area[self.j])
+        if kind == "iou":
+            return self.iou
+        return dice_from_areas(self.intersection, self.area[self.i], self.area[self.j])
 
     def inclusion(self) -> FloatArray:
         """Intersection over the smaller area of every pair, shape ``(P,)``."""
@@ -196,7 +203,7 @@ def find_overlaps(
     crowded = np.zeros(len(objects), np.bool_)
     for i, j in _pairs_to_compare(objects, bounds, crowded):
         shared = intersection_of(i, j)
-        kept = shared > 0
+        kept = np.flatnonzero(shared > 0)
         parts.append((i[kept], j[kept], shared[kept]))
     if not parts:
         return Overlaps(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0), area)

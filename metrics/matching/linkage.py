@@ -11,12 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_by
+from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_of_keys
 from .merging import MAX_SWEEPS, TIE
 
-#: so many times as many cells as pairs are counted one by one rather than sorted
-_CELLS_A_PAIR = 4
-_FEW_CELLS = 1 << 20
 #: similarities are compared after rounding to so many decimals
 _DECIMALS = 10
 
@@ -49,6 +46,15 @@ class Nodes:
     similarity: FloatArray  #: shape ``(P,)``, sum over the pairs of objects of the two nodes
 
 
+def sharing(annotators: IntArray, u: IntArray, v: IntArray, of_v: IntArray | None = None) -> BoolArray:
+    """Which pairs of nodes have an annotator in common, from bit sets ``(V, W)``; ``of_v`` are those of ``v``."""
+    of_v = annotators if of_v is None else of_v
+    shared = np.zeros(len(u), np.bool_)
+    for own, other in zip(annotators.T, of_v.T, strict=True):
+        shared |= (own[u] & other[v]) != 0
+    return shared
+
+
 def sides_of(annotators: IntArray) -> IntArray:
     """The lowest annotator of every node, shape ``(V,)``, from bit sets ``(V, W)`` of 63 annotators a word."""
     side = np.zeros(len(annotators), np.int64)
@@ -77,7 +83,7 @@ def contracted(nodes: Nodes, group: IntArray) -> Nodes:
     annotators = np.zeros((n, nodes.annotators.shape[1]), np.int64)
     np.bitwise_or.at(annotators, group, nodes.annotators)
     u, v = group[nodes.u], group[nodes.v]
-    apart = u != v
+    apart = np.flatnonzero(u != v)
     u, v = np.minimum(u, v)[apart], np.maximum(u, v)[apart]
     component = nodes.component[first]
     pairs = _summed(component, u, v, nodes.similarity[apart])
@@ -97,14 +103,7 @@ def _summed(
     start = np.cumsum(cells) - cells
     width = n_nodes[component]
     key = (start[component] + local * width)[u] + local[v]
-    total: FloatArray
-    if cells.sum() <= max(_FEW_CELLS, _CELLS_A_PAIR * len(u)):
-        found = np.zeros(int(cells.sum()), np.bool_)
-        found[key] = True
-        key, total = np.flatnonzero(found), sums_by(key, similarity, len(found))[found]
-    else:
-        key, place = np.unique(key, return_inverse=True)
-        total = sums_by(place, similarity, len(key))
+    key, total = sums_of_keys(key, similarity, int(cells.sum()))
     graph = np.searchsorted(np.cumsum(cells), key, side="right")
     row, column = np.divmod(key - start[graph], np.maximum(n_nodes[graph], 1))
     of_graph = (np.cumsum(n_nodes) - n_nodes)[graph]
@@ -126,7 +125,7 @@ def average_linkage_of(nodes: Nodes, threshold: float) -> Joins:
         mean = nodes.similarity / (nodes.size[nodes.u] * nodes.size[nodes.v])
         candidates = np.flatnonzero(mean >= threshold - TIE)
         u, v = nodes.u[candidates], nodes.v[candidates]
-        allowed = ~(nodes.annotators[u] & nodes.annotators[v]).any(axis=1)
+        allowed = np.flatnonzero(~sharing(nodes.annotators, u, v))
         u, v, mean = u[allowed], v[allowed], mean[candidates[allowed]]
         if not len(u):
             break
@@ -164,14 +163,14 @@ def improved(nodes: Nodes, group: IntArray, threshold: float) -> IntArray:
     for _ in range(MAX_SWEEPS):
         groups = contracted(nodes, group)
         n = len(groups.size)
-        key, place = np.unique(ends * n + group[others], return_inverse=True)
+        key, total = sums_of_keys(ends * n + group[others], values, len(group) * n)
         node, target = np.divmod(key, n)
-        gain = sums_by(place, values, len(key)) - threshold * (nodes.size[node] * groups.size[target])
+        gain = total - threshold * (nodes.size[node] * groups.size[target])
         at_home = target == group[node]
         # without a similar node in its group, a node only loses the threshold there
         own = -threshold * nodes.size * (groups.size[group] - nodes.size)
         own[node[at_home]] = gain[at_home] + threshold * nodes.size[node[at_home]] ** 2
-        free = ~at_home & ~(nodes.annotators[node] & groups.annotators[target]).any(axis=1)
+        free = ~at_home & ~sharing(nodes.annotators, node, target, groups.annotators)
         alone = np.arange(len(group))  # or to a new group of its own, with a number past the others
         node = np.concatenate([node[free], alone])
         target = np.concatenate([target[free], n + alone])

@@ -7,8 +7,8 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_by
-from .linkage import Nodes, average_linkage_of, improved, places_of, sides_of
+from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_of_keys
+from .linkage import Nodes, average_linkage_of, improved, places_of, sharing, sides_of
 from .partition import TIE, best_partitions
 
 ClassHandling = Literal["prefer", "ignore", "require"]
@@ -70,7 +70,7 @@ def match_optimal(
     alone = _Nodes(np.arange(n), np.ones(n, np.int64), annotator_bits(annotator), threshold)
     if classes == "ignore":
         return _stage(alone, i, j, similarity, programme)
-    same_class = category[i] == category[j]
+    same_class = np.flatnonzero(category[i] == category[j])
     first = _stage(alone, i[same_class], j[same_class], similarity[same_class], programme)
     if classes == "require":
         return first
@@ -100,8 +100,8 @@ def annotator_bits(annotator: IntArray) -> IntArray:
 def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, programme: bool) -> OptimalMatching:
     """Join nodes to maximise the sum of (similarity - threshold) over the cross pairs of joined nodes."""
     u, v, gain = _node_pairs(nodes, i, j, similarity)
-    share = (nodes.annotators[u] & nodes.annotators[v]).any(axis=1)
-    gainful = ~share & (gain >= -TIE)
+    share = sharing(nodes.annotators, u, v)
+    gainful = np.flatnonzero(~share & (gain >= -TIE))
     n_nodes = len(nodes.size)
     # joining nodes of different components always lowers the sum
     n_components, component = components(u[gainful], v[gainful], n_nodes)
@@ -114,7 +114,7 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prog
     inexact = np.zeros(n_components, np.bool_)
     surplus = np.zeros(2)
     if hard.any():
-        within = hard[component[u]] & (component[u] == component[v])
+        within = np.flatnonzero(hard[component[u]] & (component[u] == component[v]))
         pairs = (u[within], v[within], gain[within])
         group, inexact = _split_hard(nodes, component, n_members, hard, pairs, programme)
         surplus = _surplus(nodes, inexact[component], group, pairs)
@@ -130,10 +130,9 @@ def _node_pairs(
     n = len(nodes.size)
     if len(nodes.group) == n:  # nodes are objects: pairs are distinct
         return u, v, similarity - nodes.threshold[u]
-    cross = u != v
-    keys, inverse = np.unique(np.minimum(u, v)[cross] * n + np.maximum(u, v)[cross], return_inverse=True)
-    u, v = keys // n, keys % n
-    gain: FloatArray = sums_by(inverse, similarity[cross], len(keys))
+    cross = np.flatnonzero(u != v)
+    keys, gain = sums_of_keys(np.minimum(u, v)[cross] * n + np.maximum(u, v)[cross], similarity[cross], n * n)
+    u, v = np.divmod(keys, n)
     return u, v, gain - nodes.threshold[u] * (nodes.size[u] * nodes.size[v])
 
 
@@ -205,7 +204,7 @@ def _link(
     number = np.full(len(component), -1)
     number[rows] = np.arange(len(rows))
     u, v, gain = pairs
-    here = number[u] >= 0
+    here = np.flatnonzero(number[u] >= 0)
     u, v, gain = u[here], v[here], gain[here]
     threshold = nodes.threshold[rows]
     of_pair = threshold[number[u]]
@@ -234,7 +233,8 @@ def _surplus(
     rows = np.flatnonzero(inexact)
     if not len(rows):
         return np.zeros(2)
-    u, v, gain = (column[inexact[pairs[0]]] for column in pairs)
+    here = np.flatnonzero(inexact[pairs[0]])
+    u, v, gain = pairs[0][here], pairs[1][here], pairs[2][here]
     number, _ = number_by_first(group[rows])
     n_of, squares = np.bincount(number, nodes.size[rows]), np.bincount(number, nodes.size[rows] ** 2)
     together = group[u] == group[v]
@@ -244,7 +244,7 @@ def _surplus(
     threshold[number] = nodes.threshold[rows]
     total = lost[together].sum() - (threshold * (n_of**2 - squares)).sum() / 2.0
     side = sides_of(nodes.annotators)
-    gains = (gain > 0.0) & ~(nodes.annotators[u] & nodes.annotators[v]).any(axis=1)
+    gains = np.flatnonzero((gain > 0.0) & ~sharing(nodes.annotators, u, v))
     u, v, gain = u[gains], v[gains], gain[gains]
     node, other = np.concatenate([u, v]), np.concatenate([v, u])
     key, place = np.unique(node * (int(side.max(initial=0)) + 1) + side[other], return_inverse=True)

@@ -64,7 +64,7 @@ def match_recursive(
             last = int(earlier[live[0]])
             pairs = of_current[np.searchsorted(earlier, last) : np.searchsorted(earlier, last, side="right")]
             for allowed in passes:
-                free = pairs[allowed[pairs] & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]]]
+                free = pairs[np.flatnonzero(allowed[pairs] & (unit[j[pairs]] < 0) & ~taken[unit[i[pairs]]])]
                 chosen = free[_assigned(objects.sample[i[free]], i[free], j[free], similarity[free], threshold)]
                 unit[j[chosen]] = unit[i[chosen]]
                 taken[unit[i[chosen]]] = True

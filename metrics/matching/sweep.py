@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..arrays import BoolArray, FloatArray, IntArray, components
+from ..arrays import BoolArray, FloatArray, IntArray, components, sums_by
 from ..geometry.objects import Objects, Overlaps, Similarity
 from . import Matching
 from .linkage import Nodes, average_linkage_of, contracted, improved, places_of
@@ -26,6 +26,9 @@ THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(2, 20))
 _MAX_OBJECTS_AT_ONCE = 500_000
 #: their pairs that are solved at once
 _MAX_PAIRS_AT_ONCE = 2_000_000
+
+#: pairs that are looked up together: few enough for the cache of a processor
+_BLOCK = 1 << 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,13 +84,15 @@ def sweep_thresholds(
         raise ValueError(f"`thresholds` must be in (0, 1] and ascending, got {thresholds!r}")
     i, j, values = overlaps.i, overlaps.j, overlaps.similarity(similarity)
     if classes == "require":  # every class is a separate layer
-        same_class = objects.category[i] == objects.category[j]
+        same_class = np.flatnonzero(objects.category[i] == objects.category[j])
         i, j, values, classes = i[same_class], j[same_class], values[same_class], "ignore"
-    first = np.empty((len(levels), len(objects)), np.int64)
-    counts = np.zeros((2, len(levels)), np.int64)
+    reached = np.searchsorted(levels - TIE, values, side="right")  # how many thresholds a pair reaches
+    connected = _Connected.of(objects.annotator, i, j, reached, len(levels))
+    first = connected.root.copy()
+    counts = np.stack([connected.n_linked, connected.n_linked])
     waiting: list[_Copies] = []
-    large = _Large(np.zeros(first.shape, np.bool_), np.full(len(i), -1, np.int8), counts)
-    for copies in _copies_to_solve(objects, i, j, values, levels, first, large):
+    large = _Large(connected.linked, np.full(len(i), -1, np.int8))
+    for copies in _copies_to_solve(connected, i, j, values, large):
         waiting.append(copies)
         full = sum(len(each.row) for each in waiting) > _MAX_OBJECTS_AT_ONCE
         full |= sum(len(each.i) for each in waiting) > _MAX_PAIRS_AT_ONCE
@@ -116,58 +121,83 @@ class _Large:
 
     objects: BoolArray  # (T, N) whether an object is in one
     until: NDArray[np.int8]  # (P,) last threshold at which both objects of a pair are in the same one; -1: at none
-    counts: IntArray  # (2, T) how many there are, in both rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Connected:
+    """The components of the pairs that reach each of ``T`` thresholds, and what they need."""
+
+    root: IntArray  # (T, N) row of the first object of every object's component
+    undecided: BoolArray  # (T, N) whether an object is in a component that needs a decision
+    linked: BoolArray  # (T, N) whether it is in one that is solved by average linkage
+    n_linked: IntArray  # (T,) how many of the latter there are
+
+    @classmethod
+    def of(cls, annotator: IntArray, i: IntArray, j: IntArray, reached: IntArray, n_levels: int) -> _Connected:
+        """From the highest threshold down, every pair is looked at once: components only grow."""
+        n = len(annotator)
+        shape = n_levels, n
+        root, undecided, linked = np.empty(shape, np.int64), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+        n_linked = np.zeros(n_levels, np.int64)
+        order = np.argsort(reached.astype(np.int8), kind="stable")
+        end = np.searchsorted(reached[order], np.arange(n_levels + 1), side="right")
+        bits = annotator_bits(annotator)
+        of_object = np.arange(n)
+        inside = np.zeros(n, np.int64)  # pairs within the component whose first object is in this row
+        for at in reversed(range(n_levels)):
+            new = order[end[at] : end[at + 1]]
+            u, v = of_object[i[new]], of_object[j[new]]
+            apart = np.flatnonzero(u != v)
+            if len(apart):
+                n_components, component = components(u[apart], v[apart], n)
+                first = np.empty(n_components, np.int64)
+                first[component[::-1]] = np.arange(n)[::-1]
+                of_object = first[component[of_object]]
+                inside = sums_by(first[component], inside, n).astype(np.int64)
+            inside += np.bincount(of_object[u], minlength=n)
+            root[at] = of_object
+            size = np.bincount(of_object, minlength=n)
+            whole = inside == size * (size - 1) // 2
+            large = are_large(of_object, size, bits) & ~whole
+            undecided[at] = ~(whole | large)[of_object]
+            linked[at], n_linked[at] = large[of_object], large.sum()
+        return cls(root, undecided, linked, n_linked)
+
+    def n_together(self, i: IntArray, j: IntArray) -> NDArray[np.int8]:
+        """At how many of the lowest thresholds two objects are in one component, shape ``(P,)``."""
+        n_levels, n = self.root.shape
+        root = np.append(self.root, [np.arange(n)], axis=0).astype(np.int32).ravel()  # at last all are alone
+        together = np.zeros(len(i), np.int8)
+        for start in range(0, len(i), _BLOCK):
+            block = slice(start, start + _BLOCK)
+            u, v, low = i[block], j[block], np.zeros(len(i[block]), np.int64)  # together below ``low``
+            for step in (1 << k for k in reversed(range(n_levels.bit_length()))):
+                at = np.minimum(low + step - 1, n_levels) * n
+                low += step * (root[at + u] == root[at + v])
+            together[block] = low
+        return together
 
 
 def _copies_to_solve(
-    objects: Objects,
-    i: IntArray,
-    j: IntArray,
-    similarity: FloatArray,
-    levels: FloatArray,
-    first: IntArray,
-    large: _Large,
+    connected: _Connected, i: IntArray, j: IntArray, similarity: FloatArray, large: _Large
 ) -> Iterator[_Copies]:
-    """Fill in the units of the components that need no decision; yield the others, threshold by threshold."""
-    n, n_levels = first.shape[1], len(levels)
-    reached = np.searchsorted(levels - TIE, similarity, side="right")  # how many thresholds a pair reaches
-    stands = np.zeros(n, np.int64)  # index of the threshold up to which the component of an object is one unit
-    unit = np.arange(n)
-    annotators = annotator_bits(objects.annotator)
-    pair = np.arange(len(i))
-    for at in range(n_levels):
-        row = np.flatnonzero(stands == at)
-        number = np.empty(n, np.int64)
+    """The components that need a decision, threshold by threshold; marks the pairs of those that are linked."""
+    number = np.empty(connected.root.shape[1], np.int64)
+    undecided_once = np.logical_or.reduce(connected.undecided)
+    looked_at = np.flatnonzero((undecided_once | np.logical_or.reduce(connected.linked))[i])
+    n_together = connected.n_together(i[looked_at], j[looked_at])
+    if connected.linked.any():
+        last = np.full((len(connected.linked) + 1, len(number)), -1, np.int8)
+        for at, linked in enumerate(connected.linked):
+            last[at + 1] = np.where(linked, at, last[at])
+        large.until[looked_at] = last[n_together, i[looked_at]]
+    some = np.flatnonzero(undecided_once[i[looked_at]])
+    looked_at, n_together = looked_at[some], n_together[some]
+    for at, undecided in enumerate(connected.undecided):
+        row = np.flatnonzero(undecided)
         number[row] = np.arange(len(row))
-        looked_at = np.flatnonzero(stands[i] == at)
-        u, v, reach = number[i[looked_at]], number[j[looked_at]], reached[looked_at]
-        admissible = reach > at
-        n_components, component = components(u[admissible], v[admissible], len(row))
-        within = component[u] == component[v]
-        size = np.bincount(component, minlength=n_components)
-        in_component = component[u[admissible]]
-        whole = np.bincount(in_component, minlength=n_components) == size * (size - 1) // 2
-        until = np.full(n_components, n_levels)
-        np.minimum.at(until, in_component, reach[admissible])
-        until[~whole] = at + 1
-        stands[row] = until[component]
-        start = np.empty(n_components, np.int64)
-        start[component[::-1]] = row[::-1]
-        unit[row] = start[component]
-        first[at] = unit
-        linked = are_large(component, size, annotators[row]) & ~whole
-        large.objects[at, row] = linked[component]
-        large.until[pair[looked_at[within & linked[component[u]]]]] = at
-        large.counts[:, at] += linked.sum()
-        undecided = ~(whole | linked)[component]
-        place = np.cumsum(undecided) - 1
-        kept = within & undecided[u]
-        yield _Copies(at, row[undecided], place[u[kept]], place[v[kept]], similarity[looked_at[kept]])
-        # objects of different components stay apart at all higher thresholds
-        compared = np.ones(len(i), np.bool_)
-        compared[looked_at[~within]] = False
-        i, j, similarity, reached = i[compared], j[compared], similarity[compared], reached[compared]
-        pair = pair[compared]
+        kept = looked_at[np.flatnonzero(undecided[i[looked_at]] & (n_together > at))]
+        yield _Copies(at, row, number[i[kept]], number[j[kept]], similarity[kept])
 
 
 def _solve(
@@ -215,8 +245,9 @@ def _link(
     row = np.flatnonzero(large.objects.any(axis=0))
     number = np.empty(len(objects), np.int64)
     number[row] = np.arange(len(row))
-    used = large.until >= 0
-    until = large.until[used]
+    used = np.flatnonzero(large.until >= 0)
+    used = used[np.argsort(large.until[used], kind="stable")]
+    end = np.searchsorted(large.until[used], np.arange(len(levels)), side="right")  # of the pairs up to each threshold
     i, j, similarity = pairs[0][used], pairs[1][used], pairs[2][used]
     u, v = number[i], number[j]
     annotator = objects.annotator[row]
@@ -232,7 +263,7 @@ def _link(
                 group = improved(alone, group, level)
             _write_groups(group, large.objects[at], row, first[at])
         return
-    same = objects.category[i] == objects.category[j]
+    same = np.flatnonzero(objects.category[i] == objects.category[j])
     of_class = replace(alone, u=u[same], v=v[same], similarity=similarity[same])
     joins = average_linkage_of(of_class, float(levels[0]))
     of_row = np.arange(len(row))  # node of every object
@@ -241,7 +272,7 @@ def _link(
         if not large.objects[at].any():
             continue
         level = float(levels[at])
-        new = until == at
+        new = slice(end[at - 1] if at else 0, end[at])
         nodes = replace(
             nodes,
             u=np.concatenate([nodes.u, of_row[u[new]]]),

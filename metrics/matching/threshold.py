@@ -6,6 +6,7 @@ another image (expected by chance). Where the two densities cross, a match is as
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -18,6 +19,8 @@ G = TypeVar("G", bound=Geometry)
 
 #: most pairs of objects of different samples that are compared (more if one other sample for each needs more)
 MAX_PAIRS = 1_000_000
+#: pairs of objects of different samples, or values of objects and annotators, that are looked at together
+_PAIRS_AT_ONCE = 5_000_000
 #: bins of the histograms, of equal width from 0 to 1
 N_BINS = 20
 
@@ -73,14 +76,20 @@ def best_similarities(
         one value for every object and other annotator, 0 where nothing overlaps
     """
     n_annotators = assigned.shape[1]
-    best = np.zeros((len(objects), n_annotators))
-    values = overlaps.similarity(similarity)
-    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        np.maximum.at(best, (own, objects.annotator[other]), values)
+    best = _best(overlaps, objects.annotator, n_annotators, similarity)
     compared = assigned[objects.sample]
     compared[np.arange(len(objects)), objects.annotator] = False
     similarities: FloatArray = best[compared]
     return similarities
+
+
+def _best(overlaps: Overlaps, annotator: IntArray, n_annotators: int, similarity: Similarity) -> FloatArray:
+    """The best similarity of every object with every annotator, shape ``(N, R)``; 0 where nothing overlaps."""
+    best = np.zeros(len(annotator) * n_annotators)
+    values = overlaps.similarity(similarity)
+    for own, other in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
+        np.maximum.at(best, own * n_annotators + annotator[other], values)
+    return best.reshape(-1, n_annotators)
 
 
 def similarities_between_samples(
@@ -124,7 +133,10 @@ def similarities_between_samples(
         n_pairs += int((n_objects[own] * n_objects[other]).sum())
         if shift > 1 and n_pairs > max_pairs:
             break
-        parts.append(_between(objects, geometry, assigned, own, other, similarity))
+        size = np.maximum(n_objects[own] * n_objects[other], (n_objects[own] + n_objects[other]) * assigned.shape[1])
+        piece = np.cumsum(size) // _PAIRS_AT_ONCE
+        for start, end in itertools.pairwise([*np.flatnonzero(np.diff(piece, prepend=-1)).tolist(), len(own)]):
+            parts.append(_between(objects, geometry, assigned, own[start:end], other[start:end], similarity))
     return np.concatenate([np.empty(0), *parts])
 
 
@@ -146,10 +158,7 @@ def _between(
     pair = np.repeat(np.arange(len(own)), n_objects[own] + n_objects[other])
     joined = Objects(pair, side, np.zeros(len(rows), np.int64))
     overlaps = geometry.take(rows).overlaps(joined)
-    best = np.zeros((len(rows), assigned.shape[1]))
-    values = overlaps.similarity(similarity)
-    for a, b in ((overlaps.i, overlaps.j), (overlaps.j, overlaps.i)):
-        np.maximum.at(best, (a, objects.annotator[rows[b]]), values)
+    best = _best(overlaps, objects.annotator[rows], assigned.shape[1], similarity)
     opposite = np.stack([other, own], axis=1)[pair, side]
     compared: FloatArray = best[assigned[opposite]]
     return compared
