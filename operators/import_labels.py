@@ -16,11 +16,10 @@ from ..dataset_io import import_annotations
 from ..dataset_io.annotation_files.fiftyone_formats import type_names
 from ..dataset_io.annotation_files.file_format import TITLES
 from ..dataset_io.annotation_files.image_names import MATCHES
-from ..dataset_io.annotation_files.importing import prepare_import
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
 from ..dataset_io.annotation_files.summaries import ImportSummary
-from .base import AgreementOperator, add_choice, add_several, add_switch, progress_of, summary_output, tell
+from .base import AgreementOperator, add_choice, add_problem, add_several, add_switch, progress_of, summary_output, tell
 
 #: larger files are not read while the form is open, and best imported by a worker
 _MOST_PREVIEWED = 20 << 20
@@ -71,6 +70,8 @@ class ImportAnnotations(AgreementOperator):
         add_choice(inputs, "format", "Format", formats)
         source = _source(ctx)
         _add_columns(inputs, source)
+        if source:
+            _add_preview(inputs, ctx, source)
         add_several(inputs, "label_types", "Label types", "By default boxes where there are any, else what was drawn",
                     LABEL_TYPES)  # fmt: skip
         add_choice(inputs, "into", "Into", _INTO, as_radio_buttons=True)
@@ -82,8 +83,6 @@ class ImportAnnotations(AgreementOperator):
         inputs.file("media_dir", label="Folder with the images that the dataset does not have", view=explorer)
         add_switch(inputs, "clip", "Clip coordinates outside of the image")
         add_switch(inputs, "overwrite", "Replace fields that exist")
-        if source:
-            inputs.md(_preview(ctx, source), name="preview")
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         summary = import_annotations(ctx.dataset, _source(ctx), progress=progress_of(ctx), **_options(ctx))
@@ -157,9 +156,14 @@ def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
     }
 
 
-def _preview(ctx: foo.ExecutionContext, source: Any) -> str:
-    """What would be imported."""
+def _add_preview(inputs: types.Object, ctx: foo.ExecutionContext, source: Any) -> None:
+    """Show what would be imported, or what must be changed first; what follows in the form may change it."""
     size = _size_of(source)
     if size > _MOST_PREVIEWED:
-        return f"**{size >> 20} MB**: too large to be shown now. The import checks everything before it writes."
-    return prepare_import(ctx.dataset, source, **_options(ctx)).summary.to_markdown()
+        text = f"**{size >> 20} MB**: too large to be shown now. The import checks everything before it writes."
+        inputs.md(text, name="preview")
+        return
+    try:
+        inputs.md(import_annotations(ctx.dataset, source, **_options(ctx), preview=True).to_markdown(), name="preview")
+    except AgreementInputError as error:
+        add_problem(inputs, error)

@@ -53,6 +53,7 @@ def import_annotations(
     progress: Progress = None,
     columns: Mapping[str, str] | None = None,
     clip: bool = False,
+    preview: bool = False,
 ) -> ImportSummary:
     """Import the labels of several annotators, and who looked at which images.
 
@@ -82,63 +83,14 @@ def import_annotations(
         columns: of a table: which column has which meaning (``{"image": "scan", "annotator": "reader"}``), where it
             cannot be guessed
         clip: whether coordinates outside of the image are moved to its border; they are counted anyway
+        preview: whether everything is only read and checked, and nothing written
 
     Returns:
-        what was imported, what was left out and why, and the call of ``compute_agreement`` that fits
+        what was, or would be, imported, what was left out and why, and the call of ``compute_agreement`` that fits
 
     Raises:
         AgreementInputError: if something in the files or the request must be changed; nothing was written then
     """
-    return prepare_import(
-        dataset,
-        source,
-        format=format,
-        label_types=label_types,
-        into=into,
-        prefix=prefix,
-        field=field,
-        match=match,
-        media_dir=media_dir,
-        annotators=annotators,
-        overwrite=overwrite,
-        columns=columns,
-        clip=clip,
-    ).write(progress)
-
-
-@dataclass(frozen=True, slots=True)
-class PreparedImport:
-    """An import that is read and checked, and not written yet."""
-
-    dataset: fo.Dataset
-    fields: list[NewField]
-    targets: list[Target]
-    summary: ImportSummary
-    overwrite: bool
-
-    def write(self, progress: Progress = None) -> ImportSummary:
-        """Write everything."""
-        write_fields(self.dataset, self.fields, self.targets, overwrite=self.overwrite, progress=progress)
-        return dataclasses.replace(self.summary, is_written=True)
-
-
-def prepare_import(
-    dataset: fo.Dataset,
-    source: Source,
-    *,
-    format: str | type = "auto",
-    label_types: str | Sequence[str] | None = None,
-    into: Into = "fields",
-    prefix: str = "",
-    field: str = "annotations",
-    match: Match = "filename",
-    media_dir: str | os.PathLike[str] | None = None,
-    annotators: Mapping[str, str] | None = None,
-    overwrite: bool = False,
-    columns: Mapping[str, str] | None = None,
-    clip: bool = False,
-) -> PreparedImport:
-    """Read and check everything; arguments as in :func:`import_annotations`."""
     if not isinstance(dataset, fo.Dataset):
         raise AgreementInputError(f"`dataset` must be a FiftyOne dataset, got {type(dataset).__name__}")
     if into not in ("fields", "attribute"):
@@ -164,7 +116,11 @@ def prepare_import(
     fields = plan.in_fields(prefix) if into == "fields" else plan.in_one_field(prefix, field)
     _refuse_pixels(maker)
     check_fields(dataset, fields, overwrite=overwrite)
-    return PreparedImport(dataset, fields, plan.targets, plan.summary(into, prefix, fields), overwrite)
+    summary = plan.summary(into, prefix, fields)
+    if preview:
+        return summary
+    write_fields(dataset, fields, plan.targets, progress)
+    return dataclasses.replace(summary, is_written=True)
 
 
 def _read(

@@ -206,4 +206,4 @@ def _write(
     dataset: fo.Dataset, fields: list[NewField], targets: list[Target], *, overwrite: bool, progress: Progress
 ) -> None:
     check_fields(dataset, fields, overwrite=overwrite)
-    write_fields(dataset, fields, targets, overwrite=overwrite, progress=progress)
+    write_fields(dataset, fields, targets, progress)

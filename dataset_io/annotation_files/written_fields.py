@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
@@ -24,14 +25,17 @@ from ..fiftyone_private import (
     reload_samples,
     sample_collection,
 )
-from ..labels.paths import is_of_frames, run_of
+from ..labels.paths import is_of_frames, places, run_of
 from ..labels.source import field_schema, own_fields, refuse_read_only
 from ..record.fields import delete_fields
-from ..record.schema import declare
+from ..record.lease import writing
+from ..record.schema import declare, redeclare
 from ..run.work_through import Progress
 from .image_names import Target
 from .label_documents import Document, Slot
 
+#: how fields end whose values are still being written; an import that was killed leaves them behind
+_BEING_IMPORTED = "_being_imported"
 #: samples that are written at once
 _BATCH = 500
 _FIELD_TYPES: dict[type, type[fo.Field]] = {
@@ -123,31 +127,51 @@ def check_fields(dataset: fo.Dataset, fields: Sequence[NewField], *, overwrite: 
 
 
 def write_fields(
-    dataset: fo.Dataset, fields: Sequence[NewField], targets: Sequence[Target], *, overwrite: bool, progress: Progress
+    dataset: fo.Dataset, fields: Sequence[NewField], targets: Sequence[Target], progress: Progress
 ) -> None:
-    """Write all fields; where that fails, none of them remains.
+    """Write all fields; where that fails, or the process is killed, fields that they replace are as they were.
+
+    New values stand beside the old ones until all are written.
 
     Args:
         dataset: the dataset
-        fields: the fields, checked
+        fields: the fields, checked; those that exist are replaced
         targets: the samples
-        overwrite: whether fields that exist are replaced
         progress: as of :func:`import_annotations`
     """
-    if overwrite:
-        schema = field_schema(dataset)
-        delete_fields(dataset, [entry.path for entry in fields if entry.path in schema])
+    schema = field_schema(dataset)
+    replaced = {entry.path: _meanwhile(entry.path) for entry in fields if entry.path in schema}
+    fields = [dataclasses.replace(entry, path=replaced.get(entry.path, entry.path)) for entry in fields]
+    delete_fields(dataset, [path for path in replaced.values() if path in schema])  # of an import that was killed
     _add_samples(dataset, targets)
     try:
-        with_attributes = [{entry.path: _declared(entry), **entry.attributes} for entry in fields]
-        declare(dataset, {path: kind for declared in with_attributes for path, kind in declared.items()})
-        _write_values(dataset, fields, targets, progress)
-    except BaseException:
-        delete_fields(dataset, [entry.path for entry in fields if entry.path in field_schema(dataset)])
-        raise
+        try:
+            with_attributes = [{entry.path: _declared(entry), **entry.attributes} for entry in fields]
+            declare(dataset, {path: kind for declared in with_attributes for path, kind in declared.items()})
+            _write_values(dataset, fields, targets, progress)
+        except BaseException:
+            delete_fields(dataset, [entry.path for entry in fields if entry.path in field_schema(dataset)])
+            raise
+        _replace(dataset, replaced)
     finally:
         reload_dataset(dataset)
         reload_samples(dataset)
+
+
+def _meanwhile(path: str) -> str:
+    """The field that holds the new values of another until they replace the old ones."""
+    return f"{path}{_BEING_IMPORTED}"
+
+
+def _replace(dataset: fo.Dataset, replaced: Mapping[str, str]) -> None:
+    """Put the values of fields in the place of others, each sample at once, and then the declarations."""
+    if replaced:
+        with writing(dataset):
+            for place in places(dataset, replaced):
+                values = {path: {"$ifNull": [f"${_meanwhile(path)}", None]} for path in place.paths}
+                put: Document = {"$set": {**values, "last_modified_at": "$$NOW"}}
+                place.collection.update_many({}, [put, {"$unset": list(map(_meanwhile, place.paths))}])
+            redeclare(dataset, replaced)
 
 
 def _add_samples(dataset: fo.Dataset, targets: Sequence[Target]) -> None:

@@ -13,7 +13,7 @@ from ...agreement.config import AgreementConfig
 from ...agreement.no_labels import AnnotatorLists
 from ...agreement.options import value_name
 from ...metrics.arrays import BoolArray, IntArray
-from ..run.stored import StoredSample, label_ids
+from ..run.stored import StoredSample, label_count
 from .kinds import LabelKind
 from .paths import is_of_frames
 from .source import Source, flattened
@@ -117,10 +117,10 @@ def count_lists(samples: SampleCollection, kinds: Mapping[str, LabelKind]) -> li
     source = Source(flattened(samples, on_frames=is_of_frames(config.fields[0])), config, tuple(kinds.values()), (), ())
     group: dict[str, Any] = {"_id": None}
     for field, (kind, path) in enumerate(zip(source.kinds, source.label_paths, strict=True)):
-        ids = label_ids(kind, path)
-        group[f"null{field}"] = {"$sum": {"$cond": [{"$eq": [ids, None]}, 1, 0]}}
-        group[f"labels{field}"] = {"$sum": {"$size": {"$ifNull": [ids, []]}}}
-        group[f"empty{field}"] = {"$sum": {"$cond": [{"$eq": [ids, []]}, 1, 0]}}
+        n = label_count(kind, path)
+        group[f"null{field}"] = {"$sum": {"$cond": [{"$eq": [n, None]}, 1, 0]}}
+        group[f"labels{field}"] = {"$sum": n}
+        group[f"empty{field}"] = {"$sum": {"$cond": [{"$eq": [n, 0]}, 1, 0]}}
     found = next(iter(source.aggregate([{"$group": {**group, "n": {"$sum": 1}}}])), {"n": 0})
     counts = [(found.get(f"empty{field}", 0), found.get(f"null{field}", 0)) for field in range(len(kinds))]
     return [

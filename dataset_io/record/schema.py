@@ -62,6 +62,21 @@ def undeclare(dataset: fo.Dataset, paths: Collection[str]) -> None:
         _change(dataset, lambda document: _remove(document, paths))
 
 
+def redeclare(dataset: fo.Dataset, successors: Mapping[str, str]) -> None:
+    """Let fields take the declarations of others, ``{path: path of its successor}``, which are no fields any more."""
+
+    def change(document: Document) -> None:
+        for path, successor in successors.items():
+            parent, _, name = path.rpartition(".")
+            siblings = _fields_in(document, parent) or []
+            entry = next((entry for entry in siblings if entry["name"] == successor.rpartition(".")[2]), None)
+            if entry is not None:
+                _remove(document, [path, successor])
+                siblings.append({**entry, "name": name, "db_field": name})
+
+    _change(dataset, change)
+
+
 def mend(dataset: fo.Dataset) -> None:
     """Remove entries without a name, which FiftyOne leaves behind if it saves while fields are deleted.
 

@@ -46,16 +46,27 @@ def label_ids(kind: LabelKind, path: str) -> dict[str, Any]:
         return {"$cond": [{"$gt": [f"${path}", None]}, [f"${path}"], None]}
     if kind.list_name is None:
         return {"$cond": [{"$eq": [{"$type": f"${path}._cls"}, "string"]}, [f"${path}._id"], None]}
-    # FiftyOne does not store emptied lists: a label without a list is empty, not unassigned
-    emptied = {
+    is_id = {"$eq": [{"$type": "$$this._id"}, "objectId"]}
+    ids = of_each_label(path, {"$cond": [is_id, "$$this._id", None]})
+    return {"$ifNull": [ids, {"$cond": [_is_emptied(path), [], None]}]}
+
+
+def label_count(kind: LabelKind, path: str) -> dict[str, Any]:
+    """An expression for the number of labels at a path; None where the annotator was not assigned."""
+    if kind.list_name is None:
+        return {"$cond": [{"$eq": [label_ids(kind, path), None]}, None, 1]}
+    without_list = {"$cond": [_is_emptied(path), 0, None]}
+    return {"$cond": [{"$isArray": f"${path}"}, {"$size": f"${path}"}, without_list]}
+
+
+def _is_emptied(path: str) -> dict[str, Any]:
+    """Whether a label has no list: FiftyOne does not store emptied lists, so that it is empty, not unassigned."""
+    return {
         "$and": [
             {"$eq": [{"$type": f"${path}"}, "missing"]},
             {"$eq": [{"$type": f"${path.rsplit('.', 1)[0]}._cls"}, "string"]},
         ]
     }
-    is_id = {"$eq": [{"$type": "$$this._id"}, "objectId"]}
-    ids = of_each_label(path, {"$cond": [is_id, "$$this._id", None]})
-    return {"$ifNull": [ids, {"$cond": [emptied, [], None]}]}
 
 
 def of_each_label(path: str, value: Any) -> dict[str, Any]:

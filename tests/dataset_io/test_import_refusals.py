@@ -182,13 +182,11 @@ def test_names_are_matched_by_path_if_asked_for(tmp_path):
 
 
 def test_a_preview_writes_nothing_and_says_the_same(tmp_path):
-    from annotator_agreement.dataset_io.annotation_files.importing import prepare_import
-
     dataset = dataset_of(["1.jpg"])
     path = written(tmp_path / "e.json", json.dumps([label_studio_task("1.jpg", by("ann", ls_box(0, 0, 10, 10)))]))
-    prepared = prepare_import(dataset, path)
-    assert "To be imported into" in str(prepared.summary)
+    preview = import_annotations(dataset, path, preview=True)
+    assert "To be imported into" in str(preview)
     assert not dataset.has_field("ann")
-    summary = prepared.write()
-    assert {**summary.to_dict(), "is_written": False} == prepared.summary.to_dict()
+    summary = import_annotations(dataset, path)
+    assert {**summary.to_dict(), "is_written": False} == preview.to_dict()
     assert "Imported into" in summary.to_markdown()

@@ -7,9 +7,16 @@ import itertools
 import fiftyone as fo
 import pytest
 
+from tests.dataset_io.annotation_samples import coco, written
 from tests.datasets import detections, random_annotators, stored, user_values
 
-from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
+from annotator_agreement import (
+    compute_agreement,
+    delete_agreement,
+    import_annotations,
+    list_agreements,
+    load_agreement,
+)
 from annotator_agreement.dataset_io.record import run
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.lease import writing
@@ -121,3 +128,27 @@ def test_a_deletion_of_frame_fields_killed_before_every_second_of_its_writes(kil
         compute_agreement(videos, FRAME_FIELDS, resamples=0)
 
     assert kill_everywhere(killable, videos, prepare, "delete_agreement", "agreement", step=2) > 5
+
+
+def test_an_import_killed_before_any_of_its_writes_leaves_old_or_new_labels(killable, make_dataset, tmp_path):
+    old = make_dataset({"ann": [[("dog", (0.5, 0.5, 0.1, 0.1))], [("dog", (0.5, 0.5, 0.2, 0.2))]]})
+    old.set_values("ann.detections.sure", [[True], [True]], dynamic=True)
+    box = {"image_id": 0, "bbox": [4, 5, 10, 10], "rater_id": "ann", "attributes": {"depth": 2}}
+    path = written(tmp_path / "c.json", coco([{"file_name": "0.jpg", "rater_list": ["ann"]}], [box]))
+    options = {"overwrite": True, "label_types": "polylines"}
+    for n in itertools.count(1, 2):
+        dataset = old.clone(persistent=True)
+        killed = killable(dataset, "import_annotations", str(path), kill_before=n, **options)
+        reopened = fo.load_dataset(dataset.name)
+        reopened.reload()
+        found = [list(map(type, value[value._LABEL_LIST_FIELD])) if value else None for value in reopened.values("ann")]
+        assert found in ([[fo.Detection]] * 2, [[fo.Polyline], None]), n
+        import_annotations(reopened, path, **options)
+        assert set(reopened.get_field_schema()) == set(old.get_field_schema())
+        assert reopened.get_field("ann").document_type is fo.Polylines
+        assert reopened.get_field("ann.polylines.depth") is not None
+        assert [value and len(value.polylines) for value in reopened.values("ann")] == [1, None]
+        dataset.delete()
+        if not killed:
+            break
+    assert n > 8
