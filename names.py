@@ -151,7 +151,16 @@ VERDICT_COLORS = {
 }
 
 #: colours of annotators in one field, safe for colour-blind readers (after Okabe and Ito, 2008)
-ANNOTATOR_COLORS = ("#E69F00", "#56B4E9", "#009E73", "#CC79A7", "#F0E442", "#D55E00", "#0072B2", "#999999")
+ANNOTATOR_COLORS = {
+    "orange": "#E69F00",
+    "light blue": "#56B4E9",
+    "green": "#009E73",
+    "pink": "#CC79A7",
+    "yellow": "#F0E442",
+    "red": "#D55E00",
+    "blue": "#0072B2",
+    "grey": "#999999",
+}
 
 #: the field sets of all label types
 FIELD_SETS = (OBJECT_FIELDS, RATING_FIELDS, NUMBER_FIELDS, TAG_FIELDS, PIXEL_FIELDS)

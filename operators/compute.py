@@ -93,12 +93,10 @@ class ComputeAgreement(AgreementOperator):
         colors = _show_in_app(ctx.dataset, report.run_key, before)
         if not ctx.delegated:
             ctx.ops.reload_dataset()
+            score = f"{report.run_key}_score"
+            if ctx.active_fields is not None and score not in ctx.active_fields:
+                ctx.ops.set_active_fields([*ctx.active_fields, score])
             open_panel_on(ctx, report.run_key)
-            # the App reads groups and colours only when it opens a dataset, which would close the panel
-            what = "labels in the colours of their annotators, and " if colors else ""
-            ctx.ops.notify(
-                f"Reload the page to see {what}the fields of the run together in the sidebar", variant="info"
-            )
         return {
             "run_key": report.run_key,
             "score": report.score.mean,
@@ -109,6 +107,9 @@ class ComputeAgreement(AgreementOperator):
             "n_units": report.n_units,
             "worst_samples": [entry["id"] for entry in report.worst_samples],
             "summary": report_markdown(report),
+            # the App reads these only when it opens a dataset, which would close the panel
+            "hint": "Reload the page to see the fields of the run together in the sidebar"
+            + (", and labels in the colours of their annotators" if colors else ""),
         }
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:

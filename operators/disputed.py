@@ -12,6 +12,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement import AgreementInputError
 from ..dataset_io import add_units, agreement_patches, annotate_disputed, tag_agreement_labels
+from ..dataset_io.app.settings import color_names
 from ..dataset_io.fiftyone_private import is_generated
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.units.annotate import check_anno_key, check_backend, configured_backends, disputed_view
@@ -77,6 +78,10 @@ class AgreementPatches(AgreementOperator):
         n_units = len(view)
         if n_units:
             ctx.ops.set_view(view)
+            colors = color_names(open_run_labels(ctx.dataset, run_key))
+            if colors:
+                legend = ", ".join(f"{name} {color}" for name, color in colors.items())
+                ctx.ops.notify(f"Who drew what: {legend}", variant="info")
         else:
             ctx.ops.notify("There is nothing to show: no object has such a verdict", variant="warning")
         return {"n_units": n_units}

@@ -157,4 +157,7 @@ def report_output(ctx: foo.ExecutionContext) -> types.Property:
         on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
         params={"run_key": ctx.results.get("run_key") or ctx.params.get("run_key")},
     )
+    hint = ctx.results.get("hint")
+    if hint:
+        outputs.view("hint_shown", types.Notice(label=hint))
     return summary_output("Annotator agreement", outputs)

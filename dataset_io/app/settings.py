@@ -109,8 +109,16 @@ def _colored_by(labels: RunLabels, color_by: ColorBy | None) -> str | None:
 def _colors(labels: RunLabels, color_by: ColorBy | None) -> dict[str, str]:
     """The colour of every value; none where the App may choose."""
     if color_by == "annotator" and len(labels.annotators) <= len(names.ANNOTATOR_COLORS):
-        return dict(zip(map(labels.value_of, labels.annotators), names.ANNOTATOR_COLORS, strict=False))
+        return dict(zip(map(labels.value_of, labels.annotators), names.ANNOTATOR_COLORS.values(), strict=False))
     return names.VERDICT_COLORS if color_by == "verdict" else {}
+
+
+def color_names(labels: RunLabels) -> dict[str, str]:
+    """The names of the colours of the annotators of a run; empty unless its labels are coloured by annotator."""
+    is_colored = app_settings_of(labels.dataset, labels.run_key).color_by == "annotator"
+    if not is_colored or not labels.config.attribute_mode or len(labels.annotators) > len(names.ANNOTATOR_COLORS):
+        return {}
+    return dict(zip(labels.annotators, names.ANNOTATOR_COLORS, strict=False))
 
 
 def remove_app_settings(dataset: fo.Dataset, run_keys: Collection[str]) -> None:

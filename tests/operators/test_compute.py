@@ -257,3 +257,40 @@ def test_without_a_run_key_form_and_execution_take_the_same_free_one(compute, ma
         request = {"dataset": dataset, "params": {"fields": ANNOTATORS, **params}}
         assert foo.execute_operator(compute.uri, request).result["run_key"] == expected
         dataset.reload()
+
+
+def test_a_run_from_the_app_has_its_group_in_the_sidebar_its_score_shown_and_its_annotators_coloured(
+    compute, context, make_dataset
+):
+    from annotator_agreement import configure_agreement_app, delete_agreement
+    from annotator_agreement.dataset_io.app.settings import app_settings_of
+
+    dataset = make_dataset({"labels": [[("cat", (0.1, 0.1, 0.2, 0.4)), ("cat", (0.1, 0.1, 0.2, 0.3))]] * 2})
+    for sample in dataset.iter_samples(autosave=True):
+        for label, name in zip(sample["labels"].detections, ("ann", "bea"), strict=True):
+            label["rater"] = name
+    before = dataset.app_config.to_dict()
+
+    def run(**params):
+        ctx = context(compute, dataset, fields=["labels"], annotator_attribute="rater", **params)
+        ctx.request_params["active_fields"] = ["labels"]
+        result = compute.execute(ctx)
+        dataset.reload()
+        return result, ctx.executor.to_json()["requests"]
+
+    result, requests = run()
+    assert "colours of their annotators" in result["hint"]
+    shown = {request["operator_uri"].rpartition("/")[2]: request["params"] for request in requests}
+    assert shown["set_active_fields"]["fields"] == ["labels", "agreement_score"]
+    assert shown["open_panel"]["data"] is None or "run_key" in str(shown["open_panel"])
+    assert "agreement_score" in {group.name: group.paths for group in dataset.app_config.sidebar_groups}["agreement"]
+    (colors,) = dataset.app_config.color_scheme.fields
+    assert (colors["path"], colors["colorByAttribute"]) == ("labels", "rater")
+    assert [entry["value"] for entry in colors["valueColors"]] == ["ann", "bea"]
+    configure_agreement_app(dataset, sidebar=True, color_by="verdict")
+    result, _ = run(overwrite=True, run_key="agreement")
+    assert app_settings_of(dataset, "agreement").color_by == "verdict"
+    assert "colours" not in result["hint"]
+    delete_agreement(dataset)
+    dataset.reload()
+    assert dataset.app_config.to_dict() == before
