@@ -419,6 +419,11 @@ def _warnings(report: AgreementReport, records: Records, context: ReportContext)
             f"Nothing was compared: nobody drew anything that counts on the {rated} that two or more annotators were "
             "assigned to"
         )
+    if report.run.chosen_by is not None:
+        yield (
+            f"The numbers hold for these {what} alone: the results of the run {report.run.chosen_by!r} chose them, or "
+            "their labels"
+        )
     if are_without_class(context.class_names):
         yield "Nothing is said about classes: every label is without one (`label` is None)"
     other = report.other_reading

@@ -109,7 +109,8 @@ class RunFacts:
     """What happened during the run.
 
     ``n_videos`` is the number of videos if the samples are frames; else None. ``n_of`` is the number of samples of the
-    whole run if the report covers a part of it; else None. ``lists`` counts the label lists of every annotator; it is
+    whole run if the report covers a part of it; else None. ``chosen_by`` is the run whose results chose the samples, if
+    they are such a view. ``lists`` counts the label lists of every annotator; it is
     empty if the report covers a part.
     """
 
@@ -122,6 +123,7 @@ class RunFacts:
     seconds: float | None = None
     n_videos: int | None = None
     n_of: int | None = None
+    chosen_by: str | None = None
     versions: dict[str, str] = dataclasses.field(default_factory=dict)
     lists: list[AnnotatorLists] = dataclasses.field(default_factory=list)
 

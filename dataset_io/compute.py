@@ -54,7 +54,7 @@ from .record.changes import OwnStamps, own_stamps
 from .record.fields import fields_marked
 from .record.lease import unless_deleted, writing
 from .record.run import FAILED, Run, refresh, versions
-from .record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
+from .record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view, run_behind
 from .record.sample_index import SampleIndex
 from .record.stored_records import StoredRecords, delete_files
 from .results.load import with_samples
@@ -333,6 +333,7 @@ class _Pass:
             n_added_assignments=self._n_added,
             seconds=round(time.perf_counter() - started, 3),
             n_videos=None if self._videos is None else self._videos.n_videos,
+            chosen_by=run_behind(self._source.samples),
             versions=versions(),
             lists=self._annotator_lists(),
         )

@@ -55,13 +55,17 @@ def what_is_deleted(dataset: fo.Dataset, run_key: str) -> dict[str, list[str]]:
         parent, _, name = path.rpartition(".")
         if parent and parent + "." != names.FRAMES_PREFIX and not parent.startswith(tuple(fields)):
             of_labels.setdefault(name, []).append(parent)
+    together: dict[str, list[str]] = {}
+    for name, parents in of_labels.items():
+        together.setdefault(", ".join(parents), []).append(name)
     top = [path for path in fields if "." not in path.removeprefix(names.FRAMES_PREFIX)]
+    settings = [entry["settings"] for entry in entries(dataset) if entry["run_key"] in keys]
     removed = {
         "fields": [path for path in top if not is_label[path]],
         "labels that it wrote": [path for path in top if is_label[path]],
-        "attributes of labels": [f"{name} (in {', '.join(parents)})" for name, parents in of_labels.items()],
+        "attributes of labels": [f"{', '.join(found)} (in {parents})" for parents, found in together.items()],
         "saved views": sorted(view["name"] for view in marked_views(dataset, keys)),
-        "settings of the App": [entry["run_key"] for entry in entries(dataset) if entry["run_key"] in keys],
+        "settings of the App": [name.replace("_", " ") for each in settings for name, value in each.items() if value],
     }
     return {what: found for what, found in removed.items() if found}
 

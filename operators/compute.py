@@ -224,7 +224,6 @@ def _fields_input(
         description="Two or more fields of one kind, one per annotator; or one field whose labels name the annotator. "
         "Remove all to see the other kinds of labels",
         default=preset,
-        required=True,
         view=choices,
     )
     return chosen

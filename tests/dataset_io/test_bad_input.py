@@ -337,3 +337,14 @@ def test_labels_that_have_no_class_are_a_warning(make_dataset):
     assert report.warnings == ["Nothing is said about classes: every label is without one (`label` is None)"]
     named = make_dataset({"alice": [[("cat", (0.1, 0.1, 0.2, 0.4))]], "bob": [[(None, (0.1, 0.1, 0.2, 0.4))]]})
     assert compute_agreement(named, ["alice", "bob"]).warnings == []
+
+
+def test_a_run_on_what_another_run_chose_says_so(make_dataset):
+    dataset = make_dataset()
+    report = compute_agreement(dataset, ANNOTATORS)
+    assert report.run.chosen_by is None
+    disputed = view_agreement(dataset, annotators=["alice", "bob"])
+    again = compute_agreement(disputed, ["alice", "bob"], run_key="again")
+    assert again.run.chosen_by == "agreement"
+    assert any("the results of the run 'agreement' chose them" in text for text in again.warnings)
+    assert compute_agreement(dataset.limit(2), ANNOTATORS, run_key="part").run.chosen_by is None

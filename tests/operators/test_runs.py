@@ -87,7 +87,7 @@ def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
     removed = inputs["removed_agreement"]["default"].replace("\\", "")
     assert "- fields: agreement_alpha, agreement_dice" in removed
     assert "- labels that it wrote: agreement_units" in removed
-    assert "- attributes of labels: agreement (in alice.detections, bob.detections, carol.detections)" in removed
+    assert "agreement_of, agreement_votes (in alice.detections, bob.detections, carol.detections)" in removed
     assert "agreement: lowest score" in removed
     assert inputs["asked"]["invalid"] is True
     assert "asked" not in form(delete, dataset, run_key="agreement", delete_agreement=True)
