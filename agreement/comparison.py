@@ -62,7 +62,7 @@ class SampleChanges:
     worse: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class AgreementComparison:
     """The changes from one run to another, over the samples that have at least two assigned annotators in both.
 
@@ -97,6 +97,10 @@ class AgreementComparison:
         "changes": Each(PartChanges),
         "samples": SampleChanges,
     }
+
+    def __repr__(self) -> str:
+        what = f"{self.n_samples:,} shared {'frames' if self.on_frames else 'samples'}"
+        return f"<{type(self).__name__} from {self.a!r} to {self.b!r}: {what}; print_report() says more>"
 
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON-serialisable values."""

@@ -110,3 +110,11 @@ def test_fiftyone_downloads_a_working_plugin(private_fiftyone, checkout, tmp_pat
         server.shutdown()
     assert "@annotator/agreement/compute_agreement" in listed
     assert "@annotator/agreement/delete_agreement" in listed
+
+
+def test_dir_shows_the_public_names() -> None:
+    import annotator_agreement
+
+    assert dir(annotator_agreement) == sorted([*annotator_agreement.__all__, "metrics"])
+    assert {"compute_agreement", "AgreementReport", "view_agreement"} <= set(dir(annotator_agreement))
+    assert not {"Any", "importlib", "TYPE_CHECKING"} & set(dir(annotator_agreement))

@@ -259,3 +259,20 @@ def test_tags_that_everybody_gave_are_not_listed() -> None:
     assert disputed
     assert all(re.search(rf"^  {re.escape(tag['tag'])}  ", text, re.MULTILINE) for tag in disputed)
     assert not any(re.search(rf"^  {re.escape(tag['tag'])}  ", text, re.MULTILINE) for tag in agreed)
+
+
+def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
+    report = filled_report()
+    expected = (
+        "<ObjectReport 'agreement': score 0.612, alpha 0.647, 200 of 214 samples rated; print_report() says more>"
+    )
+    assert repr(report) == expected
+    assert "score undefined, alpha undefined" in repr(unfilled_report())
+    shown = report._repr_html_()
+    assert "too low to rely on" in shown
+    assert "Three questions behind alpha" in shown
+    assert "&lt;b&gt;carol&lt;/b&gt;" in filled_report(run_key="<b>carol</b>")._repr_html_()
+    assert len(shown) < 10_000
+    for make in OTHERS.values():
+        assert len(repr(make())) < 200
+        assert "annotator-agreement" in make()._repr_html_()
