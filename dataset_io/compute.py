@@ -32,7 +32,7 @@ from ..agreement.config import (
 from ..agreement.errors import AgreementInputError, short_message
 from ..agreement.family import build_report
 from ..agreement.no_labels import NOT_ASSIGNED, AnnotatorLists, NoLabels, reading_name
-from ..agreement.objects.batch import Batch
+from ..agreement.objects.compute import without_crowd
 from ..agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
 from ..agreement.options import OPTIONS
 from ..agreement.records import Records
@@ -421,9 +421,8 @@ def _with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
     starts = range(0, len(ids), _SAMPLES_AT_ONCE)
     found_rows = (row for start in starts for row in reader.again(ids[start : start + _SAMPLES_AT_ONCE]))
     for rows in reader.batched(found_rows):
-        batch = _without_crowd(reader.columns(rows).labels.batch)
-        overlaps = batch.geometry.overlaps(batch.objects)
-        sample += ThresholdSample.of(batch, overlaps, source.config.similarity)
+        batch, overlaps, covered = without_crowd(reader.columns(rows).labels.batch)
+        sample += ThresholdSample.of(batch, overlaps, source.config.similarity, covered)
         if sample.is_full:
             break
     found = sample.threshold(source.config.similarity, source.config.seed)
@@ -438,7 +437,3 @@ def _some_ids(source: Source) -> list[ObjectId]:
     ids = list({row["_id"]: None for row in source.aggregate([{"$project": {"_id": True}}])})
     order = np.argsort(subsample_keys(ids), kind="stable")[:MAX_SAMPLES]
     return [ids[k] for k in order.tolist()]
-
-
-def _without_crowd(batch: Batch) -> Batch:
-    return batch if batch.crowd is None else batch.among(~batch.crowd)

@@ -280,24 +280,30 @@ def _matched(
         the objects that count, their overlaps and units, a mask that tells which objects of the batch they are, and
         which of them are covered by whose crowd regions
     """
-    overlaps = batch.geometry.overlaps(batch.objects)
-    counted = np.ones(len(batch.objects), np.bool_)
-    nothing = np.empty(0, np.int64)
-    if batch.crowd is None or not batch.crowd.any():
-        return batch, overlaps, matching_of(batch.objects, overlaps, config), counted, (nothing, nothing)
-    counted = ~batch.crowd
-    row, other = _covered(batch, batch.crowd, overlaps)
-    row = (np.cumsum(counted) - 1)[row]
-    objects = batch.among(counted).objects
-    matching = matching_of(objects, overlaps.among(counted), config)
+    counted = np.ones(len(batch.objects), np.bool_) if batch.crowd is None else ~batch.crowd
+    batch, overlaps, (row, other) = without_crowd(batch)
+    objects = batch.objects
+    matching = matching_of(objects, overlaps, config)
+    if not len(row):
+        return batch, overlaps, matching, counted, (row, other)
     n_excused = Excuses.of(matching.unit, objects.annotator, (row, other)).n_of_units(matching.n_units)[matching.unit]
     # everybody else who was assigned is excused
     alone = (n_excused > 0) & (batch.assigned.sum(axis=1)[objects.sample] - n_excused < 2)
     matching, kept = without_units_of(matching, alone), ~alone[row]
     covered = (np.cumsum(~alone) - 1)[row[kept]], other[kept]
     counted[counted] = ~alone
-    batch, overlaps = batch.among(counted), overlaps.among(counted)
+    batch, overlaps = batch.among(~alone), overlaps.among(~alone)
     return batch, overlaps, _without_excused(matching, batch.objects.annotator, covered), counted, covered
+
+
+def without_crowd(batch: Batch) -> tuple[Batch, Overlaps, tuple[IntArray, IntArray]]:
+    """The objects that are no crowd regions, their overlaps, and which of them are covered by whose crowd regions."""
+    overlaps = batch.geometry.overlaps(batch.objects)
+    if batch.crowd is None or not batch.crowd.any():
+        return batch, overlaps, (np.empty(0, np.int64), np.empty(0, np.int64))
+    counted = ~batch.crowd
+    row, other = _covered(batch, batch.crowd, overlaps)
+    return batch.among(counted), overlaps.among(counted), ((np.cumsum(counted) - 1)[row], other)
 
 
 def _without_excused(matching: Matching, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Matching:

@@ -101,7 +101,7 @@ def totals_of(agreement: MatchedBatch) -> RunTotals:
         rematched=rematched(agreement) if config.rematch else Rematched(),
     )
     if config.sensitivity or config.iou_from_data:
-        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity)
+        sample = ThresholdSample.of(agreement.batch, agreement.overlaps, config.similarity, agreement.covered)
         totals = replace(totals, threshold_sample=sample)
     if config.sensitivity:
         totals = replace(totals, sweep=sweep_batch(agreement), rules=rules_of(agreement))

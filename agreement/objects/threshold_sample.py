@@ -85,19 +85,31 @@ class ThresholdSample:
     kept: _Kept | None = None
 
     @classmethod
-    def of(cls, batch: Batch, overlaps: Overlaps, similarity: Similarity) -> ThresholdSample:
+    def of(
+        cls, batch: Batch, overlaps: Overlaps, similarity: Similarity, covered: tuple[IntArray, IntArray]
+    ) -> ThresholdSample:
         """The samples of a batch.
+
+        Nobody is taken to have missed what their crowd region covers: only what they drew there counts.
 
         Args:
             batch: the objects that count
             overlaps: the overlapping pairs among them
             similarity: IoU or Dice
+            covered: rows of objects, and the annotators whose crowd regions cover most of them
         """
         objects, assigned = batch.objects, batch.assigned
         n_assigned = assigned.sum(axis=1)
         n_objects = np.bincount(objects.sample, minlength=batch.n_samples)
         observed = best_similarities(objects, overlaps, assigned, similarity=similarity)
-        n_observed = n_objects * np.maximum(n_assigned - 1, 0)
+        of_others = assigned[objects.sample]
+        of_others[np.arange(len(objects)), objects.annotator] = False
+        excused = np.zeros_like(of_others)
+        excused[covered] = True
+        row = np.nonzero(of_others)[0]
+        counts = (observed > 0) | ~excused[of_others]
+        observed = observed[counts]
+        n_observed = np.bincount(objects.sample[row[counts]], minlength=batch.n_samples)
         keys = np.zeros(batch.n_samples, np.int64) if batch.sample_keys is None else batch.sample_keys
         every = _Kept(keys, assigned, n_objects, n_observed, objects.annotator, batch.geometry, observed)
         rated = np.flatnonzero(n_assigned >= 2)

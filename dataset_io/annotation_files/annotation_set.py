@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ Point = tuple[float, float]
 OF_RUN = ("unit_id", "verdict")
 #: the question that classes or numbers of whole images answer where a file does not name it
 QUESTION = "classes"
+#: an ellipse becomes a polygon of so many corners, with 99.8 % of its area
+_CORNERS_OF_ELLIPSE = 64
 
 
 class ImageKey(NamedTuple):
@@ -174,6 +177,14 @@ def refuse_repeated(owner: str, images: Iterable[ImageKey]) -> None:
 def without_run(values: dict[str, Any]) -> dict[str, Any]:
     """The entries of a label without those that an export wrote about a run."""
     return {name: value for name, value in values.items() if name not in OF_RUN} if OF_RUN[0] in values else values
+
+
+def ellipse_ring(x: float, y: float, radius_x: float, radius_y: float, degrees: float) -> list[Point]:
+    """The corners of a polygon for an ellipse that is rotated clockwise about its centre."""
+    angle, turns = math.radians(degrees), (2 * math.pi * k / _CORNERS_OF_ELLIPSE for k in range(_CORNERS_OF_ELLIPSE))
+    cos, sin = math.cos(angle), math.sin(angle)
+    points = ((radius_x * math.cos(turn), radius_y * math.sin(turn)) for turn in turns)
+    return [(x + a * cos - b * sin, y + a * sin + b * cos) for a, b in points]
 
 
 def as_number(value: object) -> float | None:

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from ...agreement.errors import AgreementInputError
-from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, Point, refuse_repeated
+from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, Point, ellipse_ring, refuse_repeated
 from .run_length import cvat_mask
 
 TITLE = "CVAT XML"
@@ -132,6 +132,9 @@ def _shape(element: Element, label: str, types: dict[tuple[str, str], str]) -> D
             drawn.rings, drawn.rotated = [_rotated(left, top, right, bottom, math.radians(angle))], True
         else:
             drawn.box = (left, top, right - left, bottom - top)
+    elif element.tag == "ellipse":
+        x, y, radius_x, radius_y = (float(element.attrib[key]) for key in ("cx", "cy", "rx", "ry"))
+        drawn.rings = [ellipse_ring(x, y, radius_x, radius_y, float(element.get("rotation") or 0.0))]
     elif element.tag in ("polygon", "polyline"):
         drawn.rings, drawn.closed = [_points(element)], element.tag == "polygon"
     elif element.tag == "points":

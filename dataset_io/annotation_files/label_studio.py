@@ -10,7 +10,17 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
-from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, Page, PlacedMask, Point, StoredImage, as_number
+from .annotation_set import (
+    AnnotationSet,
+    DrawnLabel,
+    ImageKey,
+    Page,
+    PlacedMask,
+    Point,
+    StoredImage,
+    as_number,
+    ellipse_ring,
+)
 from .run_length import brush_runs, label_studio_mask
 
 TITLE = "Label Studio JSON"
@@ -24,7 +34,7 @@ _IMAGE_KEYS = ("image", "img", "image_url", "url", "photo", "picture")
 _UPLOAD_PREFIX = re.compile(r"^[0-9a-f]{8}-")
 #: results on the whole image, and the key of their value
 _ANSWERS = {"choices": "choices", "taxonomy": "taxonomy", "rating": "rating", "number": "number"}
-_DRAWN = ("rectangle", "polygon", "keypoint", "brush")
+_DRAWN = ("rectangle", "polygon", "keypoint", "brush", "ellipse")
 #: percent of the image
 _PERCENT = (100.0, 100.0)
 #: regions that we write as one label: a file cannot make us fill the memory
@@ -159,6 +169,11 @@ def _drawn(shape: Result, others: list[Result]) -> DrawnLabel:
             label.rings, label.rotated = [_rotated(shape, x, y, width, height)], True
         else:
             label.box = (x, y, width, height)
+    elif kind.startswith("ellipse"):
+        across, down = float(shape["original_width"]) / 100, float(shape["original_height"]) / 100
+        x, y, radius_x, radius_y = (float(value[key]) for key in ("x", "y", "radiusX", "radiusY"))
+        ring = ellipse_ring(x * across, y * down, radius_x * across, radius_y * down, float(value.get("rotation") or 0))
+        label.rings = [[(x / across, y / down) for x, y in ring]]
     elif kind.startswith("polygon"):
         label.rings, label.closed = (
             [[(float(x), float(y)) for x, y in value["points"]]],

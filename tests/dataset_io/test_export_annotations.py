@@ -135,7 +135,7 @@ def _lists(dataset, field):
 @pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
 # without shrinking, which would make hundreds of datasets
 @settings(
-    max_examples=6, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate]
+    max_examples=4, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True, phases=[Phase.generate]
 )
 @given(data=st.data())
 def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, format, data):

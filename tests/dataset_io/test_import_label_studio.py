@@ -8,7 +8,7 @@ import math
 import numpy as np
 import pytest
 import shapely
-from shapely.affinity import rotate
+from shapely.affinity import rotate, scale, translate
 
 from tests.dataset_io.annotation_samples import by, dataset_of, label_studio_task, ls_box, region, written
 
@@ -118,6 +118,19 @@ def test_rotated_boxes_become_polygons_and_so_do_the_others(tmp_path, angle):
     )
     assert upright.closed
     assert upright.points == [[[0.0, 0.0], [0.1, 0.0], [0.1, 0.1], [0.0, 0.1]]]
+
+
+def test_ellipses_become_polygons(tmp_path):
+    value = {"x": 50, "y": 40, "radiusX": 10, "radiusY": 5, "rotation": 30, "ellipselabels": ["cat"]}
+    path = written(tmp_path / "e.json", [label_studio_task("1.jpg", by(1, region("ellipselabels", value)))])
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, path)
+    (label,) = dataset.first().annotator_1.polylines
+    drawn = shapely.Polygon(np.array(label.points[0]) * [200, 100])
+    circle = shapely.Point(0, 0).buffer(1, quad_segs=64)
+    expected = translate(rotate(scale(circle, 20, 5), 30), 100, 40)  # y points down: clockwise
+    assert (label.label, label.closed) == ("cat", True)
+    assert drawn.intersection(expected).area / drawn.union(expected).area > 0.997
 
 
 def test_polygons_and_boxes_stand_in_fields_of_their_own_if_asked_for(tmp_path):
