@@ -81,6 +81,10 @@ def test_the_trap_of_null_lists(tmp_path):
         report = compute_agreement(ours, ["alice", "bob"], resamples=0)
         assert report.n_rated == 30
         assert report.score.mean == pytest.approx(both / anybody)  # an object that only one drew gives 0
+        # Krippendorff's formula: one object at most on an image, drawn by both or missed by one
+        n_drawn, n_missed = both + anybody, anybody - both
+        expected = 2 * n_drawn * n_missed / (2 * anybody * (2 * anybody - 1))
+        assert report.alpha.pooled == pytest.approx(1 - n_missed / anybody / expected)
     assert trapped.score.mean == 1.0
     assert any("drew_nothing" in warning for warning in trapped.warnings)
 
