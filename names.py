@@ -159,7 +159,7 @@ ANNOTATOR_COLORS = {
     "yellow": "#F0E442",
     "red": "#D55E00",
     "blue": "#0072B2",
-    "grey": "#999999",
+    "dark grey": "#555555",
 }
 
 #: the field sets of all label types

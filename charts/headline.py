@@ -97,7 +97,7 @@ def _extent(report: AgreementReport) -> Iterator[str]:
     if report.run.n_videos is not None:
         yield f"{counted(report.run.n_videos, 'video')} with {report.n_samples:,} frames, compared frame by frame"
     n_empty = getattr(report, "n_empty", 0)
-    without = f", {n_empty:,} of them without any label" if n_empty else ""
+    without = f", {n_empty:,} of them empty" if n_empty else ""
     yield f"{report.n_rated:,} of {report.n_samples:,} {what} rated by two or more{without}"
     yield counted(len(getattr(report, "annotators", [])), "annotator")
     yield counted(report.n_objects, "label")

@@ -19,8 +19,9 @@ from annotator_agreement import (
     rename_agreement,
 )
 from annotator_agreement.dataset_io.app import settings as app_settings
-from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of
+from annotator_agreement.dataset_io.app.settings import AppSettings, app_settings_of, color_names
 from annotator_agreement.dataset_io.record import run
+from annotator_agreement.dataset_io.record.run_labels import open_run_labels
 
 FIELDS = [f"agreement{suffix}" for suffix in names.OBJECT_FIELDS.sample]
 
@@ -311,12 +312,15 @@ def test_fields_of_samples_get_indexes_but_for_those_that_have_one(dataset):
 # ---- colours ----
 
 
-def test_every_verdict_has_a_colour_that_is_told_apart():
+def test_every_verdict_has_a_colour():
     from annotator_agreement.agreement.family import FAMILIES
 
-    verdicts = {verdict for family in FAMILIES.values() for verdict in family.verdicts}
-    assert set(names.VERDICT_COLORS) == verdicts
-    colors = list(names.VERDICT_COLORS.values())
+    assert set(names.VERDICT_COLORS) == {verdict for family in FAMILIES.values() for verdict in family.verdicts}
+
+
+@pytest.mark.parametrize("colors", [names.VERDICT_COLORS, names.ANNOTATOR_COLORS], ids=["verdicts", "annotators"])
+def test_colours_are_told_apart(colors):
+    colors = list(colors.values())
     assert len(set(colors)) == len(colors)
     # as people without one kind of cone see them (Vienot, Brettel and Mollon, 1999), in linear RGB
     seen = {
@@ -352,6 +356,32 @@ def test_labels_are_coloured_by_verdict_or_unit(dataset):
     assert dataset.app_config.color_scheme.fields == [
         {"path": name, "colorByAttribute": "agreement_id"} for name in ANNOTATORS
     ]
+
+
+def test_annotators_in_one_field_have_colours_and_these_have_names(make_dataset):
+    dataset = make_dataset({"labels": [[("cat", (0.1, 0.1, 0.2, 0.4)), ("cat", (0.1, 0.1, 0.2, 0.3))]]})
+    sample = dataset.first()
+    for label, name in zip(sample["labels"].detections, ("ann", "bea"), strict=True):
+        label["rater"] = name
+    sample.save()
+    compute_agreement(dataset, "labels", annotator_attribute="rater")
+    assert color_names(open_run_labels(dataset, "agreement")) == {}
+    configure_agreement_app(dataset, color_by="annotator")
+    (orange, blue, *_), values = names.ANNOTATOR_COLORS, list(names.ANNOTATOR_COLORS.values())
+    colors = [{"value": "ann", "color": values[0]}, {"value": "bea", "color": values[1]}]
+    assert dataset.app_config.color_scheme.fields == [
+        {"path": "labels", "colorByAttribute": "rater", "valueColors": colors}
+    ]
+    assert color_names(open_run_labels(dataset, "agreement")) == {"ann": orange, "bea": blue}
+    delete_agreement(dataset)
+    assert dataset.app_config.color_scheme is None
+
+
+def test_fields_of_annotators_keep_their_own_colours(dataset):
+    compute_agreement(dataset, ANNOTATORS)
+    configure_agreement_app(dataset, color_by="annotator")
+    assert dataset.app_config.color_scheme is None
+    assert color_names(open_run_labels(dataset, "agreement")) == {}
 
 
 def test_the_scheme_of_the_user_is_given_back(dataset):

@@ -40,7 +40,7 @@ def form(address: str) -> None:
     """The form that computes agreement."""
     with open_page(address, width=WIDTH, height=HEIGHT) as page:
         page.locator("[data-item-id='@annotator/agreement/compute_agreement']").first.click()
-        page.locator("[data-cy='operators-prompt-modal']").get_by_text("Matching method").wait_for()
+        page.locator("[data-cy='operators-prompt-modal']").get_by_text("What the fields hold").wait_for()
         _save(page, "form")
 
 
