@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import io
 import json
@@ -92,7 +93,7 @@ def _damage(document: dict[str, Any], roots: list[str], random: Random) -> str:
     for name in parents:
         held = held[name]
     before = held[last]
-    if isinstance(before, bytes) and random.random() < 0.8:
+    if isinstance(before, bytes) and before and random.random() < 0.8:
         held[last] = _flipped(before, random)
     elif random.random() < 0.15:
         del held[last]
@@ -106,7 +107,10 @@ def _damage(document: dict[str, Any], roots: list[str], random: Random) -> str:
 
 def _flipped(content: bytes, random: Random) -> bytes:
     """Bytes with some of them changed: of the compressed content, or of what it holds."""
-    inner = bytearray(zlib.decompress(content)) if random.random() < 0.7 else bytearray(content)
+    inner = bytearray(content)
+    if random.random() < 0.7:
+        with contextlib.suppress(zlib.error):  # what was damaged before may not be compressed
+            inner = bytearray(zlib.decompress(content)) or inner
     for _ in range(random.choice((1, 3, 20))):
         inner[random.randrange(min(len(inner), random.choice((12, 130, len(inner)))))] = random.randrange(256)
     shorter = inner[: random.randrange(len(inner))] if random.random() < 0.2 else inner
