@@ -216,7 +216,8 @@ def test_where_all_pixels_are_ignored_nothing_is_defined(make_dataset):
     assert sample.agreement_ignored == 1.0
     assert report.alpha.undefined == {"one_annotator": 0, "no_pixels": 1, "single_category": 0}
     assert report.alpha.pooled is None
-    assert "all pixels are ignored" in report_text(report)
+    assert "15 ignored (100.0 %)" in report_text(report)
+    assert "all pixels are ignored" in report_text(report, full=True)
 
 
 COLOURS = {0: (0, 0, 0), 1: (255, 0, 0), 2: (0, 128, 7), 5: (3, 0, 200), 9: (250, 250, 250)}
