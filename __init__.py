@@ -26,6 +26,7 @@ _PUBLIC = {
     "agreement_samples": ".dataset_io",
     "compare_agreement": ".dataset_io",
     "changed_since": ".dataset_io",
+    "update_agreement": ".dataset_io",
     "rename_agreement": ".dataset_io",
     "view_agreement": ".dataset_io",
     "save_agreement_views": ".dataset_io",

@@ -12,6 +12,7 @@ SCHEMA_VERSION = 3
 DEFAULT_RUN_KEY = "agreement"
 
 COMPUTE_AGREEMENT = "compute_agreement"
+UPDATE_AGREEMENT = "update_agreement"
 SHOW_AGREEMENT = "show_agreement"
 COMPARE_AGREEMENT = "compare_agreement"
 DELETE_AGREEMENT = "delete_agreement"

@@ -23,10 +23,12 @@ class AttributeCodes(dict[tuple[type, Any], int]):
     mean *not given*. The keys are (type, value), because true equals 1 in Python.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, known: Sequence[Any] = ()) -> None:
         super().__init__()
         self.name = name
         self._values: list[str | float | bool | None] = [None]
+        for value in known[1:]:
+            self[type(value), value]
 
     def of(self, values: Sequence[Any]) -> IntArray:
         """The codes of ``N`` values.
@@ -93,13 +95,16 @@ def are_without_class(names: Sequence[str]) -> bool:
 class ClassCodes(dict[str | None, int]):
     """Codes of class names, in the order in which they are first looked up, from 1 (0 is *missing*).
 
-    An alias has the code of the name that replaces it.
+    An alias has the code of the name that replaces it. The first codes are those of the names ``known``, which
+    begin with that of *missing*.
     """
 
-    def __init__(self, aliases: Mapping[str, str] | None = None) -> None:
+    def __init__(self, aliases: Mapping[str, str] | None = None, known: Sequence[str | None] = ()) -> None:
         super().__init__()
         self._meant: Mapping[Any, str] = aliases or {}
         self._names: list[str | None] = []
+        for name in known[1:]:
+            self[name]
 
     def __missing__(self, name: str | None) -> int:
         if name in self._meant:

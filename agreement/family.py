@@ -9,8 +9,10 @@ from typing import Any
 import numpy as np
 
 from .. import names
-from ..metrics.arrays import FloatArray
+from ..metrics.arrays import BoolArray, FloatArray
+from .config import AgreementConfig
 from .disputes.costs import dispute_costs
+from .match_again import sums_to_json, with_sums, without_samples
 from .numbers import Numbers
 from .objects.build import build_object_report, object_numbers
 from .objects.records import ObjectRecords
@@ -33,6 +35,16 @@ from .tags.report import TagReport, build_tag_report
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunSums:
+    """What the records of a run hold in addition to the columns of its samples."""
+
+    to_json: Callable[[Any], dict[str, Any]]
+    from_json: Callable[[Any, Mapping[str, Any]], Any]
+    #: records without the samples in a mask ``(S,)``; None if the records do not tell what these samples had added
+    without: Callable[[Any, BoolArray, AgreementConfig], Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
     """A family of label types: labels that are compared in the same way.
 
@@ -51,6 +63,7 @@ class Family:
     verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
     not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
     has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
+    sums: RunSums | None = None  #: what the report needs in addition to the records of its samples; None: nothing
 
 
 def _pair_costs(records: Records) -> FloatArray:
@@ -70,6 +83,7 @@ OBJECTS = Family(
     fields=names.OBJECT_FIELDS,
     verdicts=(*OBJECT_VERDICTS, CROWD),
     has_objects=True,
+    sums=RunSums(to_json=sums_to_json, from_json=with_sums, without=without_samples),
 )
 RATINGS = Family(
     name="ratings",
@@ -115,6 +129,26 @@ def report_from_dict(values: Mapping[str, Any]) -> AgreementReport:
 def records_of(family: str, columns: AnyColumns, n_annotators: int) -> Records:
     """Records of a family from columns, without the totals of the whole run."""
     return FAMILIES[family].records(n_annotators, (columns,))
+
+
+def stored_sums(records: Records) -> dict[str, Any]:
+    """What the records of a run hold in addition to columns, as JSON values."""
+    sums = FAMILIES[records.family].sums
+    return {} if sums is None else sums.to_json(records)
+
+
+def with_stored_sums(records: Records, stored: Mapping[str, Any]) -> Records:
+    """Records of a whole run, from columns and :func:`stored_sums`."""
+    sums = FAMILIES[records.family].sums
+    found: Records = records if sums is None else sums.from_json(records, stored)
+    return found
+
+
+def records_without(records: Records, samples: BoolArray, config: AgreementConfig) -> Records | None:
+    """The records of a whole run without those of the samples in a mask ``(S,)``; None if they do not tell enough."""
+    sums = FAMILIES[records.family].sums
+    found: Records | None = records.select(~samples) if sums is None else sums.without(records, samples, config)
+    return found
 
 
 def build_report(records: Records, context: ReportContext) -> AgreementReport:

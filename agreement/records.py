@@ -95,6 +95,10 @@ class Records:
             taken[name] = self.column(name)[ranges((np.cumsum(counts) - counts)[samples], counts[samples])]
         return replace(self, parts=(taken,))
 
+    def reordered(self: R, samples: IntArray) -> R:
+        """The records of all samples in another order."""
+        return self.take(samples)
+
     def chunks(self, counted: str, at_once: int) -> Iterator[Columns]:
         """Columns of consecutive samples in chunks of bounded size; a single empty chunk if there is no sample.
 

@@ -52,7 +52,9 @@ def _changed(report: AgreementReport) -> list[str]:
         return []
     n_changed = report.samples.n_changed()
     what = "sample" if report.run.n_videos is None else "video"
-    return [f"{counted(n_changed, what)} changed since this run."] if n_changed else []
+    if not n_changed:
+        return []
+    return [f"{counted(n_changed, what)} changed since this run: update_agreement(dataset, {report.run_key!r})."]
 
 
 def report_head(report: AgreementReport, notes: Sequence[str] = (), groups: Sequence[str] = (HEADLINE,)) -> Section:

@@ -18,6 +18,7 @@ from .units.label_tags import tag_agreement_labels
 from .units.patches import agreement_patches
 from .units.resolve import resolve_units
 from .units.units_field import add_units
+from .update import update_agreement
 from .views.agreement_view import view_agreement
 from .views.saved_views import save_agreement_views
 
@@ -44,5 +45,6 @@ __all__ = [
     "save_agreement_views",
     "split_annotators",
     "tag_agreement_labels",
+    "update_agreement",
     "view_agreement",
 ]

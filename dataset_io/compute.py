@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import logging
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -30,39 +27,33 @@ from ..agreement.config import (
     make_config,
 )
 from ..agreement.errors import AgreementInputError, short_message
-from ..agreement.family import build_report
-from ..agreement.no_labels import NOT_ASSIGNED, AnnotatorLists, NoLabels, reading_name
+from ..agreement.no_labels import NoLabels
 from ..agreement.objects.compute import without_crowd
 from ..agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
 from ..agreement.options import OPTIONS
-from ..agreement.records import Records
-from ..agreement.report import AgreementReport, RunFacts
+from ..agreement.report import AgreementReport
 from ..metrics.geometry.objects import Similarity
 from ..metrics.matching import ClassHandling, Method
 from .delete import delete_agreement
 from .families import open_family
-from .families.frames import VideoScores
 from .families.map_files import delete_map_files
 from .families.objects import ObjectFamily
 from .families.protocol import LabelFamily
 from .fiftyone_private import dataset_id, is_deleted, is_generated, reload_dataset, reload_samples, stored_dataset
 from .labels.annotator_attributes import check_annotator_attribute
-from .labels.assignment import LIST_STATES
 from .labels.checks import check_annotators, check_room, count_damaged_fields
 from .labels.source import Source, open_source
 from .record.changes import OwnStamps, own_stamps
 from .record.fields import fields_marked
 from .record.lease import unless_deleted, writing
-from .record.run import FAILED, Run, refresh, versions
-from .record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view, run_behind
-from .record.sample_index import SampleIndex
-from .record.stored_records import StoredRecords, delete_files
+from .record.run import FAILED, Run, refresh
+from .record.run_keys import check_key_is_free, check_not_in_database, refuse_dependent_view
+from .record.stored_records import delete_files
 from .results.load import with_samples
-from .run.read import ReadBatch, Reader
+from .run.one_pass import Pass
+from .run.read import Reader
 from .run.stored import NoRoomError, subsample_keys
-from .run.work_through import Progress, rare_collections, work_through
-from .run.worst import worst_samples
-from .run.write import Writer, Written
+from .run.work_through import Progress, rare_collections
 from .units.units_field import add_units
 
 logger = logging.getLogger(__name__)
@@ -221,7 +212,14 @@ def run_agreement(
         try:
             run.declare(fields)
             with rare_collections():
-                report, records = _Pass(family, run, stamps).execute(progress, started)
+                one_pass = Pass(family, run, stamps)
+                one_pass.work(progress)
+                compared = one_pass.compared()
+                if compared is None:
+                    raise AgreementInputError(
+                        "Agreement needs samples, but all of them were deleted or changed meanwhile"
+                    )
+                report, records = compared.report(family, one_pass.run_facts(compared, started))
             run.complete(report, records, fields, stamps)
         except BaseException as error:
             _after_failure(run, config, fields, error)
@@ -250,7 +248,7 @@ def _checked(samples: SampleCollection, config: AgreementConfig, overwrite: bool
     check_room(source, paths)
     check_annotators(source)
     if config.iou_from_data and isinstance(family, ObjectFamily):
-        return _with_iou_from_data(family)
+        return family_with_iou_from_data(family)
     return family
 
 
@@ -291,124 +289,13 @@ def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], er
         logger.exception("The failure of the run %r could not be recorded", run.key)
 
 
-@dataclass(frozen=True, slots=True)
-class _Computed:
-    read: ReadBatch[Any]
-    result: Any
-    written: Future[Written]
-    recorded: Future[Records]
-
-
-class _Pass:
-    """One pass over the labels: batches are read, computed and written concurrently; records are added up."""
-
-    def __init__(self, family: LabelFamily[Any, Any], run: Run, stamps: OwnStamps) -> None:
-        self._family = family
-        self._source = source = family.source
-        self._run = run
-        self._reader = Reader(family)
-        self._writer = Writer(source, source.config.run_key, stamps, source.fields_written(source.config.run_key))
-        self._records: Records | None = None
-        self._index = SampleIndex()
-        videos = self._reader.videos
-        self._videos = None if videos is None else VideoScores(source, videos.number, stamps)
-        self._n_invalid = count_damaged_fields(source)
-        self._n_unknown = 0
-        self._n_added = 0
-        self._lists = np.zeros((len(LIST_STATES), len(source.annotators)), np.int64)
-
-    def execute(self, progress: Progress, started: float) -> tuple[AgreementReport, StoredRecords]:
-        """Read, compute and write everything; returns the report and the records."""
-        n_changed = work_through(self._reader, self._compute, self._count, progress)
-        if self._videos is not None:
-            self._write_videos(self._videos)
-        if self._records is None:
-            raise AgreementInputError("Agreement needs samples, but all of them were deleted or changed meanwhile")
-        facts = RunFacts(
-            n_changed=n_changed,
-            n_invalid=self._n_invalid,
-            n_unknown=self._n_unknown,
-            n_repeated=self._reader.n_repeated,
-            coverage=self._coverage(),
-            n_added_assignments=self._n_added,
-            seconds=round(time.perf_counter() - started, 3),
-            n_videos=None if self._videos is None else self._videos.n_videos,
-            chosen_by=run_behind(self._source.samples),
-            versions=versions(),
-            lists=self._annotator_lists(),
-        )
-        dataset = self._source.dataset
-        context = replace(
-            self._family.context(facts),
-            worst_samples=worst_samples(self._records.sample_values(), self._index, dataset),
-            clusters=self._index.clusters(),
-            describe=functools.partial(self._index.list_samples, dataset),
-        )
-        return build_report(self._records, context), StoredRecords.of(self._records, self._index, context)
-
-    def _write_videos(self, videos: VideoScores) -> None:
-        """Write the means over frames."""
-        self._run.require_current()
-        for _ in videos.write():
-            self._run.require_current()
-
-    def _coverage(self) -> str:
-        config, has_lists = self._source.config, self._source.kinds[0].list_name is not None
-        if config.assigned_field is not None:
-            return "given"
-        if config.no_labels != NOT_ASSIGNED:
-            return reading_name(config.no_labels, None)
-        if config.attribute_mode:
-            return "assumed"
-        return "videos" if self._source.on_frames and has_lists else "fields"
-
-    def _annotator_lists(self) -> list[AnnotatorLists]:
-        """On how many samples every annotator has labels, an empty list and none."""
-        of_annotators = zip(self._source.annotators, *self._lists.tolist(), strict=True)
-        return [AnnotatorLists(name, *reversed(counts)) for name, *counts in of_annotators]
-
-    def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
-        read = self._reader.columns(rows)
-        result = self._family.compute(read.labels)
-        self._run.require_current()
-        written = writers.submit(self._write, read, result)
-        return _Computed(read, result, written, writers.submit(self._family.record, result))
-
-    def _write(self, read: ReadBatch[Any], result: Any) -> Written:
-        updates = self._family.values(read.labels, result)
-        written = self._writer.write(read, updates)
-        return written if self._videos is None else replace(written, of_videos=self._videos.values_of(updates))
-
-    def _count(self, computed: _Computed) -> list[ObjectId]:
-        """Add the records of the written samples; returns the ids of the others."""
-        read, result, written = computed.read, computed.result, computed.written.result()
-        refused = written.refused
-        of_videos = written.of_videos
-        if refused:
-            refused_ids = set(refused)
-            kept = np.array([sample.sample_id not in refused_ids for sample in read.samples], np.bool_)
-            read = read.select(kept, self._family.without(read.labels, kept))
-            result = self._family.compute(read.labels)
-            of_videos = None if of_videos is None else of_videos[kept]
-        records = self._family.record(result) if refused else computed.recorded.result()
-        self._records = records if self._records is None else self._records + records
-        self._index.add(read.samples)
-        if self._videos is not None and of_videos is not None:
-            self._videos.add(read.samples, of_videos)
-        self._n_invalid += int(read.n_invalid.sum())
-        self._n_unknown += int(read.n_unknown.sum())
-        self._n_added += int(read.n_added.sum())
-        self._lists += np.stack([(read.lists == state).sum(axis=0) for state in LIST_STATES])
-        return refused
-
-
 #: threshold used where the data suggest none
 WITHOUT_CROSSING = 0.5
 
 _SAMPLES_AT_ONCE = 200
 
 
-def _with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
+def family_with_iou_from_data(family: ObjectFamily) -> ObjectFamily:
     """The family with the threshold suggested by its labels, rounded to two decimals.
 
     Reads at most 2,000 samples (or frames), those with the smallest hashes of their ids, so that order does not matter.

@@ -10,12 +10,13 @@ from .export import ExportAgreement
 from .export_labels import ExportAnnotations
 from .import_labels import ImportAnnotations
 from .object_labels import AddAgreementUnits, ResolveUnits
-from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement
+from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement, UpdateAgreement
 from .views import SaveAgreementViews, ViewAgreement
 
 OPERATORS = [
     ImportAnnotations,
     ComputeAgreement,
+    UpdateAgreement,
     ShowAgreement,
     OpenAgreementPanel,
     ViewAgreement,

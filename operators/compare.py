@@ -15,6 +15,9 @@ from ..dataset_io import compare_agreement
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
 from .base import AgreementOperator, add_choice, add_warning, summary_output
 
+#: stands for the run itself, compared with its state before its last update
+NOW = "(now)"
+
 
 class CompareAgreement(AgreementOperator):
     """Shows the changes from one run to another, over their common samples."""
@@ -28,29 +31,32 @@ class CompareAgreement(AgreementOperator):
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         families = _families(ctx)
-        first = [key for key, family in families.items() if list(families.values()).count(family) > 1]
+        updated = [key for key in families if Run(ctx.dataset, key).config.get("previous")]
+        first = [key for key, family in families.items() if list(families.values()).count(family) > 1 or key in updated]
         if not first:
-            label = "This dataset has no two completed agreement runs on labels of one kind"
-            advice = "Compute agreement again under another run key: with corrected labels, or with another option"
+            label = "This dataset has no two completed agreement runs on labels of one kind, and none that was updated"
+            advice = "Correct labels and update the run, or compute agreement again under another run key"
             add_warning(inputs, "no_runs", label, advice)
             return
         key_a = ctx.params.get("run_key")
         key_a = key_a if key_a in first else first[0]
-        second = [key for key in first if key != key_a and families[key] == families[key_a]]
+        second = {NOW: "the same run now, from before its last update"} if key_a in updated else {}
+        second |= {key: key for key in first if key != key_a and families[key] == families[key_a]}
         description = "The first run: before the change"
         add_choice(inputs, "run_key", "From", first, description=description, required=True)
         description = "The second run: after the change"
         add_choice(inputs, "other_run_key", "To", second, description=description, required=True)
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        comparison = compare_agreement(ctx.dataset, ctx.params.get("run_key"), ctx.params.get("other_run_key"))
+        other = ctx.params.get("other_run_key")
+        comparison = compare_agreement(ctx.dataset, ctx.params.get("run_key"), None if other == NOW else other)
         return {"summary": comparison_markdown(comparison), "comparison": comparison.to_dict()}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output("Annotator agreement, compared")
 
     def __call__(
-        self, samples: SampleCollection, run_key: str, other_run_key: str, **options: Any
+        self, samples: SampleCollection, run_key: str, other_run_key: str | None = None, **options: Any
     ) -> AgreementComparison:
         """Compare two runs, from Python."""
         return compare_agreement(samples, run_key, other_run_key, **options)

@@ -12,12 +12,19 @@ from .. import names
 from ..agreement import AgreementReport
 from ..charts.document import report_markdown
 from ..charts.sections import Facts, Section, as_markdown
-from ..charts.words import listed
-from ..dataset_io import agreement_on, delete_agreement, load_agreement, rename_agreement
+from ..charts.words import counted, listed
+from ..dataset_io import (
+    agreement_on,
+    changed_since,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+    update_agreement,
+)
 from ..dataset_io.delete import what_is_deleted
 from ..dataset_io.record.run import Run
 from ..dataset_io.rename import check_rename
-from .base import AgreementOperator, add_choice, add_switch, chosen_run, is_form, summary_output, tell
+from .base import AgreementOperator, add_choice, add_switch, chosen_run, is_form, progress_of, summary_output, tell
 from .selection import shows_part
 
 #: the samples of the report
@@ -52,6 +59,40 @@ class ShowAgreement(AgreementOperator):
     def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
         """The report of a run, from Python."""
         return load_agreement(samples, run_key)
+
+
+class UpdateAgreement(AgreementOperator):
+    """Computes a run again where samples were changed."""
+
+    operator_name = names.UPDATE_AGREEMENT
+    label = "Update annotator agreement"
+    description = "Compute an agreement run again where images were edited, added or deleted since, with its options"
+    icon = "update"
+    submit = "Update"
+    run_text = "The run that is brought up to date, with its options"
+    can_be_delegated = True
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        n_changed = changed_since(ctx.dataset, chosen_run(ctx))
+        label = "Nothing was changed since the run" if n_changed == 0 else "It is not known what was changed since"
+        if n_changed:
+            label = f"Edited, added or deleted since the run: {counted(n_changed, 'sample')}"
+        inputs.view("changed", types.Notice(label=label))
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        run_key = chosen_run(ctx)
+        report = update_agreement(ctx.dataset, run_key, progress=progress_of(ctx))
+        tell(ctx, f"Updated the run '{run_key}'")
+        return {"run_key": run_key, "summary": report_markdown(report), "report": report.to_dict()}
+
+    def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
+        return report_output(ctx)
+
+    def __call__(
+        self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any
+    ) -> AgreementReport:
+        """Update a run, from Python."""
+        return update_agreement(samples, run_key, **options)
 
 
 class OpenAgreementPanel(AgreementOperator):

@@ -222,11 +222,13 @@ class MatchedBatch(Agreement):
     overlaps: Overlaps  #: overlapping pairs of objects
     #: rows of objects, and the other annotators whose crowd regions cover most of them
     covered: tuple[IntArray, IntArray]
+    #: shape ``(S,)``, objects that do not count as everybody else is excused from them
+    n_alone: IntArray
 
 
 def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
     """Match the objects of a batch and score its samples."""
-    read = batch.objects
+    read, of_crowd = batch.objects, batch.crowd
     batch, overlaps, matching, counted, covered = _matched(batch, config)
     crowd = (read.sample * batch.assigned.shape[1] + read.annotator)[~counted]
     objects, n_samples = batch.objects, batch.n_samples
@@ -268,6 +270,7 @@ def compute_agreement_of(batch: Batch, config: AgreementConfig) -> MatchedBatch:
         matching=matching,
         overlaps=overlaps,
         covered=covered,
+        n_alone=np.bincount(read.sample[~counted if of_crowd is None else ~counted & ~of_crowd], minlength=n_samples),
     )
 
 

@@ -13,7 +13,7 @@ from ...metrics.geometry.objects import dice_from_iou
 from ..config import AgreementConfig
 from ..records import Columns
 from .compute import Agreement
-from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
+from .records import MAX_OBJECTS_AT_ONCE, ObjectRecords, shown_area, units_of_objects
 from .report import SizeSummary
 from .sums import Additive, Chunk, Matches, distribution, mean
 from .verdicts import NO_VERDICT
@@ -89,7 +89,7 @@ def _own_areas(
 def _rated_areas(part: Columns, config: AgreementConfig) -> FloatArray:
     """Median areas of the units of rated samples, directly from columns of records (faster than unpacking them)."""
     boxes = part["boxes_xyxy"].astype(np.float64) if "boxes_xyxy" in part else None
-    area = _own_areas(part["area"].astype(np.float64), boxes, part.get("visibility"), config)
+    area = _own_areas(shown_area(part), boxes, part.get("visibility"), config)
     medians = medians_by_group(units_of_objects(part), area[:, None], len(part["unit_verdict"]))[:, 0]
     of_rated: FloatArray = medians[part["unit_verdict"] != NO_VERDICT]
     return of_rated

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import BoolArray, FloatArray
+from ..codes import NO_LABEL as NO_LABEL
 from ..config import AgreementConfig
 from ..errors import AgreementInputError, shown
 from ..options import value_name

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS
+from ...agreement.report import ReportContext
 from ..labels.source import Source
 from .objects import ObjectFamily
 from .pixels import PixelFamily
@@ -13,7 +14,7 @@ from .protocol import LabelFamily
 from .ratings import RatingFamily
 from .tags import TagFamily
 
-_FAMILIES: dict[str, Callable[[Source], LabelFamily[Any, Any]]] = {
+_FAMILIES: dict[str, Callable[[Source, ReportContext | None], LabelFamily[Any, Any]]] = {
     OBJECTS.name: ObjectFamily,
     RATINGS.name: RatingFamily,
     TAGS.name: TagFamily,
@@ -21,6 +22,14 @@ _FAMILIES: dict[str, Callable[[Source], LabelFamily[Any, Any]]] = {
 }
 
 
-def open_family(source: Source) -> LabelFamily[Any, Any]:
-    """The object that reads, compares and writes the labels of a source."""
-    return _FAMILIES[source.family.name](source)
+def open_family(source: Source, known: ReportContext | None = None) -> LabelFamily[Any, Any]:
+    """The object that reads, compares and writes the labels of a source.
+
+    Args:
+        source: the labels
+        known: what an earlier run found, if these are some of its samples that were changed since
+
+    Raises:
+        WholeRunNeededError: if the other samples must be compared again, too
+    """
+    return _FAMILIES[source.family.name](source, known)

@@ -96,15 +96,16 @@ class Videos:
         }
         # from the dataset, not the view: filtering labels does not change assignments
         by_video = {"$group": {"_id": "$_sample_id", **has_list}}
-        for row in self._source.collection.aggregate([*stages, by_video], allowDiskUse=True):
+        for row in self._source.aggregate_stored([*stages, by_video]):
             yield row["_id"], np.array([row[name] for name in has_list], np.bool_)
 
 
 class VideoScores:
     """Means and sums over the frames of every video; about 150 bytes per video."""
 
-    def __init__(self, source: Source, number: dict[ObjectId, int], stamps: OwnStamps) -> None:
+    def __init__(self, source: Source, number: dict[ObjectId, int], stamps: OwnStamps, *, again: bool = False) -> None:
         key = source.config.run_key
+        self._again = again
         self._stamps = stamps
         fields = {path: spec for path, spec in source.fields_written(key).items() if "." not in path}
         self._source = source
@@ -162,7 +163,12 @@ class VideoScores:
                 for path, value, is_integer in zip(self._paths, row, integers, strict=True)
                 if value == value  # nan is not equal to itself
             }
-            operations.append(UpdateOne({"_id": video_id}, [{"$set": {**values, "last_modified_at": stamp}}]))
+            left_out = [path for path in self._paths if path not in values] if self._again else []
+            update: list[dict[str, Any]] = [
+                {"$set": {**values, "last_modified_at": stamp}},
+                *([{"$unset": left_out}] if left_out else []),
+            ]
+            operations.append(UpdateOne({"_id": video_id}, update))
             if len(operations) == _WRITE_BATCH:
                 yield self._send(operations)
                 operations = []

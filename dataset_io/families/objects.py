@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any
@@ -11,10 +12,13 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.codes import AttributeCodes, ClassCodes
+from ...agreement.codes import NO_LABEL, AttributeCodes, ClassCodes
+from ...agreement.config import AgreementConfig
+from ...agreement.match_again import tracks_again
 from ...agreement.objects.batch import NO_TRACK, Batch, Tracks
 from ...agreement.objects.compute import MatchedBatch, compute_agreement_of
-from ...agreement.objects.records import ObjectRecords, record
+from ...agreement.objects.records import ObjectRecords, RunTotals, record
+from ...agreement.objects.threshold_sample import ThresholdSample
 from ...agreement.objects.verdicts import CROWD, NO_VERDICT, VERDICTS
 from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, FloatArray, IntArray
@@ -29,11 +33,21 @@ from ..labels.checks import (
     unusable_labels_error,
 )
 from ..labels.geometry_readers import pixels_or_0
-from ..labels.label_facts import are_labels, check_attributes, codes_of, is_crowd, label_facts, value_of, with_masks
+from ..labels.label_facts import (
+    LabelFacts,
+    are_labels,
+    check_attributes,
+    codes_of,
+    is_crowd,
+    label_facts,
+    value_of,
+    with_masks,
+)
 from ..labels.object_columns import ObjectColumns, label_positions
 from ..labels.source import Source
+from ..record.sample_index import SampleIndex
 from ..run.stored import StoredSample, of_each_label, subsample_keys
-from .protocol import LabelsRead, report_context, values_by_path, where_rated
+from .protocol import LabelFamily, LabelsRead, WholeRunNeededError, report_context, values_by_path, where_rated
 
 #: attributes written on a label, by suffix, in the order in which they are collected
 OF_LABELS = ("", "_id", "_iou", "_votes", "_of")
@@ -51,14 +65,17 @@ class ObjectLabels:
     label_ids: list[ObjectId]  #: ids of the objects
 
 
-class ObjectFamily:
+class ObjectFamily(LabelFamily[ObjectLabels, MatchedBatch]):
     """Detections and other labels that stand for physical objects."""
 
-    def __init__(self, source: Source) -> None:
-        facts = label_facts(source)
+    def __init__(self, source: Source, known: ReportContext | None = None) -> None:
+        facts = self._facts = _facts_of_run(source, known)
         self.source = source = with_masks(source, facts)
-        self.codes = ClassCodes(source.config.aliases)
-        self._attributes = [AttributeCodes(name) for name in source.config.attributes]
+        self.codes, of_codes = ClassCodes(source.config.aliases), {}
+        if known is not None:
+            class_names = [None if name == NO_LABEL else name for name in known.class_names]
+            self.codes, of_codes = ClassCodes(source.config.aliases, class_names), dict(known.attribute_values)
+        self._attributes = [AttributeCodes(name, of_codes.get(name, ())) for name in source.config.attributes]
         self._run_key = source.config.run_key
         self._label_paths: list[list[tuple[str, ...]]] = [[] for _ in source.label_paths]
         self._extending = threading.Lock()
@@ -259,8 +276,25 @@ class ObjectFamily:
             self.codes.names(),
             measure=self.source.kinds[0].measure,
             attribute_values={codes.name: codes.values_of_codes() for codes in self._attributes},
-            details={"in_pixels": self._in_pixels},
+            details={"in_pixels": self._in_pixels, "masks": sorted(self._facts.masks), "crowd": self._facts.crowd},
         )
+
+    def completed(
+        self, records: ObjectRecords, index: SampleIndex, read: Callable[[Sequence[int] | None], Iterator[ObjectLabels]]
+    ) -> ObjectRecords:
+        """Records with the tracks, and the subsample for the threshold, of all samples."""
+        config, totals = self.source.config, records.totals or RunTotals()
+        if self.source.on_frames:
+            totals = dataclasses.replace(totals, tracks=tracks_again(records, index.numbers(), config))
+        if config.sensitivity or config.iou_from_data:
+            rated = np.flatnonzero(records.assigned.sum(axis=1) >= 2).tolist()
+            sample = ThresholdSample()
+            for labels in read(None if self.source.on_frames else rated):
+                sample += _part_of_sample(labels.batch, config)
+                if sample.is_full:
+                    break
+            totals = dataclasses.replace(totals, threshold_sample=sample)
+        return dataclasses.replace(records, totals=totals)
 
     # ---- writing ----
 
@@ -311,6 +345,36 @@ class ObjectFamily:
             with self._extending:  # several batches are written at once
                 for position in range(len(known), longest):
                     known.append(tuple(f"{path}.{position}.{self._run_key}{suffix}" for suffix in OF_LABELS))
+
+
+def _facts_of_run(source: Source, known: ReportContext | None) -> LabelFacts:
+    """The optional parts of the labels, where only some are read: of all labels of the run.
+
+    Raises:
+        WholeRunNeededError: if they are no longer those of the run
+    """
+    found = label_facts(source)
+    if known is None:
+        return found
+    details = known.details
+    if "masks" not in details:
+        raise WholeRunNeededError("an older version computed the run")
+    facts = LabelFacts(frozenset(details["masks"]), bool(details["crowd"]))
+    everywhere = facts
+    if facts != LabelFacts(frozenset(), crowd=False):
+        everywhere = label_facts(dataclasses.replace(source, among=None))
+    if facts != LabelFacts(facts.masks | found.masks, facts.crowd or found.crowd) or facts != everywhere:
+        raise WholeRunNeededError("there are masks or crowd regions now that there were not, or the other way round")
+    return facts
+
+
+def _part_of_sample(batch: Batch, config: AgreementConfig) -> ThresholdSample:
+    """What some samples add to the subsample for the threshold."""
+    if batch.crowd is None or not batch.crowd.any():
+        overlaps, nobody = batch.geometry.overlaps(batch.objects), np.empty(0, np.int64)
+        return ThresholdSample.of(batch, overlaps, config.similarity, (nobody, nobody))
+    matched = compute_agreement_of(batch, config)  # crowd regions decide which objects count
+    return ThresholdSample.of(matched.batch, matched.overlaps, config.similarity, matched.covered)
 
 
 def sizes_px(rows: list[dict[str, Any]]) -> FloatArray:

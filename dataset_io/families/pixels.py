@@ -42,7 +42,7 @@ from ..labels.mask_reading import (
 from ..labels.source import Source
 from ..run.stored import StoredSample
 from .map_files import check_map_folder, encoded_map, map_path, write_map
-from .protocol import LabelsRead, report_context, values_by_path, where_rated
+from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 #: number of labels that a mask counts as in the limit of batches: at least this …
 LABELS_OF_A_MASK = 200
@@ -73,17 +73,17 @@ class _Compared:
     error: UnusableMaskError | None = None
 
 
-class PixelFamily:
+class PixelFamily(LabelFamily[PixelLabels, PixelAgreement]):
     """Segmentations; every annotator has a field of their own.
 
     If a view filters a label away, its annotator counts as not assigned.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source = source
         targets = {name: source.dataset.get_mask_targets(name) for name in source.config.fields}
         self.meaning = mask_values(source.config, {name: found for name, found in targets.items() if found})
-        self._is_rgb: bool | None = None
+        self._is_rgb: bool | None = None if known is None else bool(known.details["is_rgb"])
         self._key = source.config.run_key
 
     # ---- reading ----
@@ -91,7 +91,8 @@ class PixelFamily:
     def check(self) -> None:
         """Refuse options and masks that cannot be used."""
         _check_options(self.source.config)
-        self._is_rgb = check_masks(self._stored_masks(), self.source.config)
+        found = check_masks(self._stored_masks(), self.source.config)
+        self._is_rgb = self._is_rgb if found is None else found
 
     def _stored_masks(self) -> Iterator[tuple[str, dict[str, StoredMask]]]:
         """Title and masks, by field, of every sample with masks."""

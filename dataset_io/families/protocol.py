@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -14,6 +14,7 @@ from ...agreement.report import ReportContext, RunFacts
 from ...metrics.arrays import BoolArray, IntArray
 from ..labels.kinds import titles
 from ..labels.source import Source
+from ..record.sample_index import SampleIndex
 from ..run.stored import StoredSample
 
 Labels = TypeVar("Labels")
@@ -35,6 +36,10 @@ class LabelsRead(Generic[Labels]):
     def of(cls, labels: Labels, n_samples: int) -> LabelsRead[Labels]:
         """Labels without any left out."""
         return cls(labels, *np.zeros((3, n_samples), np.int64))
+
+
+class WholeRunNeededError(Exception):
+    """Samples that were changed cannot be compared alone; the message says why."""
 
 
 class LabelReader(Protocol[Labels]):
@@ -72,6 +77,17 @@ class LabelFamily(LabelReader[Labels], Protocol[Labels, Result]):
 
     def context(self, run: RunFacts) -> ReportContext:
         """The context of the report."""
+
+    def completed(self, records: Any, index: SampleIndex, read: Callable[[Sequence[int] | None], Iterator[Any]]) -> Any:
+        """Records with all that a whole run has, where some samples were compared again.
+
+        Args:
+            records: the records of all samples
+            index: ids of the samples
+            read: reads the labels of samples in random order (see :func:`~..run.stored.subsample_keys`), some at a
+                time: of some rows of the records, or of all
+        """
+        return records
 
 
 def report_context(source: Source, run: RunFacts, class_names: Sequence[str] = (), **more: Any) -> ReportContext:

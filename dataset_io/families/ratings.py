@@ -26,7 +26,7 @@ from ..labels.checks import NAMING, document_title, unusable_labels_error
 from ..labels.label_facts import NOT_COMPARED, is_class
 from ..labels.source import Source
 from ..run.stored import StoredSample
-from .protocol import LabelsRead, report_context, values_by_path, where_rated
+from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 #: larger integers are not exact as floats; the squares of other numbers must not overflow
 LARGEST_INTEGER, LARGEST = 2**53, 1e100
@@ -42,17 +42,17 @@ class RatingLabels:
     class_names: Sequence[str]  #: name of every class code; empty for numbers
 
 
-class RatingFamily:
+class RatingFamily(LabelFamily[RatingLabels, RatingAgreement]):
     """Classes and numbers of whole samples; every annotator has a field of their own.
 
     If a view filters a label away, its annotator counts as not assigned.
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source = source
         self._numbers = source.kinds[0].is_number
         self._level = level_of(source.config, numbers=self._numbers)
-        self._codes = ClassCodes(source.config.aliases)
+        self._codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
         self._class_names: list[str] = []
 
     # ---- reading ----

@@ -23,7 +23,7 @@ from ..labels.label_facts import are_labels, codes_of, is_class
 from ..labels.object_columns import label_positions
 from ..labels.source import Source
 from ..run.stored import StoredSample, of_each_label
-from .protocol import LabelsRead, report_context, values_by_path, where_rated
+from .protocol import LabelFamily, LabelsRead, report_context, values_by_path, where_rated
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,12 +36,12 @@ class TagLabels:
     tag_names: Sequence[str]  #: name of every tag code
 
 
-class TagFamily:
+class TagFamily(LabelFamily[TagLabels, TagAgreement]):
     """Sets of tags; a tag that an annotator gave twice counts once."""
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source, known: ReportContext | None = None) -> None:
         self.source = source
-        self._codes = ClassCodes(source.config.aliases)
+        self._codes = ClassCodes(source.config.aliases, () if known is None else known.class_names)
         self._tag_names: list[str] = []
 
     # ---- reading ----

@@ -237,7 +237,7 @@ def check_room(source: Source, fields: Mapping[str, names.FieldSpec]) -> None:
     now = {"$bsonSize": "$$ROOT"}
     too_large = {"$and": [{"$gt": [now, _SMALL]}, {"$gt": [{"$add": [now, *added]}, MOST_BYTES]}]}
     stages: list[dict[str, Any]] = [{"$match": {"$expr": too_large}}, {"$project": dict.fromkeys(NAMING, True)}]
-    found = {document["_id"]: document_title(document) for document in source.collection.aggregate(stages)}
+    found = {document["_id"]: document_title(document) for document in source.aggregate_stored(stages)}
     if found and source.is_view:
         compared = source.aggregate([{"$match": {"_id": {"$in": list(found)}}}, {"$project": {"_id": True}}])
         found = {document["_id"]: found[document["_id"]] for document in compared}

@@ -55,6 +55,7 @@ class Source:
     annotator_values: tuple[str, ...] = ()  #: attribute value of every annotator (attribute mode)
     #: unique id of the run; never reused, not even for the same key
     run_id: str = dataclasses.field(default_factory=lambda: str(ObjectId()))
+    among: tuple[ObjectId, ...] | None = None  #: only these samples, for frames only those of these videos
 
     @property
     def dataset(self) -> fo.Dataset:
@@ -136,13 +137,23 @@ class Source:
     def aggregate(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
         """Run aggregation stages on the documents."""
         if not self.is_view:
-            return self.collection.aggregate(list(stages), allowDiskUse=True, **options)
-        documents = pipeline_of(self.samples, frames_only=self.on_frames)
+            return self.aggregate_stored(stages, **options)
+        documents = [*pipeline_of(self.samples, frames_only=self.on_frames), *self._only(self.on_frames)]
         return sample_collection(self.dataset).aggregate([*documents, *stages], allowDiskUse=True, **options)
+
+    def aggregate_stored(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
+        """Run aggregation stages on the documents of the dataset, whatever the view."""
+        stages = [*self._only(self.on_frames), *stages]
+        return self.collection.aggregate(stages, allowDiskUse=True, **options)
+
+    def _only(self, on_frames: bool) -> list[dict[str, Any]]:
+        if self.among is None:
+            return []
+        return [{"$match": {"_sample_id" if on_frames else "_id": {"$in": list(self.among)}}}]
 
     def aggregate_samples(self, stages: Sequence[dict[str, Any]], **options: Any) -> Any:
         """Run aggregation stages on the samples (for frames: on their videos)."""
-        before = pipeline_of(self.samples) if self.is_view else []
+        before = [*(pipeline_of(self.samples) if self.is_view else []), *self._only(False)]
         return sample_collection(self.dataset).aggregate([*before, *stages], allowDiskUse=True, **options)
 
     def count(self) -> int:

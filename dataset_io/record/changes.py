@@ -126,7 +126,7 @@ class _Record:
     own: tuple[int, ...]  #: stamps of ours since then
     noted: frozenset[str]  #: samples that were changed before they got such a stamp, with the stamp of the change
     everything: bool  #: whether too many samples were changed to note them
-    at: int | None  #: when the run completed
+    at: int | None  #: when the samples were counted, before the run began to read
     n_samples: int | None  #: number of samples in the dataset then
 
 
@@ -144,24 +144,26 @@ def readable_record(stored: Any) -> _Record | None:
     return None
 
 
-def new_record(stamps: OwnStamps, *, of_view: bool) -> dict[str, Any]:
+def new_record(dataset: fo.Dataset, stamps: OwnStamps, *, of_view: bool) -> dict[str, Any]:
     """What a run that begins records.
 
     Args:
+        dataset: the dataset
         stamps: the time stamps of its pass
         of_view: whether it leaves samples out, whose former changes do not matter
     """
     since = stamps.stamp if of_view else stamps.changed_from
-    return {"since": _milliseconds(since), "own": [_milliseconds(stamps.stamp)], "noted": []}
+    return {"since": _milliseconds(since), "own": [_milliseconds(stamps.stamp)], "noted": [], **extent(dataset)}
 
 
-def completed_record(dataset: fo.Dataset, stamps: OwnStamps) -> dict[str, Any]:
-    """What a run that completes changes in its record, as an update of its document."""
-    numbers = {"at": _milliseconds(now()), "n_samples": _n_documents(sample_collection(dataset))}
-    return {
-        "$set": {f"config.{RECORD}.{name}": value for name, value in numbers.items()},
-        "$push": {f"config.{RECORD}.own": {"$each": sorted(map(_milliseconds, stamps.fresh))}},
-    }
+def extent(dataset: fo.Dataset) -> dict[str, int]:
+    """How many samples there are, and when they were counted, for the record of a run."""
+    return {"at": _milliseconds(now()), "n_samples": _n_documents(sample_collection(dataset))}
+
+
+def fresh_stamps(stamps: OwnStamps) -> dict[str, Any]:
+    """What a pass adds to the record of its run when it is done, as an ``$push`` to its document."""
+    return {f"config.{RECORD}.own": {"$each": sorted(map(_milliseconds, stamps.fresh))}}
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import fiftyone as fo
+from bson import ObjectId
 
 from ... import names
 from ...agreement.errors import AgreementInputError
 from ..labels.paths import Place, all_fields, mark_of, outermost, places, run_of
-from .changes import own_stamps
+from .changes import OwnStamps, own_stamps
 from .lease import writing
 from .schema import declare, undeclare
 
@@ -66,6 +67,13 @@ def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
         for place in places(dataset, deleted):
             _unset(place, {}, stamp)
         undeclare(dataset, deleted)
+
+
+def unset_values(dataset: fo.Dataset, paths: Sequence[str], sample_ids: Sequence[ObjectId], stamps: OwnStamps) -> None:
+    """Remove the values of a run from some samples, and their frames."""
+    for place in places(dataset, paths):
+        of_samples = {"_sample_id" if place.prefix else "_id": {"$in": list(sample_ids)}}
+        _unset(place, of_samples, stamps.expression())
 
 
 def unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:

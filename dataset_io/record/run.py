@@ -26,6 +26,7 @@ from ...metrics.arrays import FloatArray
 from ..fiftyone_private import (
     database,
     dataset_id,
+    forget_cached_results,
     reload_dataset,
     reload_samples,
     root_dataset,
@@ -42,6 +43,7 @@ from .sample_index import SampleIndex
 from .stored_records import (
     OpenRecords,
     StoredRecords,
+    delete_files,
     delete_orphans,
     has_records,
     open_index,
@@ -280,7 +282,7 @@ class Run:
             results_id=run_id,
             versions=versions(),
             seed=config.seed,
-            **{changes.RECORD: changes.new_record(stamps, of_view=isinstance(samples, fo.DatasetView))},
+            **{changes.RECORD: changes.new_record(dataset, stamps, of_view=isinstance(samples, fo.DatasetView))},
         )
         samples.register_run(config.run_key, record)
         return cls(dataset, config.run_key, run_id)
@@ -299,15 +301,76 @@ class Run:
         with writing(self.dataset):
             self.declare(fields)
             delete_orphans()
-            results = self.dataset.init_run_results(self.key, report=json.dumps(report.to_dict()))
-            # stored like FiftyOne's results, but under an id from the run's config, so that a half-written file of a
-            # dead process can be found and removed
-            file_id = ObjectId(self.run_id)
-            content = json.dumps(results.serialize()).encode()
-            gridfs.GridFS(database()).put(content, _id=file_id, content_type="application/json")
-            found = changes.completed_record(self.dataset, stamps)
-            completed = {"results": file_id, **_of_config({"status": COMPLETED}), **found["$set"]}
-            self._update({**found, "$set": completed})
+            file_id = self._store_report(report, str(self.run_id))
+            completed = {"results": file_id, **_of_config({"status": COMPLETED})}
+            self._update({"$set": completed, "$push": changes.fresh_stamps(stamps)})
+
+    def _store_report(self, report: AgreementReport, run_id: str) -> ObjectId:
+        """Store a report like FiftyOne's results, but under an id from the run's config, so that a half-written file of
+        a dead process can be found and removed."""
+        results = self.dataset.init_run_results(self.key, report=json.dumps(report.to_dict()))
+        content = json.dumps(results.serialize()).encode()
+        gridfs.GridFS(database()).put(content, _id=ObjectId(run_id), content_type="application/json")
+        return ObjectId(run_id)
+
+    # ---- updates: new results take the place of the old ones in one write ----
+
+    def begin_update(self, new_id: str) -> None:
+        """Record what the new results will be stored under; what an interrupted update left is removed."""
+        self.require_current()
+        left = self.config.get("updating")
+        self.update(updating=new_id)
+        if isinstance(left, str) and ObjectId.is_valid(left):
+            delete_files(left)
+
+    def end_update(
+        self, new_id: str, found: changes.Changes | None = None, extent: Mapping[str, int] | None = None
+    ) -> None:
+        """Forget an update that came to nothing, and the changes that it found, as they do not matter."""
+        update = {"$unset": _of_config({"updating": ""})}
+        if found is not None and extent is not None:
+            update |= _forgotten(found, extent)
+        self._update(update, _of_config({"updating": new_id}))
+        delete_files(new_id)
+
+    def exchange(
+        self,
+        report: AgreementReport,
+        records: StoredRecords,
+        new_id: str,
+        stamps: OwnStamps,
+        found: changes.Changes,
+        extent: Mapping[str, int],
+    ) -> None:
+        """Store new results, and keep the old ones as the earlier state.
+
+        Raises:
+            AgreementInputError: if somebody else began to update the run
+        """
+        records.write(new_id)
+        with writing(self.dataset):
+            record = self.config
+            new = {"results_id": new_id, "previous": self.run_id, "files_id": record.get("files_id") or self.run_id}
+            forgotten = _forgotten(found, extent)
+            stored = {"results": self._store_report(report, new_id), **_of_config(new)}
+            update = {
+                **forgotten,
+                "$set": {**forgotten["$set"], **stored},
+                "$unset": _of_config({"updating": "", f"{changes.RECORD}.all": ""}),
+                "$push": changes.fresh_stamps(stamps),
+            }
+            own = {**self._own(), **_of_config({"updating": new_id})}
+            if not database().runs.update_one(own, update).matched_count:
+                raise AgreementInputError(
+                    f"The run {self.key!r} was updated, replaced or deleted by somebody else meanwhile; update it again"
+                )
+            self.run_id, previous = new_id, record.get("previous")
+            document = run_document(self.dataset, self.key)
+            if document is not None:
+                document.reload()
+            forget_cached_results(self.dataset, self.key)
+            if isinstance(previous, str) and ObjectId.is_valid(previous):
+                delete_files(previous)
 
     def fields(self) -> dict[str, fo.Field]:
         """The fields with its mark, by path: the user may have renamed, cloned or deleted label fields since."""
@@ -344,6 +407,18 @@ class Run:
         report = self.report()
         with self._undamaged():
             return open_records(self._records_id(), report)
+
+    def previous(self) -> OpenRecords:
+        """The records before the last update; raises as :meth:`report`, and where there was none."""
+        previous = self.config.get("previous")
+        if not isinstance(previous, str) or not ObjectId.is_valid(previous):
+            raise AgreementInputError(
+                f"The run {self.key!r} must have been updated to have an earlier state, got a run that was not; "
+                "compare it with another run"
+            )
+        with self._undamaged():
+            stored = json.loads(gridfs.GridFS(database()).get(ObjectId(previous)).read())
+            return open_records(previous, self._read_report(stored["report"]))
 
     def index(self) -> SampleIndex:
         """The samples of the run, without reading the rest of its records; raises as :meth:`report`."""
@@ -412,6 +487,14 @@ class Run:
 
     def _compute_again(self) -> str:
         return f"compute it again with overwrite=True, or remove it with delete_agreement(dataset, {self.key!r})"
+
+
+def _forgotten(found: changes.Changes, extent: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+    """What an update changes in the document of a run to forget changes."""
+    return {
+        "$set": _of_config({f"{changes.RECORD}.{name}": value for name, value in extent.items()}),
+        "$pull": _of_config({f"{changes.RECORD}.noted": {"$in": sorted(found.notes)}}),
+    }
 
 
 def _of_config(values: Mapping[str, Any]) -> dict[str, Any]:

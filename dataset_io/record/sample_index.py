@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import fiftyone as fo
@@ -10,6 +11,7 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
+from ...agreement.records import compact
 from ...metrics.arrays import BoolArray, IntArray
 from ..fiftyone_private import sample_collection
 from ..run.stored import StoredSample
@@ -82,8 +84,8 @@ class SampleIndex:
         found: BoolArray = np.isin(self.keys(), keys)
         return found
 
-    def select(self, samples: BoolArray) -> SampleIndex:
-        """The samples that a mask ``(S,)`` keeps."""
+    def select(self, samples: BoolArray | IntArray) -> SampleIndex:
+        """The samples that a mask ``(S,)`` keeps, or at the given rows."""
         selected = SampleIndex()
         selected._ids += _rows(self._ids)[samples].tobytes()
         if self._groups:
@@ -91,6 +93,18 @@ class SampleIndex:
         if self._frame_numbers:
             selected._frame_numbers = np.array(self._frame_numbers)[samples].tolist()
         return selected
+
+    def __add__(self, other: SampleIndex) -> SampleIndex:
+        both = SampleIndex()
+        for index in (self, other):
+            both._ids += index._ids
+            both._groups += index._groups
+            both._frame_numbers += index._frame_numbers
+        return both
+
+    def sample_ids(self) -> NDArray[np.bytes_]:
+        """The key of the sample of every row, for frames of the video."""
+        return _rows(self._ids)
 
     def list_samples(self, dataset: fo.Dataset, rows: Sequence[int]) -> list[dict[str, Any]]:
         """Id, file and frame number of the samples in some rows."""
@@ -123,6 +137,37 @@ class SampleIndex:
         if "frame_number" in arrays:
             index._frame_numbers = arrays["frame_number"].tolist()
         return index
+
+
+@dataclass(frozen=True, slots=True)
+class RowFacts:
+    """What was noticed while the samples of the rows were read."""
+
+    n_invalid: IntArray  #: shape ``(S,)``, labels left out because they cannot be compared
+    n_unknown: IntArray  #: shape ``(S,)``, labels left out because their annotator appeared during the run
+    n_added: IntArray  #: shape ``(S,)``, annotators counted as assigned only because they labelled
+    lists: IntArray  #: shape ``(S, R)``, whether every annotator has labels, an empty list or none
+
+    @classmethod
+    def concatenate(cls, parts: Sequence[RowFacts]) -> RowFacts:
+        """The facts of all parts."""
+        return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in _FACTS))
+
+    def select(self, rows: BoolArray | IntArray) -> RowFacts:
+        """The facts of some rows."""
+        return RowFacts(*(getattr(self, name)[rows] for name in _FACTS))
+
+    def to_arrays(self) -> dict[str, NDArray[Any]]:
+        """The facts as columns, for storing."""
+        return {name: compact(getattr(self, name)) for name in _FACTS}
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> RowFacts:
+        """The facts that :meth:`to_arrays` gave."""
+        return cls(*(arrays[name].astype(np.int64) for name in _FACTS))
+
+
+_FACTS = ("n_invalid", "n_unknown", "n_added", "lists")
 
 
 def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:

@@ -21,12 +21,12 @@ import numpy as np
 from bson import ObjectId
 from numpy.typing import NDArray
 
-from ...agreement.family import records_of
+from ...agreement.family import records_of, stored_sums
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
 from ...metrics.arrays import FloatArray
 from ..fiftyone_private import database
-from .sample_index import SampleIndex
+from .sample_index import RowFacts, SampleIndex
 
 #: zlib's fastest level; higher ones take several times as long and hardly shrink floats
 _COMPRESSION = 1
@@ -39,6 +39,8 @@ _ALIGNED = 64
 _LENGTH = struct.Struct("<Q56x")
 #: what ids of such files begin with
 _PREFIX = "annotator_agreement/"
+#: entries of the config of a run under which results are stored: now, before the last update, and by one on its way
+_IDS = ("results_id", "previous", "updating")
 
 _Array = NDArray[Any]
 
@@ -58,19 +60,19 @@ class StoredRecords:
     columns: list[bytes]
 
     @classmethod
-    def of(cls, records: Records, index: SampleIndex, context: ReportContext) -> StoredRecords:
+    def of(cls, records: Records, index: SampleIndex, facts: RowFacts, context: ReportContext) -> StoredRecords:
         """The records of a run, packed for storing."""
         of_records = {name: records.column(name) for name in sorted(records.parts[0], key=lambda n: n != "score")}
         columns: list[bytes] = []
         where: dict[str, dict[str, Any]] = {}
-        for kind, arrays in (("records", of_records), ("index", index.to_arrays())):
+        for kind, arrays in (("records", of_records), ("index", index.to_arrays()), ("facts", facts.to_arrays())):
             where[kind] = {}
             for name, values in arrays.items():
                 packed, is_smaller = _packed(values)
                 start = sum(map(len, columns))
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
                 columns.append(packed.ljust(-(-len(packed) // _ALIGNED) * _ALIGNED, b"\0"))
-        return cls({**where, "context": context.to_stored()}, columns)
+        return cls({**where, "sums": stored_sums(records), "context": context.to_stored()}, columns)
 
     def write(self, run_id: str) -> None:
         """Store the records of a run, replacing earlier ones."""
@@ -91,6 +93,8 @@ class OpenRecords:
     records: Records  #: records of its samples
     index: SampleIndex  #: ids of these samples
     context: ReportContext  #: context of the report, without parts that depend on the samples
+    facts: RowFacts | None  #: what was noticed when the samples were read; None in runs of older versions
+    sums: Mapping[str, Any] | None  #: see :func:`~....agreement.family.stored_sums`; None in runs of older versions
 
 
 def has_records(run_id: str) -> bool:
@@ -111,7 +115,9 @@ def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     content = memoryview(file.read())
     context = ReportContext.from_stored(header["context"], report)
     records = records_of(report.family, _Unpacked(header["records"], content), len(context.annotators))
-    return OpenRecords(report, records, SampleIndex.from_arrays(_Unpacked(header["index"], content)), context)
+    index = SampleIndex.from_arrays(_Unpacked(header["index"], content))
+    facts = RowFacts.from_arrays(_Unpacked(header["facts"], content)) if "facts" in header else None
+    return OpenRecords(report, records, index, context, facts, header.get("sums"))
 
 
 def open_scores(run_id: str) -> FloatArray:
@@ -145,6 +151,10 @@ def delete_results(document: Mapping[str, Any]) -> None:
     """Delete the document of a run, after its report and its records, unless a cloned dataset has them too."""
     own = document["_id"]
     delete_files(document["config"]["results_id"], document.get("results"), own=own)
+    for name in ("previous", "updating"):
+        run_id = document["config"].get(name)
+        if isinstance(run_id, str) and ObjectId.is_valid(run_id):
+            delete_files(run_id, own=own)
     database().runs.delete_one({"_id": own})
 
 
@@ -157,6 +167,9 @@ def delete_files(run_id: str, results: ObjectId | None = None, *, own: ObjectId 
         own: id of the document of the run, if there is one
     """
     runs, others = database().runs, {"_id": {"$ne": own}}
+    is_previous = runs.find_one({"config.previous": run_id, **others}) is not None
+    if is_previous:
+        return
     if runs.find_one({"config.results_id": run_id, **others}) is None:
         delete_records(run_id)
     # the id of the run may belong to a half-written file or, in a cloned dataset, to the original's file
@@ -171,9 +184,8 @@ def delete_orphans() -> None:
     found = {*database().fs.files.distinct("_id", {"_id": ours})}
     found |= {*database().fs.chunks.distinct("files_id", {"files_id": ours})}
     if found:
-        for run_id in {file_id.removeprefix(_PREFIX) for file_id in found} - {
-            *database().runs.distinct("config.results_id")
-        }:
+        used = {run_id for name in _IDS for run_id in database().runs.distinct(f"config.{name}")}
+        for run_id in {file_id.removeprefix(_PREFIX) for file_id in found} - used:
             delete_records(run_id)
 
 

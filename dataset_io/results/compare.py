@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import fiftyone as fo
@@ -9,6 +10,7 @@ import numpy as np
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
+from ... import names
 from ...agreement.arguments import takes_arrays
 from ...agreement.compare import ComparedRun, compare_runs
 from ...agreement.comparison import AgreementComparison
@@ -23,7 +25,12 @@ from .load import keys_of
 
 @takes_arrays
 def compare_agreement(
-    dataset: fo.Dataset | SampleCollection, key_a: str, key_b: str, *, resamples: int = 1000, seed: int = 51
+    dataset: fo.Dataset | SampleCollection,
+    key_a: str = names.DEFAULT_RUN_KEY,
+    key_b: str | None = None,
+    *,
+    resamples: int = 1000,
+    seed: int = 51,
 ) -> AgreementComparison:
     """Compare two runs, such as before and after a new guideline, with two thresholds or two methods.
 
@@ -33,7 +40,8 @@ def compare_agreement(
     Args:
         dataset: the dataset, or a view to compare only its samples
         key_a: key of one run
-        key_b: key of the second run; differences are second minus first
+        key_b: key of the second run; differences are second minus first. None: the first run is compared as it was
+            before its last update, and as it is now
         resamples: how often the samples (videos, groups) are resampled for the intervals of the differences; 0 for none
         seed: seed of the random numbers
 
@@ -44,7 +52,11 @@ def compare_agreement(
     resamples = OPTIONS["resamples"].checked(resamples)
     seed = OPTIONS["seed"].checked(seed)
     root = Run(dataset, key_a).dataset
-    a, b = Run(root, key_a).records(), Run(root, key_b).records()
+    if key_b is None:
+        a, b = _as_before(Run(root, key_a).previous()), Run(root, key_a).records()
+        key_a, key_b = a.context.config.run_key, key_a
+    else:
+        a, b = Run(root, key_a).records(), Run(root, key_b).records()
     _refuse_different_kinds(a, b, key_a, key_b)
     rows_a, rows_b = _shared(a, b, dataset)
     if not len(rows_a):
@@ -62,6 +74,12 @@ def compare_agreement(
         seed=seed,
         on_frames=a.index.frame_numbers() is not None,
     )
+
+
+def _as_before(run: OpenRecords) -> OpenRecords:
+    """The earlier state of a run, under a name of its own."""
+    config = dataclasses.replace(run.context.config, run_key=f"{run.context.config.run_key}, before")
+    return dataclasses.replace(run, context=dataclasses.replace(run.context, config=config))
 
 
 def _list_samples(run: OpenRecords, dataset: fo.Dataset, rows: IntArray, chosen: list[int]) -> list[dict[str, object]]:

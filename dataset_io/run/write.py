@@ -42,9 +42,13 @@ class Writer:
         run_key: what the fields of the run begin with
         stamps: the time stamps of the pass
         fields: fields whose values a sample may lack, by path in the schema of the dataset
+        again: whether samples may have values of an earlier pass
     """
 
-    def __init__(self, source: Source, run_key: str, stamps: OwnStamps, fields: Collection[str] = ()) -> None:
+    def __init__(
+        self, source: Source, run_key: str, stamps: OwnStamps, fields: Collection[str] = (), *, again: bool = False
+    ) -> None:
+        self._again = again
         self._source = source
         self._stamps = stamps
         self._mark = f"{run_key}_n_annotators"
@@ -69,7 +73,7 @@ class Writer:
         operations = []
         for sample, values in zip(read.samples, updates, strict=True):
             update: dict[str, Any] = {"$set": {**values, "last_modified_at": stamps[sample.sample_id]}}
-            if sample.sample_id in self._refused:  # it may have been written, and edited at once
+            if self._again or sample.sample_id in self._refused:  # it may have been written, and edited at once
                 update["$unset"] = self._left_out(sample, values)
             operations.append(UpdateOne(as_read(sample, self._source.kinds, self._source.label_paths), update))
         try:
@@ -80,6 +84,7 @@ class Writer:
         if matched < len(operations):
             refused += self._not_written(stamps, matched)
         self._refused.update(refused)
+        self._stamps.fresh.update(stamps[sample_id] for sample_id in stamps.keys() - set(refused))
         return Written(len(read.samples) + len(read.changed) - len(refused), refused)
 
     def _left_out(self, sample: StoredSample, values: dict[str, Any]) -> dict[str, Any]:
@@ -103,7 +108,6 @@ class Writer:
             fresh = now()
             while fresh in taken:
                 fresh += timedelta(milliseconds=1)
-            self._stamps.fresh.add(fresh)
             stamps = {sample.sample_id: stamps.get(sample.sample_id, fresh) for sample in samples}
         return stamps
 

@@ -227,9 +227,10 @@ class Keypoints(Geometry):
         return object_scale(self.points_xy)
 
     @property
-    def n_without_extent(self) -> int:
-        """Number of objects with a single labelled point, or several in one place."""
-        return int((self.area == 0.0).sum())
+    def without_extent(self) -> BoolArray:
+        """Objects with a single labelled point, or several in one place."""
+        none: BoolArray = self.area == 0.0
+        return none
 
     def visibility(self, i: IntArray, j: IntArray) -> FloatArray:
         """See :func:`visibility_agreement`."""

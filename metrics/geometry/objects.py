@@ -243,14 +243,14 @@ class Geometry(Protocol):
     is_quick: ClassVar[bool] = False  #: whether pairs of objects are compared in next to no time
 
     @property
-    def n_repaired(self) -> int:
-        """Number of objects with a repaired outline."""
-        return 0
+    def repaired(self) -> BoolArray:
+        """Objects with a repaired outline, shape ``(N,)``."""
+        return np.zeros(len(self), np.bool_)
 
     @property
-    def n_without_extent(self) -> int:
-        """Number of objects with a single known point, or several in one place."""
-        return 0
+    def without_extent(self) -> BoolArray:
+        """Objects with a single known point, or several in one place, shape ``(N,)``."""
+        return np.zeros(len(self), np.bool_)
 
     def detached(self: G) -> G:
         """The same objects, without memory shared with other objects."""

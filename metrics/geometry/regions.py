@@ -74,9 +74,12 @@ class Regions(Geometry):
         return np.where(self.kind == LINE, 0.0 if self.lines is None else self.lines.tolerance_px, 0.0)
 
     @property
-    def n_repaired(self) -> int:
-        """Number of polygons with a ring that had to be repaired."""
-        return int(self.polygons.repaired[self.row[self.kind == POLYGON]].sum())
+    def repaired(self) -> BoolArray:
+        """Polygons with a ring that had to be repaired."""
+        found = np.zeros(len(self), np.bool_)
+        polygons = self.kind == POLYGON
+        found[polygons] = self.polygons.repaired[self.row[polygons]]
+        return found
 
     def boxes_xyxy(self) -> FloatArray:
         """Box around every object."""

@@ -26,6 +26,7 @@ from annotator_agreement import (
 #: operators that are asked for a run, and what else they need
 OF_RUNS = {
     "show_agreement": {},
+    "update_agreement": {},
     "view_agreement": {},
     "save_agreement_views": {},
     "add_agreement_units": {},

@@ -102,3 +102,25 @@ def test_forms_preset_the_newest_run_that_is_complete(operator, dataset, form):
     dataset.register_run("died", dead)
     assert form(operator("show_agreement"), dataset)["run_key"]["default"] == "aa"
     assert form(operator("show_agreement"), dataset)["run_key"]["type"]["values"] == ["aa", "agreement", "died"]
+
+
+def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context, form, make_dataset):
+    dataset, update = make_dataset(), operator("update_agreement")
+    assert form(update, dataset)["no_runs"]["invalid"]
+    for key in ("zebra", "agreement"):
+        operator("compute_agreement")(dataset, ["alice", "bob", "carol"], run_key=key, resamples=0)
+    inputs = form(update, dataset)
+    assert inputs["run_key"]["type"]["values"] == ["agreement", "zebra"]
+    assert inputs["changed"]["view"]["label"] == "Nothing was changed since the run"
+    sample = dataset.first()
+    sample["alice"] = None
+    sample.save()
+    assert form(update, dataset, run_key="zebra")["changed"]["view"]["label"].endswith(": 1 sample")
+    result = update.execute(context(update, dataset))
+    assert (result["run_key"], result["report"]["score"]) == ("agreement", update(dataset).to_dict()["score"])
+    assert form(update, dataset)["changed"]["view"]["label"] == "Nothing was changed since the run"
+    compare = operator("compare_agreement")
+    inputs = form(compare, dataset, run_key="agreement")
+    assert inputs["other_run_key"]["type"]["values"] == ["(now)", "zebra"]
+    shown = compare.execute(context(compare, dataset, run_key="agreement", other_run_key="(now)"))
+    assert shown["comparison"] == compare(dataset, "agreement").to_dict()

@@ -11,7 +11,9 @@ from tools.dev.private_fiftyone import ROOT, PrivateFiftyOne
 
 from .output import print_rows, say
 
-PARTS = ("kernels", "crowd", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel")
+PARTS = (
+    *("kernels", "crowd", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel", "update"),
+)
 
 
 def main() -> None:

@@ -1,0 +1,188 @@
+"""One pass over labels: batches are read, computed and written concurrently; their records are added up."""
+
+from __future__ import annotations
+
+import functools
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from ...agreement.family import build_report
+from ...agreement.no_labels import NOT_ASSIGNED, AnnotatorLists, reading_name
+from ...agreement.records import Records
+from ...agreement.report import AgreementReport, RunFacts
+from ...metrics.arrays import BoolArray, IntArray
+from ..families.frames import VideoScores
+from ..families.protocol import LabelFamily
+from ..labels.assignment import LIST_STATES
+from ..labels.checks import count_damaged_fields
+from ..labels.source import Source
+from ..record.changes import OwnStamps
+from ..record.run import Run, versions
+from ..record.run_keys import run_behind
+from ..record.sample_index import RowFacts, SampleIndex
+from ..record.stored_records import StoredRecords
+from .read import ReadBatch, Reader
+from .work_through import Progress, work_through
+from .worst import worst_samples
+from .write import Writer, Written
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """The records of samples, and what was noticed of them."""
+
+    records: Records
+    index: SampleIndex
+    facts: RowFacts
+
+    def __add__(self, other: Compared) -> Compared:
+        facts = RowFacts.concatenate([self.facts, other.facts])
+        return Compared(self.records + other.records, self.index + other.index, facts)
+
+    def take(self, rows: IntArray) -> Compared:
+        """The same records in another order."""
+        return Compared(self.records.reordered(rows), self.index.select(rows), self.facts.select(rows))
+
+    def report(self, family: LabelFamily[Any, Any], facts: RunFacts) -> tuple[AgreementReport, StoredRecords]:
+        """The report on the samples, and what is stored of them."""
+        dataset = family.source.dataset
+        context = replace(
+            family.context(facts),
+            worst_samples=worst_samples(self.records.sample_values(), self.index, dataset),
+            clusters=self.index.clusters(),
+            describe=functools.partial(self.index.list_samples, dataset),
+        )
+        stored = StoredRecords.of(self.records, self.index, self.facts, context)
+        return build_report(self.records, context), stored
+
+
+def run_facts(source: Source, compared: Compared, *, n_damaged: int, started: float, **more: Any) -> RunFacts:
+    """What happened during a run.
+
+    Args:
+        source: the samples
+        compared: what was compared of them
+        n_damaged: label fields that hold no labels
+        started: when it began, by ``time.perf_counter()``
+        **more: other facts
+    """
+    rows = compared.facts
+    states = zip(source.annotators, *((rows.lists == state).sum(axis=0).tolist() for state in LIST_STATES), strict=True)
+    return RunFacts(
+        n_invalid=n_damaged + int(rows.n_invalid.sum()),
+        n_unknown=int(rows.n_unknown.sum()),
+        n_added_assignments=int(rows.n_added.sum()),
+        coverage=_coverage(source),
+        seconds=round(time.perf_counter() - started, 3),
+        chosen_by=run_behind(source.samples),
+        versions=versions(),
+        lists=[AnnotatorLists(name, *reversed(counts)) for name, *counts in states],
+        **more,
+    )
+
+
+def _coverage(source: Source) -> str:
+    config, has_lists = source.config, source.kinds[0].list_name is not None
+    if config.assigned_field is not None:
+        return "given"
+    if config.no_labels != NOT_ASSIGNED:
+        return reading_name(config.no_labels, None)
+    if config.attribute_mode:
+        return "assumed"
+    return "videos" if source.on_frames and has_lists else "fields"
+
+
+@dataclass(frozen=True, slots=True)
+class _Computed:
+    read: ReadBatch[Any]
+    result: Any
+    written: Future[Written]
+    recorded: Future[Records]
+
+
+class Pass:
+    """One pass over the labels of a source.
+
+    Args:
+        family: reads, compares and writes the labels
+        run: the run that is written
+        stamps: the time stamps of the pass
+        again: whether the samples may have values of an earlier pass
+    """
+
+    def __init__(self, family: LabelFamily[Any, Any], run: Run, stamps: OwnStamps, *, again: bool = False) -> None:
+        self._family = family
+        self._source = source = family.source
+        self._run = run
+        self.reader = Reader(family)
+        fields = source.fields_written(source.config.run_key)
+        self._writer = Writer(source, source.config.run_key, stamps, fields, again=again)
+        self._records: Records | None = None
+        self._index = SampleIndex()
+        self._facts: list[RowFacts] = []
+        videos = self.reader.videos
+        self._videos = None if videos is None else VideoScores(source, videos.number, stamps, again=again)
+        self._n_damaged = count_damaged_fields(source)
+        self.n_left_out = 0  #: samples that somebody kept on changing, or deleted
+
+    def work(self, progress: Progress) -> None:
+        """Read, compute and write everything."""
+        self.n_left_out = work_through(self.reader, self._compute, self._count, progress)
+        if self._videos is not None:
+            self._run.require_current()
+            for _ in self._videos.write():
+                self._run.require_current()
+
+    def compared(self) -> Compared | None:
+        """What was compared; None if nothing was."""
+        if self._records is None:
+            return None
+        return Compared(self._records, self._index, RowFacts.concatenate(self._facts))
+
+    def run_facts(self, compared: Compared, started: float) -> RunFacts:
+        """What happened during a run that consists of this pass."""
+        return run_facts(
+            self._source,
+            compared,
+            n_damaged=self._n_damaged,
+            started=started,
+            n_changed=self.n_left_out,
+            n_repeated=self.reader.n_repeated,
+            n_videos=None if self._videos is None else self._videos.n_videos,
+        )
+
+    def _compute(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Computed:
+        read = self.reader.columns(rows)
+        result = self._family.compute(read.labels)
+        self._run.require_current()
+        written = writers.submit(self._write, read, result)
+        return _Computed(read, result, written, writers.submit(self._family.record, result))
+
+    def _write(self, read: ReadBatch[Any], result: Any) -> Written:
+        updates = self._family.values(read.labels, result)
+        written = self._writer.write(read, updates)
+        return written if self._videos is None else replace(written, of_videos=self._videos.values_of(updates))
+
+    def _count(self, computed: _Computed) -> list[ObjectId]:
+        """Add the records of the written samples; returns the ids of the others."""
+        read, result, written = computed.read, computed.result, computed.written.result()
+        refused = written.refused
+        of_videos = written.of_videos
+        if refused:
+            refused_ids = set(refused)
+            kept: BoolArray = np.array([sample.sample_id not in refused_ids for sample in read.samples], np.bool_)
+            read = read.select(kept, self._family.without(read.labels, kept))
+            result = self._family.compute(read.labels)
+            of_videos = None if of_videos is None else of_videos[kept]
+        records = self._family.record(result) if refused else computed.recorded.result()
+        self._records = records if self._records is None else self._records + records
+        self._index.add(read.samples)
+        self._facts.append(RowFacts(read.n_invalid, read.n_unknown, read.n_added, read.lists))
+        if self._videos is not None and of_videos is not None:
+            self._videos.add(read.samples, of_videos)
+        return refused

@@ -1,0 +1,420 @@
+"""An updated run is what a new run would be: its report, its records, its fields; also after an interruption."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import json
+import logging
+import math
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from fiftyone import ViewField as F
+
+from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.datasets import detections, random_annotators, stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    changed_since,
+    compare_agreement,
+    compute_agreement,
+    delete_agreement,
+    load_agreement,
+    rename_agreement,
+    update_agreement,
+)
+from annotator_agreement.dataset_io import update
+from annotator_agreement.dataset_io.record.run import Run
+
+CLASSES = ["cat", "dog", "owl", "lynx"]
+
+
+def _numbers(report):
+    """Everything in a report but when and how long it ran."""
+    values = report.to_dict()
+    values["run"].pop("seconds")
+    return json.loads(json.dumps(values))
+
+
+def _assert_same(found, expected, path=""):
+    """Equal but for rounding errors of floats."""
+    if isinstance(expected, dict):
+        assert found.keys() == expected.keys(), path
+        for key, value in expected.items():
+            _assert_same(found[key], value, f"{path}.{key}")
+    elif isinstance(expected, list):
+        assert len(found) == len(expected), path
+        for k, value in enumerate(expected):
+            _assert_same(found[k], value, f"{path}[{k}]")
+    elif isinstance(expected, float) and isinstance(found, float):
+        assert math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12), (path, found, expected)
+    else:
+        assert found == expected, path
+
+
+def _fields(dataset):
+    """All documents of a dataset, without time stamps."""
+    collections = [dataset._sample_collection, *([dataset._frame_collection] if dataset._has_frame_fields() else [])]
+    documents = [document for each in collections for document in each.find({}).sort("_id")]
+    for document in documents:
+        document.pop("last_modified_at")
+        (document.get("agreement_map") or {}).pop("_id", None)  # made by chance
+    return documents
+
+
+def assert_like_a_new_run(dataset, updated, samples, fields, **options):
+    """The updated run against a new one with the same options."""
+    assert changed_since(dataset) == 0
+    assert load_agreement(dataset) == updated
+    found = _fields(dataset)
+    expected = compute_agreement(samples, fields, overwrite=True, **options)
+    _assert_same(_numbers(updated), _numbers(expected))
+    for a, b in zip(found, _fields(dataset), strict=True):
+        _assert_same(json.loads(fo.core.odm.utils.json_util.dumps(a)), json.loads(fo.core.odm.utils.json_util.dumps(b)))
+
+
+def _boxes(rng):
+    labels = detections([(str(rng.choice(CLASSES)), _box(rng)) for _ in range(int(rng.integers(0, 4)))])
+    for label in labels.detections:
+        label["occluded"] = bool(rng.random() < 0.5)
+        label["index"] = int(rng.integers(0, 3))
+    return labels
+
+
+def _box(rng):
+    return (*rng.uniform(0.05, 0.5, 2), *rng.uniform(0.1, 0.4, 2))
+
+
+def _crowd_boxes(rng):
+    labels = _boxes(rng)
+    for label in labels.detections:
+        label["iscrowd"] = int(rng.random() < 0.15)
+    return labels
+
+
+def _polygons(rng):
+    """Polygons, some of which cross themselves."""
+    made = []
+    for _ in range(int(rng.integers(0, 4))):
+        x, y, width, height = _box(rng)
+        ring = [(x, y), (x + width, y), (x + width, y + height), (x, y + height)]
+        if rng.random() < 0.3:
+            ring[2:] = ring[:1:-1]
+        made.append(fo.Polyline(label=str(rng.choice(CLASSES)), points=[ring], closed=True, filled=True))
+    return fo.Polylines(polylines=made)
+
+
+def _keypoints(rng):
+    made = [
+        fo.Keypoint(label=str(rng.choice(CLASSES)), points=rng.uniform(0.2, 0.8, (int(rng.integers(1, 4)), 2)).tolist())
+        for _ in range(int(rng.integers(0, 3)))
+    ]
+    for keypoint in made:
+        keypoint.points += [[math.nan, math.nan]] * (3 - len(keypoint.points))
+    return fo.Keypoints(keypoints=made)
+
+
+def _masks(rng):
+    return fo.Segmentation(mask=rng.choice([0, 1, 1, 5], (6, 8)).astype(np.uint8))
+
+
+def _tags(rng):
+    chosen = rng.choice(CLASSES, int(rng.integers(0, 4)))
+    return fo.Classifications(classifications=[fo.Classification(label=str(tag)) for tag in chosen])
+
+
+#: what an annotator gives on a sample, and the options of the run
+KINDS = {
+    "boxes": (_boxes, {"attributes": ["occluded"], "resamples": 200}),
+    "rematched": (_boxes, {"rematch": True, "empty": "agree", "classes": "ignore"}),
+    "recursive": (_boxes, {"method": "recursive", "missing": "ignore"}),
+    "mutual_best": (_boxes, {"method": "mutual_best", "no_labels": "drew_nothing"}),
+    "crowd": (_crowd_boxes, {}),
+    "polygons": (_polygons, {}),
+    "keypoints": (_keypoints, {}),
+    "masks": (_masks, {"boundaries": True, "disagreement_map": True}),
+    "tags": (_tags, {"resamples": 200}),
+    "classes": (lambda rng: fo.Classification(label=str(rng.choice(CLASSES))), {"categories": CLASSES}),
+    "numbers": (lambda rng: fo.Regression(value=float(rng.integers(0, 5))), {"tolerance": 1}),
+    "plain": (lambda rng: str(rng.choice(CLASSES)), {}),
+}
+
+
+def _sample(rng, make_labels, names=ANNOTATORS):
+    labels = {name: make_labels(rng) for name in names if rng.random() < 0.9}
+    sample = fo.Sample(f"/images/{rng.integers(1 << 60)}.jpg", **labels)
+    sample.metadata = fo.ImageMetadata(width=200, height=100)
+    return sample
+
+
+def _random_edits(rng, dataset, make_labels, names=ANNOTATORS):
+    """What an editor does: edits, deletes and adds labels, lists and samples."""
+    ids = dataset.values("id")
+    for sample_id in rng.choice(ids, 3, replace=False).tolist():
+        sample, name = dataset[sample_id], str(rng.choice(names))
+        sample[name] = None if rng.random() < 0.2 else make_labels(rng)
+        sample.save()
+    sample = dataset[str(rng.choice(ids))]
+    for name in names:  # one label of a list
+        if isinstance(sample[name], fo.Detections) and sample[name].detections:
+            sample[name].detections = sample[name].detections[1:]
+            break
+    sample.save()
+    if rng.random() < 0.6:
+        dataset.delete_samples(rng.choice(ids, 2, replace=False).tolist())
+    if rng.random() < 0.6:
+        dataset.add_samples([_sample(rng, make_labels, names)])
+
+
+@pytest.fixture
+def no_whole_run(monkeypatch):
+    """Let only the changed samples be compared again."""
+
+    def refuse(*arguments, **options):
+        raise AssertionError("everything is compared again")
+
+    monkeypatch.setattr(update, "run_agreement", refuse)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_updated_runs_are_like_new_ones_after_random_edits(make_dataset, no_whole_run, monkeypatch, kind):
+    if kind == "crowd":  # of some samples the records do not tell what they had added
+        monkeypatch.undo()
+    make_labels, options = KINDS[kind]
+    options = {"resamples": 0, **options}
+    rng = np.random.default_rng(len(kind))
+    dataset = make_dataset({})
+    dataset.add_samples([_sample(rng, make_labels) for _ in range(16)], dynamic=True)
+    compute_agreement(dataset, ANNOTATORS, **options)
+    for _ in range(2):
+        _random_edits(rng, dataset, make_labels)
+        assert changed_since(dataset) > 0
+        updated = update_agreement(dataset)
+    assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, **options)
+
+
+def test_runs_with_an_annotator_attribute(make_dataset, no_whole_run):
+    def make_labels(rng):
+        labels = _boxes(rng)
+        for label in labels.detections:
+            label["rater"] = str(rng.choice(ANNOTATORS))
+        return labels
+
+    rng = np.random.default_rng(5)
+    dataset = make_dataset({})
+    dataset.add_samples([_sample(rng, make_labels, ["labels"]) for _ in range(20)], dynamic=True)
+    for sample in dataset:
+        sample["asked"] = sorted(rng.choice(ANNOTATORS, 2, replace=False).tolist())
+        sample.save()
+    options = {"annotator_attribute": "rater", "assigned_field": "asked", "resamples": 0}
+    compute_agreement(dataset, "labels", **options)
+    _random_edits(rng, dataset, make_labels, ["labels"])
+    sample = dataset.first()
+    sample["asked"] = ANNOTATORS
+    sample.save()
+    updated = update_agreement(dataset)
+    assert_like_a_new_run(dataset, updated, dataset, "labels", **options)
+
+
+def test_runs_on_views_follow_what_is_in_the_view(make_dataset, no_whole_run):
+    rng = np.random.default_rng(1)
+    dataset = make_dataset({})
+    dataset.add_samples([_sample(rng, _boxes) for _ in range(20)], dynamic=True)
+    for position, sample in enumerate(dataset):
+        sample.tags = ["ready"] if position < 14 else []
+        sample.save()
+    view = dataset.match_tags("ready").filter_labels("bob", F("label") != "owl", only_matches=False)
+    compute_agreement(view, ANNOTATORS, resamples=0)
+    ids = dataset.values("id")
+    for position, tags in ((1, []), (15, ["ready"]), (3, ["ready"])):
+        sample = dataset[ids[position]]
+        sample.tags, sample["alice"] = tags, _boxes(rng)
+        sample.save()
+    dataset.delete_samples(ids[7:9])
+    updated = update_agreement(dataset)
+    assert updated.n_samples == 12
+    assert_like_a_new_run(dataset, updated, view, ANNOTATORS, resamples=0)
+
+
+def test_runs_on_frames_compare_whole_videos_again(make_videos, no_whole_run):
+    rng = np.random.default_rng(2)
+    videos = [{name: [_boxes(rng) for _ in range(4)] for name in ANNOTATORS} for _ in range(6)]
+    dataset = make_videos(videos)
+    fields = [f"frames.{name}" for name in ANNOTATORS]
+    compute_agreement(dataset, fields, resamples=0)
+    for seed in range(2):
+        sample = dataset[dataset.values("id")[seed]]
+        sample.frames[2]["bob"] = _boxes(rng)
+        sample.frames[3]["alice"] = None
+        sample.save()
+    sample = fo.Sample("/videos/new.mp4", metadata=fo.VideoMetadata(frame_width=200, frame_height=100))
+    sample.frames[1] = fo.Frame(**{name: _boxes(rng) for name in ANNOTATORS})
+    dataset.add_sample(sample)
+    dataset.delete_samples(dataset.values("id")[4:5])
+    assert changed_since(dataset) == 4
+    updated = update_agreement(dataset)
+    assert updated.run.n_videos == 6
+    assert_like_a_new_run(dataset, updated, dataset, fields, resamples=0)
+
+
+def test_runs_on_groups(make_dataset, no_whole_run):
+    rng = np.random.default_rng(4)
+    dataset = make_dataset({})
+    dataset.add_group_field("group", default="left")
+    samples = []
+    for _ in range(6):
+        group = fo.Group()
+        for name in ("left", "right"):
+            sample = _sample(rng, _boxes)
+            sample["group"] = group.element(name)
+            samples.append(sample)
+    dataset.add_samples(samples, dynamic=True)
+    compute_agreement(dataset, ANNOTATORS, resamples=200)
+    for sample in dataset.select_group_slices("right").limit(2):
+        sample["alice"] = _boxes(rng)
+        sample.save()
+    updated = update_agreement(dataset)
+    assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=200)
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    return make_dataset(random_annotators(12, seed=5))
+
+
+def _edit(dataset, **values):
+    sample = dataset.first()
+    for name, value in values.items():
+        sample[name] = value
+    sample.save()
+
+
+CROWD = fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], iscrowd=1)
+
+
+@pytest.mark.parametrize(
+    ("options", "values", "reason"),
+    [
+        ({}, {"bob": fo.Detections(detections=[CROWD])}, "there are masks or crowd regions now"),
+        ({"versions": True}, {"bob": None}, "another version computed the run"),
+        ({"iou": "auto"}, {"bob": None}, "the labels suggest the threshold"),
+    ],
+)  # fmt: skip
+def test_what_concerns_all_samples_is_computed_again_as_a_whole(dataset, caplog, monkeypatch, options, values, reason):
+    of_other_version = options.pop("versions", False)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, **options)
+    if of_other_version:
+        Run(dataset, "agreement").update(versions={"fiftyone": "0.1"})
+    if "iou" in options:
+        other = {"iou": 0.37}
+        found = update.family_with_iou_from_data
+        monkeypatch.setattr(update, "family_with_iou_from_data", lambda family: _with_config(found(family), other))
+    _edit(dataset, **values)
+    with caplog.at_level(logging.WARNING):
+        updated = update_agreement(dataset)
+    assert f"All samples of the run 'agreement' are compared again: {reason}" in caplog.text
+    assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=0, **options)
+
+
+def _with_config(family, values):
+    family.source = dataclasses.replace(family.source, config=dataclasses.replace(family.source.config, **values))
+    return family
+
+
+def test_a_new_annotator_concerns_all_samples(make_dataset, caplog):
+    dataset = make_dataset({})
+    labels = [fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], rater=name) for name in ("a", "b")]
+    dataset.add_samples([fo.Sample(f"/{k}.jpg", labels=fo.Detections(detections=[label.copy() for label in labels]))
+                         for k in range(4)], dynamic=True)  # fmt: skip
+    compute_agreement(dataset, "labels", annotator_attribute="rater")
+    sample = dataset.first()
+    sample.labels.detections.append(fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.2, 0.2], rater="c"))
+    sample.save()
+    with caplog.at_level(logging.WARNING):
+        assert len(update_agreement(dataset).annotators) == 3
+    assert "there are annotators now who were not there" in caplog.text
+    for sample in dataset:
+        sample.labels.detections = [label for label in sample.labels.detections if label.rater != "c"]
+        sample.save()
+    caplog.clear()
+    with caplog.at_level(logging.WARNING):
+        assert len(update_agreement(dataset).annotators) == 2
+    assert "annotators of the run who are no longer there" in caplog.text
+
+
+def test_the_state_before_is_kept_for_a_comparison_and_goes_with_the_run(dataset):
+    before = stored(dataset)
+    first = compute_agreement(dataset, ANNOTATORS, resamples=0)
+    with pytest.raises(AgreementInputError, match="must have been updated to have an earlier state"):
+        compare_agreement(dataset)
+    second = update_agreement(dataset)
+    assert second == first, "nothing was changed"
+    bob, n_rated = dataset.values("bob"), first.n_rated
+    for sample_id in dataset.match(F("agreement_n_annotators") == 3).values("id")[:2]:
+        sample = dataset[sample_id]
+        sample["bob"] = fo.Detections(detections=[])
+        sample.save()
+        earlier, second = second, update_agreement(dataset)
+    found = compare_agreement(dataset, resamples=0)
+    assert (found.a, found.b) == ("agreement, before", "agreement")
+    change = found.numbers["score.mean"]
+    assert (found.n_samples, change.a, change.b) == (n_rated, earlier.score.mean, second.score.mean)
+    assert change.a != change.b
+    rename_agreement(dataset, "agreement", "renamed")
+    assert compare_agreement(dataset, "renamed", resamples=0).numbers["score.mean"].b == second.score.mean
+    delete_agreement(dataset, "renamed")
+    dataset.set_values("bob", bob)
+    assert {**stored(dataset), "samples": None} == {**before, "samples": None}
+
+
+def test_samples_that_somebody_keeps_on_changing_are_left_out_and_stay_changed(dataset, before_each_write):
+    compute_agreement(dataset, ANNOTATORS, resamples=0)
+    _edit(dataset, bob=None)
+    ticks = itertools.count()
+
+    def touch(batch):
+        dataset._sample_collection.update_one(
+            {}, {"$set": {"note": next(ticks)}, "$currentDate": {"last_modified_at": True}}
+        )
+
+    before_each_write(touch)
+    assert (update_agreement(dataset).run.n_changed, changed_since(dataset)) == (1, 1)
+    before_each_write(lambda batch: None)
+
+
+def test_unusable_labels_are_refused_and_the_run_stays_as_it_was(dataset):
+    report = compute_agreement(dataset, ANNOTATORS, resamples=0)
+    _edit(dataset, bob=fo.Detections(detections=[fo.Detection(label="cat", bounding_box=[0.1, 0.1, math.nan, 0.1])]))
+    with pytest.raises(AgreementInputError, match="Boxes must be"):
+        update_agreement(dataset)
+    assert (load_agreement(dataset), changed_since(dataset)) == (report, 1)
+    delete_agreement(dataset)
+    with pytest.raises(AgreementInputError, match="must be an agreement run"):
+        update_agreement(dataset)
+
+
+def test_an_update_killed_before_any_of_its_writes(killable, make_dataset):
+    dataset = make_dataset(random_annotators(9, seed=5))
+    bob = dataset.values("bob")
+    for n in itertools.count(1, 3):
+        before = stored(dataset)
+        report = compute_quickly(dataset)
+        dataset.set_values("bob", [None, *bob[1:8], bob[0]])
+        killed = killable(dataset, "update_agreement", kill_before=n)
+        dataset.reload()
+        if killed:
+            assert _numbers(load_agreement(dataset))["score"] in (
+                _numbers(report)["score"],
+                _numbers(update_agreement(dataset))["score"],
+            )
+        updated = update_agreement(dataset)
+        assert_like_a_new_run(dataset, updated, dataset, ANNOTATORS, resamples=0, sensitivity=False)
+        delete_agreement(dataset)
+        dataset.set_values("bob", bob)
+        assert {**stored(dataset), "samples": None} == {**before, "samples": None}
+        if not killed:
+            assert n > 7
+            return

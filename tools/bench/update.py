@@ -1,0 +1,65 @@
+"""Bringing a run of 50,000 generated samples up to date after 100 were edited, and asking how many were changed."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from typing import Any
+
+import numpy as np
+
+from tools.dev.plugin import load_plugin
+
+from .database import make_dataset
+from .generated import ANNOTATORS
+from .output import Row, say
+
+N_SAMPLES = 50_000
+N_EDITED = 100
+REPETITIONS = 3
+_QUESTIONS = 10
+
+
+def measure() -> list[Row]:
+    """Seconds of an update without and with intervals, and of the question."""
+    plugin = load_plugin()
+    dataset = make_dataset("bench-update", N_SAMPLES)
+    ids, rng = dataset.values("id"), np.random.default_rng(51)
+    found: dict[str, list[float]] = {"changed": []}
+    try:
+        for resamples, repetitions in ((0, REPETITIONS), (1000, 1)):
+            plugin.compute_agreement(
+                dataset, list(ANNOTATORS), resamples=resamples, overwrite=resamples > 0, progress=False
+            )
+            for _ in range(repetitions):
+                _edit(dataset, rng.choice(ids, N_EDITED, replace=False).tolist())
+                for _ in range(_QUESTIONS):
+                    found["changed"].append(_seconds(plugin.changed_since, dataset))
+                seconds = _seconds(plugin.update_agreement, dataset, progress=False)
+                found.setdefault(f"update, {resamples} resamples", []).append(seconds)
+    finally:
+        dataset.delete()
+    median = {what: statistics.median(seconds) for what, seconds in found.items()}
+    for what, seconds in median.items():
+        say(f"update: {N_SAMPLES:,} samples, {N_EDITED} edited, {what}: {seconds:.3f} s")
+    own, intervals = median["update, 0 resamples"], median["update, 1000 resamples"]
+    return [
+        Row(f"changed_since, {N_SAMPLES:,} samples (s)", median["changed"], None, None, "at most 0.05"),
+        Row(f"update_agreement, {N_SAMPLES:,} samples, {N_EDITED} edited (s)", own, None, None, "at most 3"),
+        Row("the same with 1,000 resamples (s)", intervals, None, None, "at most 6"),
+    ]
+
+
+def _edit(dataset: Any, ids: list[str]) -> None:
+    """Remove the first label of an annotator."""
+    for sample in dataset.select(ids):
+        labels = sample[ANNOTATORS[0]]
+        if labels is not None and labels.detections:
+            labels.detections = labels.detections[1:]
+        sample.save()
+
+
+def _seconds(function: Any, *arguments: Any, **options: Any) -> float:
+    started = time.perf_counter()
+    function(*arguments, **options)
+    return time.perf_counter() - started
