@@ -68,18 +68,21 @@ def report_head(report: AgreementReport, notes: Sequence[str] = (), groups: Sequ
     return headline(report, notes, groups=groups, findings=family_of(report).findings(report))
 
 
-def panel_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
-    """The text above the charts of the panel, as Markdown.
+def overview_markdown(report: AgreementReport) -> str:
+    """The most important sections of a report in words, for the panel."""
+    return as_markdown(section for build in family_of(report).overview for section in build(report))
+
+
+def computation_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> str:
+    """How the numbers were computed, for the panel: the main numbers with their meaning, the rules and the threshold.
 
     Args:
         report: report of any family
         notes: additional notes on the numbers
     """
-    overview = [section for build in family_of(report).overview for section in build(report)]
-    rules = "; ".join(f"{name}: {text}" for name, text in _rules(report))
-    return as_markdown(
-        [report_head(report, notes), *_lists(report), *overview, Section("How it was computed", [], rules)]
-    )
+    threshold = [section for build in family_of(report).threshold for section in build(report)]
+    rules = Section("How it was computed", [Facts(_rules(report))])
+    return as_markdown([headline(report, notes), rules, *_lists(report), *threshold, *_words(report)])
 
 
 def report_sections(report: AgreementReport) -> list[Section]:

@@ -62,7 +62,8 @@ class FamilyCharts:
     words: Callable[[Any], list[tuple[str, str]]]  #: words of its sections, and what they mean
     sections: Sequence[Sections]  #: the most important sections
     details: Sequence[Sections] = ()  #: all other sections
-    overview: Sequence[Sections] = ()  #: sections of the panel, below the headline
+    overview: Sequence[Sections] = ()  #: sections of the panel's overview
+    threshold: Sequence[Sections] = ()  #: sections on the threshold, if the labels are matched by one
     #: titles of the numbers that the matrix of pairs can show
     pair_values: Mapping[str, str] = field(default_factory=dict)
     classes: ClassValues | None = None  #: agreement on every class, if any
@@ -86,6 +87,7 @@ _FAMILIES = {
             other_rules,
         ),
         overview=(questions_section,),
+        threshold=(threshold_section,),
         pair_values={
             "alpha": "alpha",
             "score": "score",
@@ -111,6 +113,7 @@ _FAMILIES = {
             *(ratings.rating_coefficients, ratings.rating_annotators),
             *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
         ),
+        overview=(ratings.rating_coefficients,),
         pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
         verdicts=VerdictShares(
             {"class_conflict": "disputed"},
@@ -141,6 +144,7 @@ _FAMILIES = {
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
+        overview=(pixels.pixel_means,),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),
         disputed="disputed classes",

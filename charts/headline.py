@@ -18,6 +18,9 @@ FEW_SAMPLES = 20
 #: formatting of the main numbers, by form
 FORMS: dict[str, Callable[[float | None], str]] = {"number": shown_number, "share": shown_share}
 
+#: Krippendorff's limits of alpha, each with the level above it
+_LIMITS = ((0.8, "good", "reliable"), (0.667, "fair", "good enough for tentative conclusions only"))
+
 _UNDEFINED = {
     "one_annotator": "fewer than 2 annotators assigned",
     "no_objects": "nobody drew anything",
@@ -126,6 +129,13 @@ def interval_notes(report: AgreementReport) -> list[Note]:
     return notes
 
 
+def alpha_level(alpha: float | None) -> tuple[str, str]:
+    """The level of alpha by Krippendorff's limits: good, fair, poor or none, and its words."""
+    if alpha is None:
+        return "none", "undefined"
+    return next(((level, words) for limit, level, words in _LIMITS if alpha >= limit), ("poor", "too low to rely on"))
+
+
 def alpha_sentence(report: AgreementReport) -> str:
     """The meaning of the pooled alpha, by Krippendorff's limits."""
     alpha, interval = report.alpha.pooled, report.intervals.get("alpha.pooled")
@@ -133,11 +143,10 @@ def alpha_sentence(report: AgreementReport) -> str:
         if getattr(report, "too_many_sets", False):
             return "Alpha was left out: there are too many different sets to compare."
         return "Alpha is undefined: it needs two ratings of the same thing, and at least two different ratings."
-    limits = [(0.8, "reliable"), (0.667, "good enough for tentative conclusions only")]
-    place = next((name for limit, name in limits if alpha >= limit), "too low to rely on")
+    _, place = alpha_level(alpha)
     sentence = f"Alpha is {shown_number(alpha)}: {place}, by Krippendorff's limits of 0.8 and 0.667"
     if interval is not None and interval.low is not None and interval.high is not None:
-        within = [f"{limit:g}" for limit, _ in limits if interval.low < limit <= interval.high]
+        within = [f"{limit:g}" for limit, *_ in _LIMITS if interval.low < limit <= interval.high]
         if within:
             sentence += f"; its interval contains {listed(within)}"
     return sentence + "."

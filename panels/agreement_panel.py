@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import fiftyone as fo
@@ -14,22 +15,26 @@ from .. import names
 from ..agreement.errors import AgreementInputError
 from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
 from ..dataset_io.views.agreement_view import shows_any
-from .drill_down import sample_behind, samples_behind
-from .layout import DRILL_DOWN_TITLE, drill_down_title, message_schema, panel_schema
-from .model_cache import cached_view_model, hash_of, hash_of_view
+from .drawing import safe_title
+from .drill_down import item_name, link_of, samples_behind
+from .items import Choices, sort_after_click
+from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
+from .model_cache import cached_shown, hash_of, hash_of_view
 from .panel_state import WITHOUT_DATASET, PanelState, panel_state_of
-from .view_model import ViewModel
+from .view_model import FIRST_TAB, TABS, ViewModel, view_model
 
 logger = logging.getLogger(__name__)
 
+_ID = re.compile("[0-9a-f]{24}")
 _ADVICE = "Refresh the panel; if that does not help, compute the run again with “overwrite”."
 
 
 class AgreementPanel(foo.Panel):
-    """Shows how far the annotators agree, and opens the samples and labels behind every number.
+    """Shows how far the annotators agree, opens the samples and labels behind every number, and leads on from there.
 
-    The state that the App keeps: ``run_key`` and ``of_view`` as chosen, ``before`` (stages of the user's view before
-    the first drill-down), ``drill_down`` and ``drill_down_view`` (title of a drill-down, and the hash of its view),
+    The state that the App keeps: ``run_key``, ``of_view`` and ``tab`` as chosen, ``known`` (the runs so far), ``sort``
+    and ``page`` of tables by their names, ``jumps`` (how often a button opened a tab), ``before`` (stages of the user's
+    view before the first drill-down), ``behind`` and ``behind_view`` (title of a drill-down, and the hash of its view),
     ``refreshed`` (how often the user refreshed) and ``shown`` (hash of the schema that the App shows).
     """
 
@@ -62,12 +67,12 @@ class AgreementPanel(foo.Panel):
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show the panel."""
-        ctx.panel.set_data(DRILL_DOWN_TITLE, drill_down_title(_state(ctx, "drill_down")))
+        ctx.panel.set_data(GRID_TITLE, safe_title(_state(ctx, "behind")))
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Reset the choices that belong to another dataset."""
-        ctx.panel.set_state({"run_key": None, "of_view": False})
-        _set_drill_down(ctx, None)
+        ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}})
+        _set_behind(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
         """Nothing to do: numbers of the view are updated after each event."""
@@ -80,9 +85,35 @@ class AgreementPanel(foo.Panel):
 
     def choose_samples(self, ctx: foo.ExecutionContext) -> None:
         """Show the numbers of the whole run, or only of the samples in the view."""
-        value = bool(ctx.params.get("value"))
-        if value != bool(_state(ctx, "of_view")):
-            ctx.panel.set_state("of_view", value)
+        value = ctx.params.get("value")
+        if value in (RUN, VIEW) and (value == VIEW) != bool(_state(ctx, "of_view")):
+            ctx.panel.set_state("of_view", value == VIEW)
+
+    def choose_tab(self, ctx: foo.ExecutionContext) -> None:
+        """Open a tab; the App sends this twice for every click, and once when it draws the tabs."""
+        value = ctx.params.get("value")
+        if value in TABS and value != (_state(ctx, "tab") or FIRST_TAB):
+            ctx.panel.set_state("tab", value)
+
+    def go_to_tab(self, ctx: foo.ExecutionContext) -> None:
+        """Open the tab that a button leads to."""
+        if ctx.params.get("tab") in TABS:
+            ctx.panel.set_state({"tab": ctx.params["tab"], "jumps": (_state(ctx, "jumps") or 0) + 1})
+
+    def turn_page(self, ctx: foo.ExecutionContext) -> None:
+        """Show another page of a list."""
+        name, page = ctx.params.get("item"), ctx.params.get("page")
+        if isinstance(name, str) and isinstance(page, int) and page >= 0:
+            ctx.panel.set_state("page", {**(_state(ctx, "page") or {}), name: page})
+
+    def click_cell(self, ctx: foo.ExecutionContext) -> None:
+        """Sort a table by a header, or show the labels behind a number."""
+        row, column = ctx.params.get("row"), ctx.params.get("column")
+        if row != -1:
+            self.drill_down(ctx)
+        elif isinstance(column, int):
+            name, chosen = item_name(str(ctx.params.get("path", ""))), _state(ctx, "sort") or {}
+            ctx.panel.set_state("sort", {**chosen, name: sort_after_click(column, chosen.get(name))})
 
     def refresh(self, ctx: foo.ExecutionContext) -> None:
         """Reload everything."""
@@ -92,6 +123,12 @@ class AgreementPanel(foo.Panel):
         """Open the form that computes agreement."""
         ctx.prompt(f"{names.PLUGIN_NAME}/{names.COMPUTE_AGREEMENT}")
 
+    def run_operator(self, ctx: foo.ExecutionContext) -> None:
+        """Open the form of another operator, with the run of the panel."""
+        state = self._require_run(ctx)
+        params = {key: ctx.params[key] for key in ("run_key", "other_run_key") if key in ctx.params}
+        ctx.prompt(f"{names.PLUGIN_NAME}/{ctx.params['operator']}", params={"run_key": state.run_key, **params})
+
     # ---- drill-downs ----
 
     def drill_down(self, ctx: foo.ExecutionContext) -> None:
@@ -100,29 +137,28 @@ class AgreementPanel(foo.Panel):
         samples = _samples(ctx) or ctx.dataset
         if is_generated(samples):
             samples = ctx.dataset
-        title, view = samples_behind(
-            samples, state.run_key or "", state.field_key or "", self._model(ctx, state), ctx.params
-        )
+        leads = link_of(self._model(ctx, state), ctx.params)
+        view = samples_behind(samples, state, leads)
         # counting all samples may take seconds, and the App does it anyway
         if not shows_any(view):
-            ctx.ops.notify(f"{title}: none are left", variant="warning")
+            ctx.ops.notify(f"{leads['title']}: none are left", variant="warning")
             return
-        before = _before(ctx) if _in_drill_down(ctx) else serialized_stages(ctx.view)
-        _set_drill_down(ctx, title, before, hash_of_view(view))
+        before = _before(ctx) if _is_behind(ctx) else serialized_stages(ctx.view)
+        _set_behind(ctx, leads["title"], before, hash_of_view(view))
         ctx.ops.set_view(view)
 
     def open_sample(self, ctx: foo.ExecutionContext) -> None:
-        """Open a sample of the table."""
-        state = self._require_run(ctx)
-        sample_id = sample_behind(self._model(ctx, state), ctx.params)
-        if not len(ctx.dataset.select(sample_id)):
+        """Open a sample of the work list."""
+        self._require_run(ctx)
+        sample_id = str(ctx.params.get("id"))
+        if not _ID.fullmatch(sample_id) or not len(ctx.dataset.select(sample_id)):
             raise AgreementInputError(f"The sample {sample_id} was deleted")
         ctx.ops.open_sample(id=sample_id)
 
     def back(self, ctx: foo.ExecutionContext) -> None:
         """Return to the view that the user had before the first drill-down."""
         before = _before(ctx)
-        _set_drill_down(ctx, None)
+        _set_behind(ctx, None)
         if before:
             ctx.ops.set_view(view_from_stages(ctx.dataset, before))
         else:
@@ -137,12 +173,13 @@ class AgreementPanel(foo.Panel):
     def _show(self, ctx: foo.ExecutionContext, *, always: bool) -> None:
         """Send the schema, unless the App already has it."""
         try:
-            state = self._panel_state(ctx)
+            state = self._panel_state(ctx, follow=True)
             samples = _samples(ctx) if state.problem is None else None
             shown = hash_of(
                 [state.keys, state.run_key, state.problem, state.notes, state.results_id],
                 [hash_of_view(samples) if samples is not None else None, _state(ctx, "refreshed")],
-                bool(_state(ctx, "of_view")),
+                [bool(_state(ctx, "of_view")), state.n_changed],
+                [_state(ctx, name) for name in ("tab", "jumps", "sort", "page")],
             )
             if shown == _state(ctx, "shown") and not always:
                 return
@@ -156,12 +193,22 @@ class AgreementPanel(foo.Panel):
         ctx.panel.set_state("shown", shown)
         ctx.ops.show_panel_output(schema)
 
-    def _panel_state(self, ctx: foo.ExecutionContext) -> PanelState:
+    def _panel_state(self, ctx: foo.ExecutionContext, *, follow: bool = False) -> PanelState:
+        """The run to show; ``follow``: a run that was computed meanwhile takes the place of the one that is shown."""
         try:
             dataset = ctx.dataset
         except fo.DatasetNotFoundError:
             return WITHOUT_DATASET
-        return panel_state_of(dataset, _state(ctx, "run_key"))
+        state = panel_state_of(dataset, _state(ctx, "run_key"))
+        known = _state(ctx, "known")
+        if not follow:
+            return state
+        if known is not None and state.keys and state.keys[0] not in known and state.run_key != state.keys[0]:
+            state = panel_state_of(dataset, state.keys[0])
+            ctx.panel.set_state("run_key", state.run_key)
+        if state.keys != known:
+            ctx.panel.set_state("known", state.keys)
+        return state
 
     def _require_run(self, ctx: foo.ExecutionContext) -> PanelState:
         """The panel state, if it has a completed run that is still the run on the screen."""
@@ -174,27 +221,30 @@ class AgreementPanel(foo.Panel):
 
     def _schema(self, ctx: foo.ExecutionContext, state: PanelState) -> types.Property:
         model = self._model(ctx, state) if state.problem is None else None
-        return panel_schema(state, model, self.method_to_uri, of_view=bool(_state(ctx, "of_view")))
+        of_view, jumps = bool(_state(ctx, "of_view")), _state(ctx, "jumps") or 0
+        return panel_schema(state, model, self.method_to_uri, of_view=of_view, jumps=jumps)
 
     def _model(self, ctx: foo.ExecutionContext, state: PanelState) -> ViewModel:
         refreshed = _state(ctx, "refreshed") or 0
-        return cached_view_model(ctx, state.run_key or "", state.results_id, _samples(ctx), refreshed)
+        shown = cached_shown(ctx, state.run_key or "", state.results_id, _samples(ctx), refreshed)
+        choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {})
+        return view_model(shown, state, _state(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
 
 
 def _state(ctx: foo.ExecutionContext, name: str) -> Any:
     return (ctx.panel_state or {}).get(name)
 
 
-def _set_drill_down(
+def _set_behind(
     ctx: foo.ExecutionContext, title: str | None, before: list[dict[str, Any]] | None = None, shown: str | None = None
 ) -> None:
-    ctx.panel.set_state({"drill_down": title, "before": before, "drill_down_view": shown})
-    ctx.panel.set_data(DRILL_DOWN_TITLE, drill_down_title(title))
+    ctx.panel.set_state({"behind": title, "before": before, "behind_view": shown})
+    ctx.panel.set_data(GRID_TITLE, safe_title(title))
 
 
-def _in_drill_down(ctx: foo.ExecutionContext) -> bool:
+def _is_behind(ctx: foo.ExecutionContext) -> bool:
     """Whether the App still shows the view that a drill-down opened."""
-    return _state(ctx, "drill_down") is not None and hash_of_view(ctx.view) == _state(ctx, "drill_down_view")
+    return _state(ctx, "behind") is not None and hash_of_view(ctx.view) == _state(ctx, "behind_view")
 
 
 def _before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
@@ -205,4 +255,4 @@ def _samples(ctx: foo.ExecutionContext) -> SampleCollection | None:
     """View that the numbers describe (None: whole run). Views opened by a click do not count."""
     if not _state(ctx, "of_view") or ctx.view is None:
         return None
-    return view_from_stages(ctx.dataset, _before(ctx)) if _in_drill_down(ctx) else ctx.view
+    return view_from_stages(ctx.dataset, _before(ctx)) if _is_behind(ctx) else ctx.view

@@ -2,47 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from fiftyone.operators import types
 
-from ..charts.sections import plain_markdown
+from .drawing import LINK, Handlers, draw_item
 from .model_cache import hash_of
 from .panel_state import PanelState
-from .view_model import Item, ViewModel
+from .view_model import ViewModel
 
-#: the handlers of the panel by name
-Handlers = Callable[[str], str]
-
-#: minimum width of a column of charts, in pixels
-_COLUMN = 460
-# CSS columns, unlike a grid, leave no gaps next to tall charts
-_GRID = {"grid": {"sx": {"display": "block", "columnWidth": f"{_COLUMN}px", "columnGap": "16px", "width": "100%"}}}
-#: figures do not know the theme of the App: set the colour of their text here
-_TEXTS = {
-    "& .gtitle": {"fill": "var(--fo-palette-text-primary) !important"},
-    ", ".join(
-        f"& .{name}"
-        for name in (*("xtick text", "ytick text", "y2tick text", "xtitle", "ytitle", "y2title"),
-                     *("legendtext", "annotation-text", "bartext-outside"))
-    ): {"fill": "var(--fo-palette-text-secondary) !important"},
-}  # fmt: skip
-# FiftyOne fits charts to their column only when drawn and when the window changes, not when the panel changes; until
-# then a chart must not cover its neighbour
-_SX = {"width": "100%", "overflow": "hidden", "breakInside": "avoid", "paddingBottom": "16px", **_TEXTS}
-_ITEM = {"item": {"sx": _SX}}
-#: matrices with more names take the full width
-_MOST_NAMES = 6
-_WIDE_ITEM = {"item": {"sx": {**_SX, "columnSpan": "all"}}}
-#: the title of a drill-down is part of the panel's data, not of its schema: a new schema would redraw all charts
-DRILL_DOWN_TITLE = "drill_down.title"
-_WITHOUT_DRILL_DOWN = "&:not(:has(strong))"
-_DRILL_DOWN = {"container": {"sx": {_WITHOUT_DRILL_DOWN: {"display": "none"}}}}
-_ROOT = {"container": {"sx": {"padding": "8px 16px 32px", "width": "100%", "boxSizing": "border-box"}}}
+#: what the grid shows is part of the panel's data, not of its schema: a new schema would draw all charts anew. The App
+#: mixes data and state, so that no state may have the name of this group
+GRID_TITLE = "head.grid_shows.title"
+#: the samples that the numbers describe
+RUN, VIEW = "run", "view"
+_WITHOUT_TITLE = "&:not(:has(strong))"
+_SURFACE = "var(--fo-palette-background-level2)"
+_ROOT = {
+    "container": {"sx": {"width": "100%", "boxSizing": "border-box"}},
+    "grid": {"sx": {"padding": "0 14px 32px", "minWidth": 0, "gap": "8px", "gridTemplateColumns": "minmax(0, 1fr)"}},
+}
+#: the head stays in sight while the panel scrolls
+_HEAD = {"sx": {"position": "sticky", "top": 0, "zIndex": 10, "background": _SURFACE, "padding": "8px 0 2px"}}
+_LINE = {"display": "flex", "flexWrap": "wrap", "alignItems": "center", "gap": "8px"}
+_FITTING = {"item": {"sx": {"width": "auto"}}}
+_CARDS = {"display": "grid", "gridTemplateColumns": "repeat(auto-fit, minmax(92px, 1fr))", "gap": "8px"}
+#: colours of the levels of alpha, readable on white and on black
+_LEVELS = {"good": "#1a9e77", "fair": "#c77700", "poor": "#e0561b"}
 
 
-def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers, *, of_view: bool) -> types.Property:
+def panel_schema(
+    state: PanelState, model: ViewModel | None, handlers: Handlers, *, of_view: bool, jumps: int = 0
+) -> types.Property:
     """The schema of the panel.
 
     Args:
@@ -50,26 +41,27 @@ def panel_schema(state: PanelState, model: ViewModel | None, handlers: Handlers,
         model: the view model of the run; None if there is nothing to show
         handlers: gives the URI of a handler
         of_view: whether the numbers are of the current view only
+        jumps: how often a button opened another tab: the App keeps the tab of a path
     """
     root = types.Object()
-    version = model["version"] if model is not None else hash_of(state.problem, state.advice)
-    if state.keys:
-        _controls(root, state, handlers, of_view=of_view)
+    _head(root, state, handlers, of_view=of_view)
     for k, note in enumerate(state.notes):
         root.view(f"note_{k}_{hash_of(note)}", types.Warning(label=note))
-    _drill_down(root, handlers)
     if state.problem is not None:
-        _problem(root, state, handlers, version)
+        _problem(root, state, handlers)
     if model is not None:
-        root.md(model["headline"], name=f"headline_{version}")
-        charts = root.grid("charts", gap=2, componentsProps=_GRID)
-        # large matrices come first: between other charts they would leave gaps; the sort is stable
-        for item in sorted(model["items"], key=lambda item: not _is_large_matrix(item)):
-            if item["kind"] == "chart":
-                _chart(charts, item, version, handlers)
-            else:
-                _table(root, item, version, handlers)
-    return types.Property(root, view=types.View(componentsProps=_ROOT))
+        _cards(root, model, handlers)
+        for k, warning in enumerate(model["warnings"]):
+            said = types.TextView(title=f"⚠ {warning}", color=_LEVELS["fair"], padding="0", font_size=".82rem")
+            root.view(f"warning_{k}_{model['version']}", said)
+        if model["cause"]:
+            cause = types.TextView(title=model["cause"], color="text.primary", padding="2px 0", font_size=".92rem")
+            root.view(f"cause_{model['version']}", cause)
+        _tabs(root, model, handlers, jumps)
+        version = hash_of(model["version"], model["tab"], model["items"])
+        for item in model["items"]:
+            draw_item(root, item, version if item["kind"] != "chart" else model["version"], handlers)
+    return _page(root)
 
 
 def message_schema(text: str, advice: str, handlers: Handlers) -> types.Property:
@@ -77,87 +69,146 @@ def message_schema(text: str, advice: str, handlers: Handlers) -> types.Property
     root = types.Object()
     root.view(f"message_{hash_of(text)}", types.Error(label=text, description=advice))
     _refresh(root, handlers)
-    return types.Property(root, view=types.View(componentsProps=_ROOT))
+    return _page(root)
 
 
-def _controls(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool) -> None:
-    row = root.h_stack("controls", gap=2, align_y="center")
-    choices = types.DropdownView()
-    for key in state.keys:
-        choices.add_choice(key, label=key)
-    # the App keeps the value of a path, so every list of runs needs its own path
-    row.enum(
-        f"run_{hash_of(state.keys, state.run_key)}",
-        state.keys,
-        label="Run",
-        default=state.run_key,
-        view=choices,
-        on_change=handlers("choose_run"),
+def _page(root: types.Object) -> types.Property:
+    view = types.GridView(orientation="vertical", gap=1, columns=1, componentsProps=_ROOT)
+    return types.Property(root, view=view)
+
+
+def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view: bool) -> None:
+    """The run, the samples, what the grid shows, and whether labels changed since the run."""
+    head = root.v_stack("head", gap=1, componentsProps={"item": _HEAD})
+    if state.keys:
+        row = head.h_stack("controls", gap=1, align_y="center", componentsProps={"grid": {"sx": _LINE}})
+        # the App keeps the value of a path, so every list of runs needs its own path
+        _dropdown(
+            row,
+            f"run_{hash_of(state.keys, state.run_key)}",
+            {key: key for key in state.keys},
+            state.run_key,
+            handlers("choose_run"),
+        )
+        samples = {RUN: "Whole run", VIEW: "Current view"}
+        _dropdown(row, f"of_{int(of_view)}", samples, VIEW if of_view else RUN, handlers("choose_samples"))
+        row.btn(
+            "compute_again",
+            label="Compute again",
+            icon="diversity_3",
+            variant="outlined",
+            on_click=handlers("compute"),
+            componentsProps=_FITTING,
+        )
+        _refresh(row, handlers)
+    _, group, name = GRID_TITLE.split(".")
+    hidden = {"sx": {_WITHOUT_TITLE: {"display": "none"}}}
+    shows = head.h_stack(group, gap=1, componentsProps={"container": hidden, "grid": {"sx": _LINE}})
+    shows.btn(
+        "back",
+        label="Back",
+        icon="arrow_back",
+        variant="contained",
+        on_click=handlers("back"),
+        componentsProps=_FITTING,
     )
-    row.bool(
-        f"of_view_{int(of_view)}",
-        label="Only the current view",
-        default=of_view,
-        view=types.SwitchView(),
-        on_change=handlers("choose_samples"),
-    )
-    _refresh(row, handlers)
+    text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
+    shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
+    if state.n_changed:
+        changed = types.TextView(
+            title=f"⚠ {state.changed_sentence}", color=_LEVELS["fair"], padding="0", font_size=".85rem", bold=True
+        )
+        head.view(f"changed_{state.n_changed}", changed)
+
+
+def _dropdown(row: types.Object, name: str, titles: dict[str, str], value: str | None, handler: str) -> None:
+    choices = types.DropdownView(componentsProps={"item": {"sx": {"width": "auto", "minWidth": "110px"}}})
+    for key, title in titles.items():
+        choices.add_choice(key, label=title)
+    row.enum(name, list(titles), default=value, view=choices, on_change=handler)
 
 
 def _refresh(parent: types.Object, handlers: Handlers) -> None:
-    parent.btn("refresh", label="Refresh", icon="refresh", variant="outlined", on_click=handlers("refresh"))
+    parent.btn(
+        "refresh",
+        label="",
+        title="Refresh",
+        icon="refresh",
+        variant="outlined",
+        on_click=handlers("refresh"),
+        componentsProps=_FITTING,
+    )
 
 
-def drill_down_title(title: str | None) -> str:
-    """The title of a drill-down as Markdown; empty without one, which hides the Back button."""
-    return "" if title is None else f"**{plain_markdown(title)}**"
-
-
-def _drill_down(root: types.Object, handlers: Handlers) -> None:
-    """The title of the drill-down in the grid, and the Back button."""
-    group, name = DRILL_DOWN_TITLE.split(".")
-    row = root.h_stack(group, gap=2, align_y="center", componentsProps=_DRILL_DOWN)
-    row.btn("back", label="Back", icon="arrow_back", variant="contained", on_click=handlers("back"))
-    row.md("", name=name)
-
-
-def _problem(root: types.Object, state: PanelState, handlers: Handlers, version: str) -> None:
+def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
     notice = types.Warning if state.keys else types.Notice
-    root.view(f"problem_{version}", notice(label=state.problem, description=state.advice))
-    label = "Compute annotator agreement"
-    row = root.h_stack("actions", gap=2)
+    text = hash_of(state.problem, state.advice)
+    root.view(f"problem_{text}", notice(label=state.problem, description=state.advice))
+    row = root.h_stack("actions", gap=2, componentsProps={"grid": {"sx": _LINE}})
     if state.has_dataset:
-        row.btn("compute", label=label, icon="diversity_3", variant="contained", on_click=handlers("compute"))
+        row.btn(
+            "compute",
+            label="Compute annotator agreement",
+            icon="diversity_3",
+            variant="contained",
+            on_click=handlers("compute"),
+            componentsProps=_FITTING,
+        )
     if not state.keys:  # somebody else may compute it meanwhile
         _refresh(row, handlers)
 
 
-def _chart(grid: types.Object, item: Item, version: str, handlers: Handlers) -> None:
-    name = f"{item['name']}_{version}"
-    options: dict[str, Any] = {"on_click": handlers("drill_down")} if item["hint"] else {}
-    grid.plot(
-        name,
-        data=item["data"],
-        layout=item["layout"],
-        config={"displayModeBar": False, "scrollZoom": False, "responsive": True},
-        caption=item["hint"],
-        componentsProps=_WIDE_ITEM if _is_large_matrix(item) else _ITEM,
-        **options,
-    )
+def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
+    row = root.h_stack("cards", gap=1, componentsProps={"grid": {"sx": _CARDS}})
+    version = model["version"]
+    for k, card in enumerate(model["cards"]):
+        # a card fills its place, also where another one is taller
+        cell = row.v_stack(f"c{k}", gap=0, variant="paper", elevation=2, componentsProps=_CARD)
+        _small(cell, f"title_{version}", card["title"])
+        colour = _LEVELS.get(card["level"], "text.primary")
+        if card["link"] is None:
+            view = types.TextView(title=card["value"], bold=True, font_size="1.35rem", padding="0", color=colour)
+            cell.view(f"value_{version}", view)
+        else:
+            cell.btn(
+                f"card_{version}",
+                label=card["value"],
+                title="Show these labels",
+                variant="text",
+                on_click=handlers("drill_down"),
+                params={"number": k},
+                componentsProps={"button": {"sx": _NUMBER}},
+            )
+        if card["word"]:
+            word = types.TextView(title=card["word"], bold=True, font_size=".76rem", padding="0", color=colour)
+            cell.view(f"word_{version}", word)
+        if card["below"]:
+            _small(cell, f"below_{version}", card["below"])
 
 
-def _is_large_matrix(item: Item) -> bool:
-    trace = item["data"][0] if item["kind"] == "chart" else {}
-    return trace.get("type") == "heatmap" and len(trace["x"]) > _MOST_NAMES
+_CARD: dict[str, Any] = {
+    "container": {"sx": {"height": "100%", "boxSizing": "border-box", "padding": "8px 10px", "borderRadius": "6px"}},
+    "grid": {"sx": {"gap": "2px"}},
+}
+#: the number of a card that leads to labels
+_NUMBER = {
+    "padding": 0,
+    "minWidth": 0,
+    "justifyContent": "flex-start",
+    "color": "var(--fo-palette-text-primary)",
+    "& .MuiTypography-root": {"fontSize": "1.35rem", "fontWeight": 700, **LINK},
+}
 
 
-def _table(root: types.Object, item: Item, version: str, handlers: Handlers) -> None:
-    table = types.TableView()
-    for key, label in item["columns"]:
-        table.add_column(key, label=label)
-    if item["action"]:
-        handler = handlers("open_sample" if item["name"] == "worst" else "drill_down")
-        table.add_row_action("open", on_click=handler, label=item["action"], icon="open_in_new")
-    root.md(f"**{item['title']}**", name=f"title_{item['name']}_{version}")
-    # the path contains the version, because the App keeps old rows of a path
-    root.list(f"{item['name']}_{version}", types.Object(), default=item["rows"], view=table)
+def _small(parent: types.Object, name: str, text: str) -> None:
+    parent.view(name, types.TextView(title=text, color="text.secondary", font_size=".76rem", padding="0"))
+
+
+def _tabs(root: types.Object, model: ViewModel, handlers: Handlers, jumps: int) -> None:
+    tab = {"sx": {"minHeight": 38, "minWidth": 0, "padding": "6px 8px", "textTransform": "none", "fontSize": ".88rem"}}
+    bar = {"scrollButtons": False, "sx": {"minHeight": 38, "borderBottom": 1, "borderColor": "divider"}}
+    view = types.TabsView(componentsProps={"tab": tab, "tabs": bar})
+    for name, title in model["tabs"].items():
+        view.add_choice(name, label=title)
+    path = f"tabs_{hash_of(list(model['tabs']), jumps)}"
+    root.enum(path, list(model["tabs"]), default=model["tab"], view=view, on_change=handlers("choose_tab"))

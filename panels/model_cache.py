@@ -1,22 +1,30 @@
-"""Cached view models and records, by run and view."""
+"""What the panel shows of a run, on all samples or on a view; cached, so that a tab is drawn at once."""
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import json
+from collections.abc import Sequence
 from typing import Any
 
+import fiftyone as fo
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
+from ..agreement.disputes.costs import LeftOut, left_out
 from ..agreement.family import build_report
+from ..agreement.records import Records
+from ..agreement.report import AgreementReport, ReportContext
+from ..charts.families import family_of
 from ..dataset_io.fiftyone_private import dataset_id, serialized_stages
 from ..dataset_io.record.run import Run
+from ..dataset_io.record.sample_index import SampleIndex
 from ..dataset_io.record.stored_records import OpenRecords
 from ..dataset_io.results.load import records_on
-from .view_model import ViewModel, view_model
+from ..dataset_io.results.work_list import WorkList, work_list
 
 #: views with more samples get no intervals, which would take more than a second
 MOST_RESAMPLED = 2_000
@@ -35,10 +43,59 @@ def hash_of_view(view: SampleCollection | None) -> str:
     return hash_of(stages)
 
 
-def cached_view_model(
+class Shown:
+    """A report, and what the panel shows in addition to it: the scores and disputes of single samples."""
+
+    def __init__(
+        self,
+        report: AgreementReport,
+        records: Records,
+        index: SampleIndex,
+        context: ReportContext,
+        version: str = "1",
+        notes: Sequence[str] = (),
+    ) -> None:
+        self.report: AgreementReport = report
+        self.version = version  #: identifies this content
+        self.notes = list(notes)  #: remarks on the numbers
+        self._records = records
+        self._index = index
+        self._context = context
+        self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
+        values = records.sample_values()
+        self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
+
+    @functools.cached_property
+    def work(self) -> WorkList:
+        """The samples with disputes, the most costly first."""
+        return work_list(self._records, self._index)
+
+    @functools.cached_property
+    def findings(self) -> list[str]:
+        """The main cause of disagreement, who or what is behind it, and what to do; slow with many annotators."""
+        return family_of(self.report).findings(self.report)
+
+    def described(self, dataset: fo.Dataset | None, first: int, end: int) -> list[dict[str, Any]]:
+        """Some entries of the work list: id, file, frame, and why it is disputed."""
+        rows = self.work.row[first:end]
+        reasons = family_of(self.report).reasons(self._records.take(rows), self._context)
+        samples = self._index.list_samples(dataset, rows.tolist()) if dataset is not None else [{}] * len(rows)
+        return [{**sample, "reason": reason} for sample, reason in zip(samples, reasons, strict=True)]
+
+    @functools.cached_property
+    def left_out(self) -> LeftOut:
+        """Who left out what, by class; of objects alone."""
+        return left_out(self._records, len(self._context.class_names), range(len(self._context.annotators)))  # type: ignore[arg-type]
+
+    def class_code(self, name: str) -> int:
+        """Code of a class in the records."""
+        return list(self._context.class_names).index(name)
+
+
+def cached_shown(
     ctx: foo.ExecutionContext, run_key: str, results_id: str, view: SampleCollection | None, refreshed: int
-) -> ViewModel:
-    """The view model of a run, cached.
+) -> Shown:
+    """What the panel shows of a run, cached.
 
     Args:
         ctx: the execution context
@@ -47,11 +104,9 @@ def cached_view_model(
         view: the samples that the numbers describe; None for all
         refreshed: how often the user refreshed
     """
-    shown = "" if view is None else hash_of_view(view)
-    model: ViewModel = _view_model(
-        ctx, str(dataset_id(ctx.dataset)), run_key, results_id, shown, refreshed, _View(view)
-    )
-    return model
+    of_view = "" if view is None else hash_of_view(view)
+    shown: Shown = _shown(ctx, str(dataset_id(ctx.dataset)), run_key, results_id, of_view, refreshed, _View(view))
+    return shown
 
 
 class _View:
@@ -61,31 +116,30 @@ class _View:
         self.samples = view
 
 
-@execution_cache(residency="ephemeral", max_size=32, key_fn=lambda ctx, *values: list(values[:-1]))
-def _view_model(
+@execution_cache(residency="ephemeral", max_size=8, key_fn=lambda ctx, *values: list(values[:-1]))
+def _shown(
     ctx: foo.ExecutionContext,
     dataset_id: str,
     run_key: str,
     results_id: str,
-    shown: str,
+    of_view: str,
     refreshed: int,
     view: _View,
-) -> ViewModel:
-    notes = []
+) -> Shown:
+    version = hash_of(dataset_id, run_key, results_id, of_view, refreshed)
+    kept = Run(ctx.dataset, run_key).stored_bytes <= _MOST_KEPT
+    loaded: OpenRecords = (_records if kept else _records.uncached)(ctx, dataset_id, run_key, results_id, refreshed)
     if view.samples is None:
-        report, scores = Run(ctx.dataset, run_key).scores()
-    else:
-        kept = Run(ctx.dataset, run_key).stored_bytes <= _MOST_KEPT
-        loaded = (_records if kept else _records.uncached)(ctx, dataset_id, run_key, results_id, refreshed)
-        records, context = records_on(view.samples, run_key, loaded)
-        if context.config.resamples and records.n_samples > MOST_RESAMPLED:
-            context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
-            notes.append(
-                f"Without intervals, which the panel computes for views of up to {MOST_RESAMPLED:,} samples; "
-                "“Show the annotator agreement report” and `agreement_on()` do it for all."
-            )
-        report, scores = build_report(records, context), records.sample_values().score
-    return view_model(report, scores, hash_of(dataset_id, run_key, results_id, shown, refreshed), notes)
+        return Shown(loaded.report, loaded.records, loaded.index, loaded.context, version)
+    records, index, context = records_on(view.samples, run_key, loaded)
+    notes = []
+    if context.config.resamples and records.n_samples > MOST_RESAMPLED:
+        context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=0))
+        notes.append(
+            f"Without intervals, which the panel computes for views of up to {MOST_RESAMPLED:,} samples; "
+            "“Show the annotator agreement report” and `agreement_on()` do it for all."
+        )
+    return Shown(build_report(records, context), records, index, context, version, notes)
 
 
 @execution_cache(residency="ephemeral", max_size=2)

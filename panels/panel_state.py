@@ -8,7 +8,8 @@ from typing import Any
 import fiftyone as fo
 
 from .. import names
-from ..dataset_io.record.run import COMPLETED, FAILED, Run, list_agreements
+from ..dataset_io import changed_since
+from ..dataset_io.record.run import COMPLETED, FAILED, Run, newest_first
 
 #: meaning of the status of a run that is not completed
 _UNDER_WAY = {
@@ -22,18 +23,25 @@ _UNDER_WAY = {
 class PanelState:
     """The runs of a dataset, and the run to show."""
 
-    keys: list[str] = field(default_factory=list)  #: the runs of the dataset
+    keys: list[str] = field(default_factory=list)  #: the runs of the dataset, the newest first
     run_key: str | None = None  #: the run to show; None without one
     config: dict[str, Any] = field(default_factory=dict)  #: its record
     problem: str | None = None  #: why there are no numbers; None if there are
     advice: str = ""  #: what to do about the problem
     notes: list[str] = field(default_factory=list)  #: changes since the run was computed
     has_dataset: bool = True  #: whether there is a dataset to compute on
+    n_changed: int = 0  #: samples that somebody changed since the run
 
     @property
     def results_id(self) -> str:
         """Id of the results, different for every run of the same key."""
         return str(self.config.get("results_id"))
+
+    @property
+    def changed_sentence(self) -> str:
+        """What changed since the run."""
+        what = "sample was" if self.n_changed == 1 else "samples were"
+        return f"{self.n_changed:,} {what} changed since this run: compute again to see what it did"
 
     @property
     def field_key(self) -> str | None:
@@ -58,7 +66,7 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
         return PanelState(problem="No dataset is open", advice=advice, has_dataset=False)
     if dataset.deleted:
         return WITHOUT_DATASET
-    keys = list_agreements(dataset)
+    keys = newest_first(dataset)
     if not keys:
         return PanelState(
             problem="No agreement was computed on this dataset yet"
@@ -74,14 +82,13 @@ def panel_state_of(dataset: fo.Dataset | None, wanted: str | None) -> PanelState
     problem, advice = _problem(run_key, config)
     if problem is None:
         notes += _lost_fields(dataset, config)
-    return PanelState(keys, run_key, config, problem, advice, notes)
+    n_changed = (changed_since(dataset, run_key) or 0) if problem is None else 0
+    return PanelState(keys, run_key, config, problem, advice, notes, n_changed=n_changed)
 
 
 def _default(dataset: fo.Dataset, keys: list[str]) -> str:
-    """The run of the default key, else the first completed one."""
-    completed = [key for key in keys if Run(dataset, key).status == COMPLETED]
-    usual = [key for key in completed if key == names.DEFAULT_RUN_KEY]
-    return (usual or completed or keys)[0]
+    """The newest completed run."""
+    return next((key for key in keys if Run(dataset, key).status == COMPLETED), keys[0])
 
 
 def _problem(run_key: str, config: dict[str, Any]) -> tuple[str | None, str]:

@@ -1,154 +1,143 @@
-"""The view model: everything that the panel shows of a report, as JSON values."""
+"""The view model: everything that the panel shows of a run in one tab, as JSON values."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
 
-from ..agreement.errors import AgreementInputError
-from ..agreement.report import AgreementReport
-from ..charts.document import panel_markdown
-from ..charts.families import ClassValues, family_of
-from ..charts.figures import FIGURES, plot_scores
-from ..charts.tables import Cell, Column
-from ..charts.words import end_of_path, shown_number, shown_share
+import fiftyone as fo
 
-#: a chart or a table, and all items of the panel; both are JSON values
-Item = dict[str, Any]
+from ..agreement.family import FAMILIES
+from ..agreement.objects.verdicts import CROWD
+from ..charts.families import family_of
+from ..charts.headline import alpha_level
+from ..charts.words import documents, ends_of, percent, shown_number
+from .items import Choices, Item, Link, link
+from .tab_annotators import annotator_items
+from .tab_classes import RATED, class_items
+from .tab_images import image_items
+from .tab_objects import object_items, votes_link
+from .tab_run import CAUSE, overview_items, rule_items
+
+if TYPE_CHECKING:
+    from .model_cache import Shown
+    from .panel_state import PanelState
+
 ViewModel = dict[str, Any]
 
-#: hints for charts that react to clicks
-_HINTS = {
-    "pairs": "Click a cell: the disagreements of these two.",
-    "scores": "Click a bar: these samples, the worst first.",
-    "annotators": "Click a bar: these labels.",
-    "confusion": "Click a cell: the labels with this conflict.",
-    "verdicts": "Click a bar: the labels with this verdict.",
-    "votes": "Click a bar: the labels of these objects.",
-    "classes": "Click a point: the labels of this class.",
+#: the tabs, by the name that the state of the panel keeps
+TABS = {
+    "overview": "Overview",
+    "annotators": "Annotators",
+    "classes": "Classes",
+    "images": "Images",
+    "objects": "Objects",
+    "rules": "How it was computed",
 }
-#: rows of the table of classes
-_MOST_CLASSES = 20
+FIRST_TAB = "overview"
 
 
-def view_model(report: AgreementReport, scores: Any, version: str, notes: Sequence[str] = ()) -> ViewModel:
-    """The view model of a report.
-
-    Args:
-        report: report of any family
-        scores: array of the scores of all samples, nan where undefined
-        version: identifies this content
-        notes: additional notes on the numbers
-    """
-    return {"version": version, "headline": panel_markdown(report, notes), "items": list(_items(report, scores))}
-
-
-def _items(report: AgreementReport, scores: Any) -> Iterator[Item]:
-    classes = family_of(report).classes
-    # a semantic mask holds all classes: no label has a single class
-    leads_to_classes = classes is not None and classes.has_labels
-    # the chart is about frames, but only samples can be opened
-    without = {"classes": not leads_to_classes, "scores": report.run.n_videos is not None}
-    first, *others = FIGURES
-    for name in (first, "scores", *others):
-        draw = functools.partial(plot_scores, scores=scores) if name == "scores" else FIGURES[name]
-        yield from _chart(name, functools.partial(draw, report), "" if without.get(name) else _HINTS.get(name, ""))
-    if report.worst_samples:
-        yield _worst_table(report)
-    if classes is not None and getattr(report, classes.entries):
-        yield _class_table(getattr(report, classes.entries), classes)
-
-
-def _chart(name: str, draw: Callable[[], Any], hint: str) -> Iterator[Item]:
-    """A chart; nothing if the report has no numbers for it."""
-    figure = None
-    with contextlib.suppress(AgreementInputError):
-        figure = draw()
-    if figure is None:
-        return
-    drawn = json.loads(figure.to_json())
-    layout = drawn["layout"]
-    # the App's defaults have no margins and no legend, and are opaque
-    layout["margin"] = {"l": 20, "r": 20, "b": 55, **layout.get("margin", {})}
-    layout["showlegend"] = len(drawn["data"]) > 1
-    layout |= {"paper_bgcolor": "rgba(0, 0, 0, 0)", "plot_bgcolor": "rgba(0, 0, 0, 0)", "dragmode": False}
-    legend = {"xanchor": "left", "bgcolor": "rgba(0, 0, 0, 0)", **layout["template"]["layout"]["legend"]}
-    layout["legend"] = {**legend, **layout.get("legend", {})}
-    layout["font"] = layout["template"]["layout"]["font"]
-    for axis in [key for key in layout if key.startswith(("xaxis", "yaxis"))]:
-        layout[axis] = {**layout["template"]["layout"][axis[:5]], **layout[axis]}
-    yield {"name": name, "kind": "chart", "data": drawn["data"], "layout": layout, "hint": hint}
-
-
-def _table(
-    name: str, title: str, columns: Mapping[str, Column], entries: Sequence[Any], keys: Sequence[str], action: str
-) -> Item:
-    """A table.
+def view_model(
+    shown: Shown, state: PanelState, tab: str = FIRST_TAB, choices: Choices | None = None, dataset: Any = None
+) -> ViewModel:
+    """The view model of a run.
 
     Args:
-        name: name of the item
-        title: title of the table
-        columns: columns by the name of their values in a row
-        entries: entries of the rows
-        keys: key of every row, for clicks
-        action: text of the button of a row; empty without a button
+        shown: the report and the samples behind it
+        state: the runs of the dataset
+        tab: the tab that is open
+        choices: how its tables are sorted, and the pages of its lists
+        dataset: the dataset, for the files of the work list; None without
     """
-    rows = [
-        {"id": str(row), **{key: column.cell(entry).text for key, column in columns.items()}}
-        for row, entry in enumerate(entries)
-    ]
-    titles = [(key, column.title) for key, column in columns.items()]
+    tabs = _tabs(shown)
+    tab = tab if tab in tabs else FIRST_TAB
     return {
-        "name": name,
-        "kind": "table",
-        "title": title,
-        "columns": titles,
-        "rows": rows,
-        "keys": list(keys),
-        "action": action,
+        "version": shown.version,
+        "warnings": [*shown.report.warnings, *shown.notes],
+        "cards": _cards(shown),
+        "cause": " ".join(shown.findings[:CAUSE]),
+        "tabs": tabs,
+        "tab": tab,
+        "items": list(_CONTENT[tab](shown, state, choices or Choices(), dataset)),
     }
 
 
-def _class_table(entries: Sequence[Any], classes: ClassValues) -> Item:
-    """The classes, or tags, of the report, the most frequent first."""
-    two_digits = functools.partial(shown_number, digits=2)
-    columns = {
-        "name": Column(classes.kind.capitalize(), classes.name),
-        "labels": Column("Labels", "n_objects", "{:,}".format),
-        "samples": Column("Samples", "n_samples", "{:,}".format),
-        "objects": Column("Objects", "n_units", "{:,}".format),
-        "alpha": Column("Alpha", "alpha", two_digits, interval=True),
-        "same": Column("Same class if matched", "agreement_given_match", shown_share),
-        "missed": Column("Missed", "miss_rate", shown_share),
-        "iou": Column("Mean IoU", "mean_iou", two_digits),
-    }
-    columns = {key: column for key, column in columns.items() if hasattr(entries[0], str(column.get))}
-    shown = entries[:_MOST_CLASSES]
-    title = "Tags" if classes.kind == "tag" else "Classes"
-    if len(entries) > len(shown):
-        title = f"{title}: the {len(shown)} most frequent of {len(entries):,}"
-    names = [getattr(entry, classes.name) for entry in shown]
-    return _table("class_table", title, columns, shown, names, "Show" if classes.has_labels else "")
+_CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], Iterator[Item]]] = {
+    "overview": lambda shown, state, choices, dataset: overview_items(shown, dataset, state),
+    "annotators": lambda shown, state, choices, dataset: annotator_items(shown.report, choices),
+    "classes": lambda shown, state, choices, dataset: class_items(shown, choices),
+    "images": lambda shown, state, choices, dataset: image_items(shown, dataset, choices),
+    "objects": lambda shown, state, choices, dataset: object_items(shown, choices),
+    "rules": lambda shown, state, choices, dataset: rule_items(shown, state),
+}
 
 
-def _worst_table(report: AgreementReport) -> Item:
-    """The samples with the lowest scores."""
-    columns = {
-        "score": Column("Score", "score", shown_number),
-        "disputed": Column("Disputed", _disputed),
-        "file": Column("File", _file),
-    }
-    entries = report.worst_samples
-    return _table("worst", "Where to look first", columns, entries, [entry["id"] for entry in entries], "Open")
+def _tabs(shown: Shown) -> dict[str, str]:
+    """The tabs for which the report has numbers."""
+    report: Any = shown.report
+    without = set() if hasattr(report, "existence") else {"objects"}
+    classes = family_of(report).classes
+    parts: dict[str, Any] = type(report).parts
+    if classes is None and not hasattr(parts["pairs"], "confusion"):
+        without.add("classes")
+    tags = {"classes": "Tags"} if classes is not None and classes.kind == "tag" else {}
+    return {name: tags.get(name, title) for name, title in TABS.items() if name not in without}
 
 
-def _disputed(entry: Mapping[str, Any]) -> Cell:
-    return Cell(entry["n_disputed"], f"{entry['n_disputed']} of {entry['n_units']}")
+def _cards(shown: Shown) -> list[dict[str, Any]]:
+    """The main numbers: title, value, a line below, and the labels behind it."""
+    report: Any = shown.report
+    what = documents(report).replace("samples", "images")
+    level, word = alpha_level(report.alpha.pooled)
+    cards = [
+        _card("Score", shown_number(report.score.mean, 2), ends_of(report.intervals.get("score.mean"), _two)),
+        _card(
+            "α",
+            shown_number(report.alpha.pooled, 2),
+            ends_of(report.intervals.get("alpha.pooled"), _two),
+            word=word,
+            level=level,
+        ),
+    ]
+    if hasattr(report, "existence"):
+        cards.append(_drawn_by_all(report))
+    elif report.share_full_agreement is not None:
+        share = percent(report.share_full_agreement, 1.0)
+        cards.append(_card("Nothing disputed", share, f"of {report.n_rated:,} {what}"))
+    cards.append(_disputed(shown))
+    title = f"{what.capitalize()} rated by two"
+    leads = link(f"{what.capitalize()} rated by two or more", n_annotators=RATED)
+    cards.append(_card(title, f"{report.n_rated:,}", f"of {report.n_samples:,}", leads))
+    return cards
 
 
-def _file(entry: Mapping[str, Any]) -> str:
-    frame = f", frame {entry['frame_number']}" if "frame_number" in entry else ""
-    return end_of_path(entry["filepath"], 40) + frame
+def _two(value: float | None) -> str:
+    return shown_number(value, 2)
+
+
+def _card(
+    title: str, value: str, below: str = "", leads: Link | None = None, *, word: str = "", level: str = ""
+) -> dict[str, Any]:
+    return {"title": title, "value": value, "below": below, "link": leads, "word": word, "level": level}
+
+
+def _drawn_by_all(report: Any) -> dict[str, Any]:
+    """Objects that everybody drew who was assigned."""
+    votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
+    full = [entry for entry in votes if entry["votes"] == entry["assigned"]]
+    n, total = (sum(entry["units"] for entry in entries) for entries in (full, votes))
+    leads = votes_link(full[0]["votes"], full[0]["assigned"]) if len(full) == 1 and n else None
+    return _card("Drawn by everybody", percent(n, total), f"{n:,} of {total:,} objects", leads)
+
+
+def _disputed(shown: Shown) -> dict[str, Any]:
+    """Objects, tags or samples on which somebody disagrees."""
+    report: Any = shown.report
+    disputed = family_of(report).disputed or f"disputed {documents(report).replace('samples', 'images')}"
+    title = disputed.capitalize()
+    leads = None
+    verdicts = [name for name in FAMILIES[report.family].verdicts if name not in ("agreed", CROWD)]
+    if verdicts and shown.n_disputed:
+        leads = link(f"All {disputed}", verdict=verdicts)
+    of = f"of {report.n_units:,}" if hasattr(report, "existence") else ""
+    return _card(title, f"{shown.n_disputed:,}", of, leads)

@@ -118,7 +118,7 @@ def _pairs_finding(
 def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None, top: int = 20) -> go.Figure:
     """Confusion matrix of classes, the largest confusions first."""
     top, pair = count_of("top", without_numpy(top), least=2), without_numpy(pair)
-    counts = _confusions(report, pair)
+    counts = class_confusions(report, pair)
     require(counts, "nobody confused two classes" if pair is None else "these two annotators confused no two classes")
     names, finding = _most_confused(counts, top), _confusion_finding(counts, pair is None)
     symmetric = pair is None
@@ -150,7 +150,7 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
     return drawn
 
 
-def _confusions(report: AgreementReport, pair: tuple[str, str] | None) -> Counter[tuple[str, str]]:
+def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = None) -> Counter[tuple[str, str]]:
     """Counts of ordered pairs of different classes that two annotators gave to the same object or sample."""
     given = getattr(report, "class_given_match", None)
     pairs: Sequence[Any] = getattr(report, "pairs", [])

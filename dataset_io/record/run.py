@@ -22,7 +22,6 @@ from ...agreement.config import AgreementConfig
 from ...agreement.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.family import report_from_dict
 from ...agreement.report import AgreementReport
-from ...metrics.arrays import FloatArray
 from ..fiftyone_private import (
     database,
     dataset_id,
@@ -48,7 +47,6 @@ from .stored_records import (
     has_records,
     open_index,
     open_records,
-    open_scores,
     stored_bytes,
 )
 
@@ -424,15 +422,6 @@ class Run:
         """The samples of the run, without reading the rest of its records; raises as :meth:`report`."""
         with self._undamaged():
             return open_index(self._records_id())
-
-    def scores(self) -> tuple[AgreementReport, FloatArray]:
-        """The report, and the scores of the samples in the order of the records, nan where undefined.
-
-        Much faster than :meth:`records`; raises as :meth:`report`.
-        """
-        report = self.report()
-        with self._undamaged():
-            return report, open_scores(self._records_id())
 
     @property
     def stored_bytes(self) -> int:

@@ -24,7 +24,6 @@ from numpy.typing import NDArray
 from ...agreement.family import records_of, stored_sums
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
-from ...metrics.arrays import FloatArray
 from ..fiftyone_private import database
 from .sample_index import RowFacts, SampleIndex
 
@@ -118,15 +117,6 @@ def open_records(run_id: str, report: AgreementReport) -> OpenRecords:
     index = SampleIndex.from_arrays(_Unpacked(header["index"], content))
     facts = RowFacts.from_arrays(_Unpacked(header["facts"], content)) if "facts" in header else None
     return OpenRecords(report, records, index, context, facts, header.get("sums"))
-
-
-def open_scores(run_id: str) -> FloatArray:
-    """The scores of the samples of a run in the order of its records, without reading the rest."""
-    file = gridfs.GridFS(database()).get(_file_id(run_id))
-    header, position = _header(file)
-    start, size, *how = header["records"]["score"]
-    file.seek(position + start)
-    return _unpacked(file.read(size), *how)
 
 
 def open_index(run_id: str) -> SampleIndex:

@@ -29,7 +29,7 @@ from ..labels.paths import is_of_frames
 from ..labels.source import flattened
 from ..record.changes import RECORD, changes_since
 from ..record.run import COMPLETED, Run
-from ..record.sample_index import frame_keys, ids_of, sample_keys
+from ..record.sample_index import SampleIndex, frame_keys, ids_of, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.worst import worst_samples
 
@@ -73,7 +73,7 @@ def agreement_on(
     Raises:
         AgreementInputError: as :func:`load_agreement`; if the view has no sample of the run
     """
-    records, context = records_on(view, run_key)
+    records, _, context = records_on(view, run_key)
     if resamples is not None:
         resamples = OPTIONS["resamples"].checked(resamples)
         context = dataclasses.replace(context, config=dataclasses.replace(context.config, resamples=resamples))
@@ -82,8 +82,10 @@ def agreement_on(
 
 def records_on(
     view: SampleCollection, run_key: str, loaded: OpenRecords | None = None
-) -> tuple[Records, ReportContext]:
-    """The records of a run for the samples of a view, and the context of a report; raises as :func:`agreement_on`.
+) -> tuple[Records, SampleIndex, ReportContext]:
+    """The records of a run for the samples of a view, these samples, and the context of a report.
+
+    Raises as :func:`agreement_on`.
 
     Args:
         view: the samples
@@ -109,7 +111,7 @@ def records_on(
         clusters=index.clusters(),
         describe=functools.partial(index.list_samples, run.dataset),
     )
-    return records, context
+    return records, index, context
 
 
 def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import expect
 
@@ -19,6 +19,10 @@ COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 _SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
 _PANEL = "agreement_panel"
 _CLICKS = 3
+
+
+def _exactly(text: str) -> re.Pattern[str]:
+    return re.compile(f"^{re.escape(text)}$")
 
 
 class AppPage:
@@ -97,6 +101,36 @@ class AppPage:
                 return
         raise AssertionError(f"Nothing happens: {title}")
 
+    def open_tab(self, name: str, text: str) -> None:
+        """Open a tab of the panel, and wait until it shows what it holds."""
+        self.panel.get_by_role("tab", name=name, exact=True).click()
+        expect(self.panel).to_contain_text(text)
+
+    def expect_score(self, report: Any) -> None:
+        """Wait until the panel shows the score and alpha of a report."""
+        expect(self.panel).to_contain_text(f"Score{report.score.mean:.2f}")
+        expect(self.panel).to_contain_text(f"α{report.alpha.pooled:.2f}")
+
+    def table(self, column: str) -> Locator:
+        """The table of the panel that has a column."""
+        header = self.page.get_by_role("columnheader", name=column, exact=True)
+        return self.panel.get_by_role("table").filter(has=header).first
+
+    def cells(self, column: str) -> list[list[str]]:
+        """The texts of the rows of the table that has a column."""
+        rows = self.table(column).locator("tbody tr")
+        expect(rows.first).to_be_visible()
+        return [row.get_by_role("cell").all_inner_texts() for row in rows.all()]
+
+    def click_cell(self, table: str, row: str, column: str) -> None:
+        """Click the cell of a row in the table that has a column of the name ``table``."""
+        found = self.table(table)
+        headers = found.get_by_role("columnheader").all_inner_texts()
+        first = (
+            found.locator("tbody tr").filter(has=self.page.locator("td:first-of-type", has_text=_exactly(row))).first
+        )
+        first.get_by_role("cell").nth(headers.index(column)).click()
+
     def back(self) -> None:
         """Press Back in the panel, and wait until there is no way back any more."""
         self.panel.get_by_role("button", name="Back", exact=True).click()
@@ -109,7 +143,7 @@ class AppPage:
 
     def refresh_panel(self) -> None:
         """Press Refresh in the panel."""
-        self.panel.get_by_role("button", name="Refresh").click()
+        self.panel.get_by_label("Refresh").click()
 
 
 @contextlib.contextmanager

@@ -12,16 +12,10 @@ if TYPE_CHECKING:
 
 #: part of a title of an axis that only this chart has
 CHARTS = {
-    "annotators": "of what two others drew",
-    "verdicts": "verdict",
-    "votes": "annotators who drew the object",
-    "classes": "this class against all others",
     "iou": "of two labels of one object",
-    "bias": "of the median box",
     "thresholds": "of a match",
     "scores": "score (0",
 }
-MATRICES = ("annotators", "classes")
 _DATA = "plot => plot.data"
 #: how often a pointer is moved to a chart that is being drawn anew
 _TRIES = 20
@@ -36,23 +30,11 @@ _PLACE_OF_POINT = """(plot, [trace, point]) => {
     const box = nodes[point].getBoundingClientRect();
     return {x: box.x + box.width / 2 - drag.x, y: box.y + box.height / 2 - drag.y};
 }"""
-#: where a cell of a matrix is
-_PLACE_OF_CELL = """(plot, [row, column]) => {
-    const {xaxis, yaxis} = plot._fullLayout;
-    return {x: xaxis.d2p(column), y: yaxis.d2p(row)};
-}"""
 
 
 def chart(panel: Locator, name: str) -> Locator:
     """A chart of the panel."""
     return panel.locator(".js-plotly-plot").filter(has_text=CHARTS[name])
-
-
-def matrix(panel: Locator, of: str) -> Locator:
-    """A matrix of the panel: of annotators, or of classes, which comes after it."""
-    matrices = panel.locator(".js-plotly-plot").filter(has=panel.page.locator("g.hm"))
-    expect(matrices).to_have_count(len(MATRICES))
-    return matrices.nth(MATRICES.index(of))
 
 
 def drawn(plot: Locator) -> list[dict[str, Any]]:
@@ -68,11 +50,6 @@ def drawn(plot: Locator) -> list[dict[str, Any]]:
 def click_point(page: Page, plot: Locator, trace: int, point: int) -> str:
     """Click a bar or a point; returns what the chart said of it before."""
     return _click(page, plot, _PLACE_OF_POINT, [trace, point])
-
-
-def click_cell(page: Page, plot: Locator, row: str, column: str) -> str:
-    """Click a cell of a matrix; returns what the chart said of it before."""
-    return _click(page, plot, _PLACE_OF_CELL, [row, column])
 
 
 def _click(page: Page, plot: Locator, place: str, of: list[Any]) -> str:

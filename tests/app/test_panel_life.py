@@ -13,9 +13,9 @@ from tests.app import expected_charts as expected
 from tests.app.app_page import AppPage, page_with_panel
 from tests.app.counted import ANNOTATORS
 from tests.app.demo_copies import address_of, computed
-from tests.app.plots import chart, drawn
 
 from annotator_agreement import compute_agreement, delete_agreement, list_agreements, load_agreement
+from annotator_agreement.charts.words import VERDICTS
 
 pytestmark = pytest.mark.browser
 
@@ -45,8 +45,15 @@ def report(app: AppPage, dataset: Any) -> Any:
     """A run that another process computed, in the panel."""
     report = computed(dataset)
     app.refresh_panel()
-    expect(app.panel).to_contain_text(f"Score {report.score.mean:.3f}")
+    app.expect_score(report)
     return report
+
+
+def _expect_votes(app: AppPage, report: Any) -> None:
+    """Wait until the panel counts the objects of a report by their votes."""
+    votes = sorted(report.existence.votes, key=lambda entry: (-entry["assigned"], -entry["votes"]))
+    rows = [f"{entry['votes']} of {entry['assigned']}{entry['units']}" for entry in votes if entry["assigned"] > 1]
+    expect(app.table("Drawn by").locator("tbody tr")).to_contain_text(rows)
 
 
 def test_a_run_computed_while_the_panel_is_open_is_shown_in_it(app: AppPage, dataset: Any) -> None:
@@ -57,9 +64,10 @@ def test_a_run_computed_while_the_panel_is_open_is_shown_in_it(app: AppPage, dat
     app.close_result()
     dataset.reload()
     report = load_agreement(dataset)
-    expect(panel).to_contain_text(f"Score {report.score.mean:.3f}")
-    (verdicts,) = drawn(chart(panel, "verdicts"))
-    assert dict(zip(verdicts["x"], verdicts["y"], strict=True)) == expected.verdicts(report)
+    app.expect_score(report)
+    app.open_tab("Objects", "Labels by verdict")
+    shown = {row[0]: int(row[2]) for row in app.cells("Verdict")}
+    assert shown == {VERDICTS[name]: n for name, n in expected.verdicts(report).items() if n}
     # it was open already, and there is only one
     expect(app.panel_tab).to_have_count(1)
     app.page.locator("[data-cy='new-panel-btn']").first.click()
@@ -70,26 +78,24 @@ def test_a_run_computed_while_the_panel_is_open_is_shown_in_it(app: AppPage, dat
 
 
 def test_the_panel_shows_the_run_that_is_chosen(report: Any, app: AppPage, dataset: Any) -> None:
-    panel = app.panel
     # by somebody else, while the panel is open
     compute_agreement(dataset, list(ANNOTATORS), run_key="strict", iou=0.8, progress=False)
     strict = load_agreement(dataset, "strict")
     app.refresh_panel()
+    app.open_tab("Objects", "Labels by verdict")
     app.choose_run("strict")
-    expect(panel).to_contain_text(f"Score {strict.score.mean:.3f}")
-    (votes,) = drawn(chart(panel, "votes"))
-    assert dict(zip(votes["x"], votes["y"], strict=True)) == expected.votes(strict)
+    app.expect_score(strict)
+    _expect_votes(app, strict)
     app.choose_run("agreement")
-    expect(panel).to_contain_text(f"Score {report.score.mean:.3f}")
-    (votes,) = drawn(chart(panel, "votes"))
-    assert dict(zip(votes["x"], votes["y"], strict=True)) == expected.votes(report)
+    app.expect_score(report)
+    _expect_votes(app, report)
 
 
 def test_a_field_that_somebody_deletes_leaves_numbers_and_a_warning(report: Any, app: AppPage, dataset: Any) -> None:
     dataset.delete_sample_field("agreement_score")
     app.refresh_panel()
     expect(app.panel).to_contain_text("Fields of this run were deleted: agreement_score.")
-    expect(app.panel).to_contain_text(f"Score {report.score.mean:.3f}")
+    app.expect_score(report)
     expect(app.errors).to_have_count(0)
 
 

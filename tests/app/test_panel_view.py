@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import functools
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,7 +13,8 @@ from tests.app import expected_charts as expected
 from tests.app.app_page import AppPage, page_with_panel
 from tests.app.counted import Unit, n_samples_with, rated_units
 from tests.app.demo_copies import address_of
-from tests.app.plots import chart, click_point, drawn
+
+from annotator_agreement.charts.words import VERDICTS
 
 pytestmark = pytest.mark.browser
 
@@ -34,43 +35,50 @@ def app(browser: Browser, demo_address: str, shared_dataset: Any, view: Any) -> 
         yield app
 
 
+def _verdicts(app: AppPage) -> dict[str, int]:
+    return {row[0]: int(row[2]) for row in app.cells("Verdict")}
+
+
+def _choose_samples(app: AppPage, name: str) -> None:
+    app.panel.get_by_role("combobox").nth(1).click()
+    app.page.get_by_role("option", name=name, exact=True).click()
+
+
 def test_the_numbers_follow_the_view_if_asked_to(
     shared_report: Any, app: AppPage, shared_dataset: Any, view: Any
 ) -> None:
     panel = app.panel
     ids = set(view.values("id"))
-    (bars,) = drawn(chart(panel, "verdicts"))
-    assert sum(bars["y"]) == sum(expected.verdicts(shared_report).values())
-    panel.get_by_role("checkbox").first.click()
-    part = f"part of the run: {len(ids)} of its {len(shared_dataset)} samples"
-    expect(panel).to_contain_text(part)
+    app.open_tab("Objects", "Labels by verdict")
+    assert sum(_verdicts(app).values()) == sum(expected.verdicts(shared_report).values())
+    _choose_samples(app, "Current view")
     of_view = [unit for unit in rated_units(shared_dataset) if unit.sample_id in ids]
     labels = [label["agreement"] for unit in of_view for label in unit.members.values()]
-    (bars,) = drawn(chart(panel, "verdicts"))
-    assert dict(zip(bars["x"], bars["y"], strict=True)) == {name: labels.count(name) for name in set(labels)}
+    expect(panel).to_contain_text(re.compile(f"of {len(ids)}\\D"))
+    assert _verdicts(app) == {VERDICTS[name]: labels.count(name) for name in set(labels)}
     # a drill-down leads to samples of the view, and the numbers stay those of the view
-    number, verdict = next((k, name) for k, name in enumerate(bars["x"]) if name != "agreed")
-    click = functools.partial(click_point, app.page, chart(panel, "verdicts"), 0, number)
-    app.drill_down(click, f"Labels with the verdict {verdict}")
+    verdict = next(name for name in sorted(set(labels)) if name != "agreed")
+    app.drill_down(lambda: app.click_cell("Verdict", VERDICTS[verdict], "Labels"), f"Labels: {VERDICTS[verdict]}")
     app.expect_shown(len({unit.sample_id for unit in of_view if verdict in unit.verdicts}))
-    expect(panel).to_contain_text(part)
+    assert _verdicts(app) == {VERDICTS[name]: labels.count(name) for name in set(labels)}
     app.back()
     app.expect_shown(len(ids))
-    panel.get_by_role("checkbox").first.click()
-    expect(panel).not_to_contain_text(part)
+    _choose_samples(app, "Whole run")
+    expect(panel).to_contain_text(re.compile(f"of {len(shared_dataset)}\\D"))
 
 
 def test_back_returns_to_the_view_that_the_user_had(app: AppPage, shared_dataset: Any, view: Any) -> None:
     """Also after several drill-downs, one from behind the other."""
-    plot = chart(app.panel, "verdicts")
-    (bars,) = drawn(plot)
+    app.open_tab("Objects", "Labels by verdict")
     for verdict in ("missed", "lone"):
 
         def of_verdict(unit: Unit, verdict: str = verdict) -> bool:
             return verdict in unit.verdicts
 
-        click = functools.partial(click_point, app.page, plot, 0, bars["x"].index(verdict))
-        app.drill_down(click, f"Labels with the verdict {verdict}")
+        def click(title: str = VERDICTS[verdict]) -> None:
+            app.click_cell("Verdict", title, "Labels")
+
+        app.drill_down(click, f"Labels: {VERDICTS[verdict]}")
         n = n_samples_with(shared_dataset, of_verdict)
         assert n != len(view)
         app.expect_shown(n)

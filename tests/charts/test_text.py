@@ -15,7 +15,7 @@ from tests.charts.other_families import OTHERS
 from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.agreement.main_numbers import MainNumber
 from annotator_agreement.agreement.objects.report import ObjectReport
-from annotator_agreement.charts.document import panel_markdown, report_markdown, report_text
+from annotator_agreement.charts.document import computation_markdown, report_markdown, report_text
 from annotator_agreement.charts.page import report_page
 from annotator_agreement.charts.sections import Section, as_markdown, as_text
 from annotator_agreement.charts.tables import Cell, Table
@@ -188,7 +188,7 @@ def test_a_number_that_is_declared_is_shown_everywhere(monkeypatch: pytest.Monke
     monkeypatch.setattr(ObjectReport, "main_numbers", (*ObjectReport.main_numbers, new[0]))
     report = filled_report(intervals={"existence.share_present": interval(0.9, 0.95)})
     shown = "93.0 % [90.0 %, 95.0 %]"
-    for text in (report_text(report), report_markdown(report), panel_markdown(report)):
+    for text in (report_text(report), report_markdown(report), computation_markdown(report)):
         assert f"Images with objects {shown}" in " ".join(text.split())
         assert "of 200 samples" in text
     page = report_page(report)

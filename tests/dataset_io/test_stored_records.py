@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fiftyone as fo
+import numpy as np
 import pytest
 from fiftyone.core.odm import get_db_conn
 
@@ -37,11 +38,11 @@ def test_the_records_are_one_file_and_the_results_hold_the_report_alone(dataset)
     assert _files() == [f"annotator_agreement/{Run(dataset, 'agreement').config['results_id']}"]
     results = dataset.load_run_results("agreement").serialize()
     assert set(results) - {"cls"} == {"report"}
-    again, scores = Run(dataset, "agreement").scores()
-    assert again == report
-    assert scores.tolist() == pytest.approx(dataset.values("agreement_score"), nan_ok=True) or None in dataset.values(
-        "agreement_score"
-    )
+    loaded = Run(dataset, "agreement").records()
+    assert loaded.report == report
+    scores = dict(zip(loaded.index.ids(), loaded.records.column("score").tolist(), strict=True))
+    for sample in dataset:
+        assert scores[sample.id] == pytest.approx(np.nan if (s := sample.agreement_score) is None else s, nan_ok=True)
 
 
 def test_records_of_runs_that_fiftyone_deleted_are_removed_with_the_run(dataset):

@@ -15,7 +15,7 @@ from tests.datasets import frames_of
 
 from annotator_agreement import agreement_on, compute_agreement, load_agreement, view_agreement
 from annotator_agreement.agreement import AgreementInputError
-from annotator_agreement.charts.document import panel_markdown, report_markdown, report_text
+from annotator_agreement.charts.document import computation_markdown, report_markdown, report_text
 from annotator_agreement.charts.page import report_page
 
 BOX = (0.1, 0.1, 0.2, 0.4)
@@ -54,7 +54,7 @@ def surfaces(report):
     return {
         "text": " ".join(report_text(report).split()),
         "markdown": report_markdown(report),
-        "panel": panel_markdown(report),
+        "panel": computation_markdown(report),
         "page": page[page.index("<body") :],
     }
 

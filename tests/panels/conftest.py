@@ -35,7 +35,9 @@ class Sent:
 
         def add(properties: dict[str, Any]) -> None:
             for name, entry in properties.items():
-                found[name if name in _PLAIN else name.rsplit("_", 1)[0]] = entry
+                short = name if name in _PLAIN else name.rsplit("_", 1)[0]
+                # cards have the same parts
+                found[short if short not in found else f"{short} {len(found)}"] = entry
                 add(entry["type"].get("properties") or {})
 
         add(output["output"]["type"]["properties"])
@@ -48,9 +50,24 @@ class Sent:
         return repr(output)
 
     @property
+    def said(self) -> str:
+        """The words of its texts and cards, in order."""
+        views = [entry["view"] for entry in self.parts.values()]
+        return " ".join(str(view.get("title") or view.get("label") or "") for view in views)
+
+    def table(self, name: str) -> list[list[str]]:
+        """The texts of the cells of a table, row by row."""
+        rows = self.parts[name]["default"]
+        return [[row[f"c{k}"] for k in range(len(row) - 1)] for row in rows]
+
+    def columns(self, name: str) -> list[str]:
+        """The headers of a table."""
+        return [column["label"] for column in self.parts[name]["view"]["columns"]]
+
+    @property
     def drill_down(self) -> str | None:
         """The panel's text on the open drill-down, empty if none is open; None if the text was not sent again."""
-        said = [params["data"]["drill_down.title"] for params in self.of("patch_panel_data")]
+        said = [params["data"]["head.grid_shows.title"] for params in self.of("patch_panel_data")]
         return said[-1] if said else None
 
     def view(self, dataset: Any) -> Any:
@@ -61,7 +78,7 @@ class Sent:
         return DatasetView._build(dataset, params["view"])
 
 
-_PLAIN = {"controls", "charts", "refresh", "compute", "back", "drill_down"}
+_PLAIN = {"head", "controls", "refresh", "compute", "compute_again", "back", "cards", "grid_shows", "open"}
 
 
 @pytest.fixture
@@ -98,3 +115,8 @@ def dataset(make_dataset: Callable[..., Any]) -> Any:
 def state(event: Callable[..., Sent], dataset: Any) -> dict[str, Any]:
     """The state of a panel that shows the run."""
     return event("on_load", dataset).state
+
+
+def of_tab(state: dict[str, Any], tab: str) -> dict[str, Any]:
+    """The state of a panel in which a tab is open."""
+    return {**state, "tab": tab, "shown": None}

@@ -8,7 +8,10 @@ import fiftyone as fo
 import numpy as np
 import pytest
 
+from tests.panels.conftest import of_tab
+
 from annotator_agreement import compute_agreement, load_agreement
+from annotator_agreement.panels.view_model import TABS
 
 NAMES = ["anna", "ben", "cleo"]
 
@@ -37,11 +40,12 @@ VALUES = {
     "pixels": [[_mask(a) for a in row] for row in _MASKS],
     "numbers": [[float(a) for a in row] for row in _NUMBERS],
 }
+#: what the tabs of a family hold
 SECTIONS = {
-    "ratings": {"pairs", "scores", "annotators", "confusion", "verdicts", "worst"},
-    "tags": {"pairs", "scores", "annotators", "verdicts", "classes", "class_table", "worst"},
-    "pixels": {"pairs", "scores", "classes", "class_table", "worst"},
-    "numbers": {"pairs", "scores", "annotators", "verdicts", "worst"},
+    "ratings": {"annotators": {"annotators", "pairs"}, "classes": {"confusion"}},
+    "tags": {"annotators": {"annotators", "pairs"}, "classes": {"classes"}},
+    "pixels": {"annotators": {"annotators", "pairs"}, "classes": {"classes"}},
+    "numbers": {"annotators": {"annotators", "pairs"}},
 }
 
 
@@ -59,25 +63,44 @@ def family(request, private_fiftyone):
     dataset.delete()
 
 
-def test_the_panel_has_the_sections_of_the_family(event, family):
+def test_the_tabs_have_what_the_family_has(event, family):
     name, dataset = family
     sent = event("on_load", dataset)
-    assert SECTIONS[name] <= set(sent.parts)
-    assert "votes" not in sent.parts
-    assert f"Score {load_agreement(dataset).score.mean:.3f}".lower() in sent.parts["headline"]["default"].lower()
+    cards = [part["view"]["title"] for key, part in sent.parts.items() if key.split()[0] == "value"]
+    assert f"{load_agreement(dataset).score.mean:.2f}" in cards
+    for tab, items in SECTIONS[name].items():
+        assert items <= set(event("refresh", dataset, of_tab(sent.state, tab)).parts)
+    images = event("refresh", dataset, of_tab(sent.state, "images"))
+    assert "scores" in images.parts
+    reasons = [part["view"]["label"].split("\n")[1] for key, part in images.parts.items() if key.startswith("open")]
+    assert len(reasons) == 2
+    if name == "ratings":
+        assert set(reasons) == {"cat (anna, ben), dog (cleo)", "owl (anna, cleo), cat (ben)"}
+    rules = event("refresh", dataset, of_tab(sent.state, "rules"))
+    assert f"Score {load_agreement(dataset).score.mean:.3f}" in rules.parts["computation"]["default"].replace("**", "")
 
 
-def test_every_click_on_what_is_drawn_leads_to_samples_or_a_sentence(event, family):
+def test_every_click_on_a_number_leads_to_samples_or_a_sentence(event, family):
     _, dataset = family
-    sent = event("on_load", dataset)
+    state = event("on_load", dataset).state
     n_views = 0
-    for section, part in sent.parts.items():
-        view = part["view"]
-        if not view or "on_click" not in view or view.get("name") != "PlotlyView":
-            continue
-        for trace in view["data"]:
-            click = {"path": f"charts.{section}_1", "x": trace["x"][-1], "y": trace["y"][0], "trace": trace.get("name")}
-            opened = event("drill_down", dataset, sent.state, **click)
+    for tab in TABS:
+        sent = event("refresh", dataset, of_tab(state, tab))
+        clicks = [
+            ("click_cell", {"path": f"{name}_1", "row": row, "column": column})
+            for name, part in sent.parts.items()
+            if (part["view"] or {}).get("name") == "TableView"
+            for row in range(len(part["default"]))
+            for column in range(len(part["default"][0]) - 1)
+        ]
+        clicks += [
+            ("drill_down", {"path": "scores_1", "x": x})
+            for part in [sent.parts.get("scores")]
+            if part is not None
+            for x in part["view"]["data"][0]["x"]
+        ]
+        for method, click in clicks:
+            opened = event(method, dataset, of_tab(state, tab), **click)
             assert len(opened.of("set_view")) + len(opened.of("notify")) == 1
             assert not any("did not work" in entry["message"] for entry in opened.of("notify"))
             n_views += len(opened.of("set_view"))

@@ -7,7 +7,7 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.datasets import detections, random_annotators
-from tests.panels.conftest import ANNOTATORS
+from tests.panels.conftest import ANNOTATORS, of_tab
 from tools.bench.database import make_dataset as generated_dataset
 
 from annotator_agreement import agreement_on, compute_agreement, delete_agreement, load_agreement, rename_agreement
@@ -17,15 +17,16 @@ EVENTS = [
     ("refresh", {}),
     ("back", {}),
     ("choose_run", {"value": "agreement"}),
-    ("choose_samples", {"value": True}),
-    ("drill_down", {"path": "charts.pairs_1", "x": "alice", "y": "bob"}),
-    ("drill_down", {"path": "charts.annotators_1", "x": 0.1, "y": "alice", "trace": "missed"}),
-    ("drill_down", {"path": "charts.confusion_1", "x": "cat", "y": "dog"}),
-    ("drill_down", {"path": "charts.verdicts_1", "x": "lone"}),
-    ("drill_down", {"path": "charts.votes_1", "x": "2 of 3"}),
-    ("drill_down", {"path": "charts.scores_1", "x": 0.725}),
-    ("drill_down", {"path": "class_table_1", "row": 0}),
-    ("open_sample", {"path": "worst_1", "row": 0}),
+    ("choose_samples", {"value": "view"}),
+    ("choose_tab", {"value": "annotators"}),
+    ("go_to_tab", {"tab": "images"}),
+    ("turn_page", {"item": "work", "page": 1}),
+    ("click_cell", {"path": "verdicts_1", "row": -1, "column": 2}),
+    ("click_cell", {"path": "verdicts_1", "row": 1, "column": 2}),
+    ("click_cell", {"path": "votes_1", "row": 0, "column": 1}),
+    ("drill_down", {"path": "cards.c3.card_1", "number": 3}),
+    ("open_sample", {"id": "000000000000000000000000"}),
+    ("run_operator", {"operator": "agreement_patches"}),
 ]
 
 
@@ -73,12 +74,12 @@ def test_every_event_after_somebody_deleted_the_dataset(event, dataset, state):
 def test_every_event_after_somebody_deleted_a_field(event, dataset, state, gone):
     dataset.delete_sample_field(gone)
     for method, params in EVENTS:
-        sent = event(method, dataset, state, **params)
-        if method == "drill_down":
+        sent = event(method, dataset, of_tab(state, "objects"), **params)
+        if method == "drill_down" or params.get("row", -1) >= 0:
             _check_clear(sent)
             assert gone in sent.of("notify")[0]["message"]
         assert not any("did not work" in entry["message"] for entry in sent.of("notify"))
-    again = event("on_load", dataset, sent.state)
+    again = event("on_load", dataset, of_tab(sent.state, "annotators"))
     assert "pairs" in again.parts
     assert gone in again.text
 
@@ -89,24 +90,26 @@ def test_every_event_after_the_run_was_renamed(event, dataset, state):
         sent = event(method, dataset, {**state, "run_key": "agreement"}, **params)
         _check_clear(sent)
         assert "The run 'agreement' was deleted or renamed meanwhile; this is 'first'" in sent.text
-        assert "pairs" in sent.parts
+        assert "cards" in sent.parts
 
 
 def test_drill_downs_after_a_new_run_of_the_key_are_those_of_the_new_run(event, dataset, state):
     compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
     report = load_agreement(dataset)
-    sent = event("drill_down", dataset, state, path="charts.verdicts_1", x="lone")
-    n_lone = sum(entry.verdicts["lone"] for entry in report.annotators)
+    row = [entry.name for entry in sorted(report.annotators, key=lambda e: (e.score, e.name))].index("alice")
+    sent = event("click_cell", dataset, of_tab(state, "annotators"), path="annotators_1", row=row, column=3)
+    n_lone = next(entry.verdicts["lone"] for entry in report.annotators if entry.name == "alice")
     view = sent.view(dataset)
-    assert sum(view.count(f"{name}.detections") for name in ANNOTATORS) == n_lone
-    assert "of at least 0.9" in sent.text
+    assert view.count("alice.detections") == n_lone > 0
 
 
 def test_two_panels_have_a_state_of_their_own(event, dataset):
     compute_agreement(dataset, ANNOTATORS, run_key="strict", iou=0.9, progress=False)
-    first, second = event("on_load", dataset), event("on_load", dataset)
+    rules = of_tab({}, "rules")
+    first, second = event("on_load", dataset, rules), event("on_load", dataset, rules)
+    first = event("choose_run", dataset, first.state, value="agreement")
     second = event("choose_run", dataset, second.state, value="strict")
-    opened = event("drill_down", dataset, second.state, path="charts.verdicts_1", x="lone")
+    opened = event("drill_down", dataset, second.state, path="cards.c3.card_1", number=3)
     # what the one did is a change of view to the other, in which its own numbers stay
     assert not event("on_change_view", dataset, first.state, view=opened.view(dataset)).requests
     assert not event("on_load", dataset, first.state, view=opened.view(dataset)).drill_down
@@ -122,19 +125,26 @@ def test_drill_downs_of_a_run_that_is_computed_again_meanwhile(event, dataset, s
     config = dataset.get_run_info("agreement").config
     config.status = status
     dataset.update_run_config("agreement", config)
-    for method, params in EVENTS[4:]:
+    for method, params in EVENTS[8:]:
         sent = event(method, dataset, state, **params)
         _check_clear(sent)
         assert "compute" in sent.parts
 
 
+def _computation(event, dataset, state, view=None):
+    """How the numbers of a view were computed, as the panel says it."""
+    chosen = {"value": "view"} if view is not None else {"value": "run"}
+    sent = event("choose_samples", dataset, of_tab(state, "rules"), view=view, **chosen)
+    return sent.parts["computation"]["default"].replace("**", ""), sent
+
+
 def test_of_patches_the_numbers_are_those_of_the_samples_they_are_of(event, dataset, state):
     patches = dataset.limit(5).to_patches("alice")
-    of_samples = event("choose_samples", dataset, state, view=dataset.select(patches.distinct("sample_id")), value=True)
-    of_patches = event("choose_samples", dataset, state, view=patches, value=True)
-    assert of_patches.parts["headline"]["default"] == of_samples.parts["headline"]["default"]
+    of_samples, _ = _computation(event, dataset, state, dataset.select(patches.distinct("sample_id")))
+    of_patches, sent = _computation(event, dataset, state, patches)
+    assert of_patches == of_samples
     # drill-downs lead to samples
-    opened = event("drill_down", dataset, of_patches.state, view=patches, path="charts.verdicts_1", x="lone")
+    opened = event("drill_down", dataset, sent.state, view=patches, path="cards.c3.card_1", number=3)
     assert not opened.view(dataset)._is_patches
 
 
@@ -143,15 +153,16 @@ def test_a_large_view_says_that_it_has_no_intervals(event, private_fiftyone):
     try:
         compute_agreement(dataset, ANNOTATORS, sensitivity=False, resamples=50, progress=False)
         state = event("on_load", dataset).state
-        sent = event("choose_samples", dataset, state, view=dataset.limit(2_000), value=True)
-        assert "95 %" in sent.parts["headline"]["default"]
-        sent = event("choose_samples", dataset, state, view=dataset.limit(2_001), value=True)
-        assert "Without intervals" in sent.parts["headline"]["default"]
-        assert "95 %" not in sent.parts["headline"]["default"]
+        small, _ = _computation(event, dataset, state, dataset.limit(2_000))
+        assert "95 %" in small
+        large, sent = _computation(event, dataset, state, dataset.limit(2_001))
+        assert "Without intervals" in large
+        assert "95 %" not in large
+        assert "Without intervals" in sent.said
         expected = agreement_on(dataset.limit(2_001), resamples=0)
-        assert f"Score {expected.score.mean:.3f}" in sent.parts["headline"]["default"]
-        drawn = sent.parts["votes"]["view"]["data"][0]
-        assert sum(drawn["y"]) == expected.n_units
+        assert f"Score {expected.score.mean:.3f}" in large
+        votes = event("refresh", dataset, of_tab(sent.state, "objects"), view=dataset.limit(2_001)).table("votes")
+        assert sum(int(row[1].replace(",", "")) for row in votes) == expected.n_units
     finally:
         dataset.delete()
 
@@ -164,20 +175,22 @@ def test_of_videos_the_frames_of_views_of_every_kind_count(event, make_videos):
     ]
     dataset = make_videos(videos)
     compute_agreement(dataset, ["frames.alice", "frames.bob"], progress=False)
-    sent = event("on_load", dataset)
-    assert {"pairs", "verdicts", "worst"} <= set(sent.parts)
-    opened = event("drill_down", dataset, sent.state, path="charts.verdicts_1", x="lone")
-    n_lone = sum(entry.verdicts["lone"] for entry in load_agreement(dataset).annotators)
-    view = opened.view(dataset)
-    assert sum(view.count(f"frames.{name}.detections") for name in ANNOTATORS[:2]) == n_lone
+    state = event("on_load", dataset).state
+    report = load_agreement(dataset)
+    row = [entry.name for entry in sorted(report.annotators, key=lambda e: (e.score, e.name))].index("alice")
+    opened = event("click_cell", dataset, of_tab(state, "annotators"), path="annotators_1", row=row, column=2)
+    n_lone = next(entry.verdicts["lone"] for entry in report.annotators if entry.name == "alice")
+    assert opened.view(dataset).count("frames.alice.detections") == n_lone > 0
+    images = event("refresh", dataset, of_tab(state, "images"))
+    opens = [part["view"] for name, part in images.parts.items() if name.startswith("open")]
+    assert opens
+    assert all(", frame " in view["label"] and view["params"]["id"] in dataset.values("id") for view in opens)
     first_two = dataset.match_frames(F("frame_number") <= 2)
     clips = dataset.to_clips([[(1, 2)]] * 8)
     frames = dataset.to_frames(sample_frames="dynamic").match(F("frame_number") <= 2)
-    shown = [
-        event("choose_samples", dataset, sent.state, view=view, value=True).parts["headline"]["default"]
-        for view in (first_two, clips, frames)
-    ]
-    assert shown[0] == shown[1] == shown[2] != sent.parts["headline"]["default"]
+    whole, _ = _computation(event, dataset, {**state, "of_view": True})
+    shown = [_computation(event, dataset, state, view)[0] for view in (first_two, clips, frames)]
+    assert shown[0] == shown[1] == shown[2] != whole
     assert f"part of the run: {agreement_on(first_two).n_samples} of its 24" in shown[0].replace(",", "")
 
 
@@ -198,9 +211,10 @@ def test_of_groups_the_samples_of_all_slices_count(event, make_dataset):
     )
     compute_agreement(dataset, ANNOTATORS[:2], progress=False)
     state = event("on_load", dataset).state
-    sent = event("choose_samples", dataset, state, view=dataset.limit(3), value=True)
-    assert "part of the run: 6 of its 12" in sent.parts["headline"]["default"]
+    said, sent = _computation(event, dataset, state, dataset.limit(3))
+    assert "part of the run: 6 of its 12" in said
     # the drill-down shows the slices of these groups alone
-    opened = event("drill_down", dataset, sent.state, view=dataset.limit(3), path="charts.votes_1", x="1 of 2")
+    state = of_tab(sent.state, "objects")
+    opened = event("click_cell", dataset, state, view=dataset.limit(3), path="votes_1", row=1, column=1)
     of_three = set(dataset.limit(3).select_group_slices(["left", "right"]).values("id"))
     assert set(opened.view(dataset).values("id")) <= of_three

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
-
 import fiftyone as fo
 import pytest
 
-from annotator_agreement import compute_agreement, delete_agreement, load_agreement, rename_agreement
+from tests.panels.conftest import of_tab
+
+from annotator_agreement import compute_agreement, delete_agreement, rename_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -45,7 +45,7 @@ def test_without_a_run_a_button_opens_the_form(event, make_dataset):
     sent = event("on_load", dataset)
     assert "No agreement was computed on this dataset yet" in sent.text
     assert {"compute", "refresh"} <= set(sent.parts)
-    assert "charts" not in sent.parts
+    assert "cards" not in sent.parts
     (prompted,) = event("compute", dataset, sent.state).of("prompt_user_for_operation")
     assert prompted["operator_uri"] == "@annotator/agreement/compute_agreement"
 
@@ -67,7 +67,7 @@ def test_a_run_without_numbers_says_why_and_what_to_do(event, dataset, values, s
     assert said in sent.text
     assert "ompute it again" in sent.text
     assert {"controls", "compute"} <= set(sent.parts)
-    assert "charts" not in sent.parts
+    assert "cards" not in sent.parts
 
 
 def test_a_completed_run_is_shown_rather_than_one_that_failed(event, dataset):
@@ -76,7 +76,7 @@ def test_a_completed_run_is_shown_rather_than_one_that_failed(event, dataset):
     _set_config(dataset, "agreement", status="completed")
     rename_agreement(dataset, "agreement", "z_last")
     sent = event("on_load", dataset)
-    assert "charts" in sent.parts
+    assert "cards" in sent.parts
     assert "failed" not in sent.text
 
 
@@ -87,7 +87,7 @@ def test_a_run_that_is_deleted_meanwhile_makes_place_for_another(event, dataset)
     delete_agreement(dataset, "other")
     sent = event("refresh", dataset, state)
     assert "The run 'other' was deleted or renamed meanwhile; this is 'agreement'." in sent.text
-    opened = event("drill_down", dataset, state, path="charts.verdicts_1", x="lone")
+    opened = event("drill_down", dataset, state, path="cards.c3.card_1", number=3)
     assert "was deleted or renamed" in opened.of("notify")[0]["message"]
     assert not opened.of("set_view")
     delete_agreement(dataset, "agreement")
@@ -102,7 +102,7 @@ def test_a_dataset_deleted_under_the_open_panel_is_a_sentence(event, dataset):
     fo.delete_dataset(name)
     for method, params in (
         ("refresh", {}),
-        ("drill_down", {"path": "pairs_1", "x": "alice", "y": "bob"}),
+        ("drill_down", {"path": "cards.c3.card_1", "number": 3}),
         ("back", {}),
     ):
         sent = event(method, name, state, **params)
@@ -113,24 +113,19 @@ def test_fields_deleted_by_hand_leave_the_numbers_and_a_warning(event, dataset):
     dataset.delete_sample_field("agreement_score")
     sent = event("on_load", dataset)
     assert "Fields of this run were deleted: `agreement_score`." in sent.text
-    assert "pairs" in sent.parts
-    opened = event("drill_down", dataset, sent.state, path="charts.verdicts_1", x="lone")
+    assert "cards" in sent.parts
+    opened = event("drill_down", dataset, sent.state, path="cards.c3.card_1", number=3)
     assert "agreement_score" in opened.of("notify")[0]["message"]
     assert not opened.of("set_view")
 
 
-def _n_objects(shown):
-    """How many objects the headline counts."""
-    return int(re.findall(r"· ([\d,]+) objects", shown.parts["headline"]["default"])[0].replace(",", ""))
-
-
 def test_a_run_replaced_meanwhile_is_read_again(event, dataset):
-    before = event("on_load", dataset)
+    before = event("refresh", dataset, of_tab({}, "rules"))
     assert not event("on_change_view", dataset, before.state).requests
     compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
     after = event("on_change_view", dataset, before.state)
     assert "of at least 0.9" in after.text
-    assert load_agreement(dataset).n_units != _n_objects(before)
+    assert after.parts["computation"] != before.parts["computation"]
 
 
 def test_events_that_change_nothing_send_nothing(event, dataset):
@@ -139,7 +134,45 @@ def test_events_that_change_nothing_send_nothing(event, dataset):
         ("on_change_view", {}),
         ("choose_run", {"value": "agreement"}),
         ("choose_run", {"value": None}),
-        ("choose_samples", {"value": False}),
+        ("choose_samples", {"value": "run"}),
+        ("choose_tab", {"value": "overview"}),
     ):
         sent = event(method, dataset, {**state, "run_key": "agreement"} if params.get("value") else state, **params)
         assert not sent.requests, method
+
+
+def test_the_newest_run_comes_first_and_the_one_just_computed_is_shown(event, dataset):
+    compute_agreement(dataset, ANNOTATORS, run_key="a_later_one", progress=False)
+    sent = event("on_load", dataset)
+    choices = [choice["value"] for choice in sent.parts["run"]["view"]["choices"]]
+    assert choices == ["a_later_one", "agreement"]
+    assert sent.parts["run"]["default"] == "a_later_one"
+
+
+def test_forms_opened_from_the_panel_have_its_run(event, dataset):
+    compute_agreement(dataset, ANNOTATORS, run_key="a_later_one", progress=False)
+    state = event("choose_run", dataset, event("on_load", dataset).state, value="agreement").state
+    opened = 0
+    for tab in ("overview", "objects", "rules"):
+        sent = event("refresh", dataset, of_tab(state, tab))
+        for part in sent.parts.values():
+            params = (part["view"] or {}).get("params") or {}
+            if "operator" in params:
+                (prompt,) = event("run_operator", dataset, state, **params).of("prompt_user_for_operation")
+                assert prompt["operator_uri"].startswith("@annotator/agreement/")
+                asked = prompt["params"]
+                assert "agreement" in (asked["run_key"], asked.get("other_run_key"))
+                opened += 1
+    assert opened >= 9
+
+
+def test_a_run_computed_while_another_one_is_shown_takes_its_place(event, dataset):
+    # the App sends the choice of the run that is shown by itself
+    state = event("choose_run", dataset, event("on_load", dataset).state, value="agreement").state
+    compute_agreement(dataset, ANNOTATORS, run_key="second_look", iou=0.9, progress=False)
+    sent = event("on_change_view", dataset, state)
+    assert sent.parts["run"]["default"] == "second_look"
+    # and gives way to the one that the user chooses then
+    again = event("choose_run", dataset, sent.state, value="agreement")
+    assert again.parts["run"]["default"] == "agreement"
+    assert not event("on_change_view", dataset, again.state).requests

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,10 +17,14 @@ from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.report import AgreementReport, ReportContext, RunFacts
 from annotator_agreement.charts.comparison import comparison_frame, comparison_text
-from annotator_agreement.charts.document import report_markdown, report_text
+from annotator_agreement.charts.document import (
+    computation_markdown,
+    overview_markdown,
+    report_markdown,
+    report_text,
+)
 from annotator_agreement.charts.page.page import report_page
 from annotator_agreement.charts.words import shown_number, shown_share
-from annotator_agreement.panels.view_model import view_model
 
 SHARE = "share_full_agreement"
 OF_PAIRS = ("count_difference", "count_limit_low", "count_limit_high")
@@ -34,7 +37,7 @@ def shown(report: AgreementReport) -> dict[str, str]:
     surfaces = {
         "text": report_text(report, full=True),
         "markdown": report_markdown(report),
-        "panel": json.dumps(view_model(report, np.zeros(report.n_samples), "1"), ensure_ascii=False),
+        "panel": overview_markdown(report) + computation_markdown(report),
         "page": report_page(report),
     }
     return {name: " ".join(text.replace("**", "").split()) for name, text in surfaces.items()}

@@ -31,32 +31,31 @@ def measure() -> list[Row]:
     for n_samples in SIZES:
         dataset = make_dataset(f"bench-panel-{n_samples}", n_samples)
         try:
-            report = load_plugin().compute_agreement(
-                dataset, ["alice", "bob", "carol"], sensitivity=False, progress=False
-            )
-            rows += _of(dataset, _clicks(report), n_samples)
+            load_plugin().compute_agreement(dataset, ["alice", "bob", "carol"], sensitivity=False, progress=False)
+            rows += _of(dataset, n_samples)
         finally:
             dataset.delete()
     return rows
 
 
-def _clicks(report: Any) -> dict[str, dict[str, Any]]:
-    """A click on every clickable item."""
-    met = report.to_dataframe("confusion").iloc[0]
-    return {
-        "pair": {"path": "charts.pairs_1", "x": "alice", "y": "bob"},
-        "missed": {"path": "charts.annotators_1", "x": 0.1, "y": "alice", "trace": "missed"},
-        "confusion": {"path": "charts.confusion_1", "x": met["a"], "y": met["b"]},
-        "verdict": {"path": "charts.verdicts_1", "x": "lone"},
-        "votes": {"path": "charts.votes_1", "x": "2 of 3"},
-        "scores": {"path": "charts.scores_1", "x": 0.725},
-        "class": {"path": "class_table_1", "row": 0},
-    }
+#: a click on a number of every tab: the tab, the event and its parameters
+_CLICKS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "pair": ("annotators", "click_cell", {"path": "pairs_1", "row": 0, "column": 2}),
+    "missed": ("annotators", "click_cell", {"path": "annotators_1", "row": 0, "column": 2}),
+    "confusion": ("classes", "click_cell", {"path": "confusion_1", "row": 0, "column": 1}),
+    "class": ("classes", "click_cell", {"path": "classes_1", "row": 0, "column": 2}),
+    "verdict": ("objects", "click_cell", {"path": "verdicts_1", "row": 1, "column": 2}),
+    "votes": ("objects", "click_cell", {"path": "votes_1", "row": 1, "column": 1}),
+    "scores": ("images", "drill_down", {"path": "scores_1", "x": 0.725}),
+    "card": ("overview", "drill_down", {"path": "cards.c3.card_1", "number": 3}),
+}
+_TABS = ("overview", "annotators", "classes", "images", "objects", "rules")
 
 
-def _of(dataset: Any, clicks: dict[str, dict[str, Any]], n_samples: int) -> list[Row]:
+def _of(dataset: Any, n_samples: int) -> list[Row]:
     half = n_samples // 2
-    opened = _sent("drill_down", dataset, {}, **clicks["verdict"])[1]
+    worst = str(dataset.sort_by("agreement_score").first().id)
+    opened = _click(dataset, "verdict")[1]
     views = [dataset.limit(half - k) for k in range(_REPEATS + 1)]
     small = [dataset.limit(half // 10 - k) for k in range(_REPEATS)]
     of_view = {"of_view": True}
@@ -70,10 +69,11 @@ def _of(dataset: Any, clicks: dict[str, dict[str, Any]], n_samples: int) -> list
         f"{half:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, views[k]),
         f"{half // 10:,} samples as a view": lambda k: _seconds("on_change_view", dataset, of_view, small[k]),
         **{
-            f"drill-down: {name}": lambda k, click=click: _seconds("drill_down", dataset, {}, **click)
-            for name, click in clicks.items()
+            f"tab: {tab}": lambda k, tab=tab: _seconds("choose_tab", dataset, {"shown": str(k), "tab": ""}, value=tab)
+            for tab in _TABS
         },
-        "drill-down: worst sample": lambda k: _seconds("open_sample", dataset, {}, path="worst_1", row=0),
+        **{f"drill-down: {name}": lambda k, name=name: _click(dataset, name)[0] for name in _CLICKS},
+        "open the worst sample": lambda k: _seconds("open_sample", dataset, {}, id=worst),
         "back": lambda k: _seconds("back", dataset, opened),
     }
     found = {"opens in a new process": [_seconds_of_new_process(dataset.name) for _ in range(_FRESH)]}
@@ -85,6 +85,12 @@ def _of(dataset: Any, clicks: dict[str, dict[str, Any]], n_samples: int) -> list
         say(f"panel, {n_samples:,} samples, {what}: p50 {p50:.3f} s, p95 {p95:.3f} s")
         rows.append(Row(f"panel, {n_samples:,} samples, {what}, p95 (s)", p95, 1.0, p95, "< 1"))
     return rows
+
+
+def _click(dataset: Any, name: str) -> tuple[float, dict[str, Any]]:
+    """Seconds of a click on a number, and the state that it leaves."""
+    tab, method, params = _CLICKS[name]
+    return _sent(method, dataset, {"tab": tab}, **params)
 
 
 def _seconds_of_new_process(dataset_name: str) -> float:

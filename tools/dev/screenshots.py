@@ -61,7 +61,7 @@ def panel(address: str) -> None:
     with open_page(f"{address}?view=agreement-lowest-score", width=WIDE, height=TALL) as page:
         page.locator("[data-cy='new-panel-btn']").first.click()
         page.locator("[data-cy='new-panel-option-agreement_panel']").click()
-        page.wait_for_selector(f"{_PANEL} .js-plotly-plot .main-svg", state="attached")
+        page.wait_for_selector(f"{_PANEL} img")
         left = page.locator(_PANEL).bounding_box()
         if left is None:
             raise RuntimeError("The panel does not show")
@@ -71,8 +71,6 @@ def panel(address: str) -> None:
         page.mouse.move(left["x"] - 100, TALL / 2, steps=5)
         page.mouse.move(WIDE - _PANEL_WIDTH, TALL / 2, steps=10)
         page.mouse.up()
-        # FiftyOne fits the charts to their columns when the window changes
-        page.evaluate("window.dispatchEvent(new Event('resize'))")
         _save(page, "panel")
 
 

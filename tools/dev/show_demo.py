@@ -77,7 +77,7 @@ def demo(all_reports: bool) -> None:
     build(all_reports)
     say(
         "\nTo see this in the FiftyOne App:  make app   (another port: make app PORT=5252)\n"
-        "  The panel “Annotator agreement” is open beside the grid: click any bar, cell or row to see the images and\n"
+        "  The panel “Annotator agreement” is open beside the grid: click an underlined number to see the images and\n"
         "  labels behind it, “Back” to return. It is also behind the + beside the tab “Samples”.\n"
         "  Saved views, above the sidebar: “agreement: lowest score”, “class conflicts”, “missed”, “lone”; and\n"
         "  “agreement: disputed objects”, one by one, each with the labels of all annotators.\n"

@@ -1,0 +1,181 @@
+"""The tab on annotators: who agrees how far with the others, who leaves out or adds what, and the pairs."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from ..agreement.report import AgreementReport
+from ..charts.advice import OF_TWO
+from ..charts.families import family_of
+from ..charts.figures.matrices import annotator_order
+from ..charts.sections import plain_markdown
+from ..charts.words import VERDICTS, ends_of, shown_number, shown_share, signed
+from .items import Choices, Field, Item, Link, link, table_item, text_item
+
+#: with more annotators, only the least and the most reliable are shown
+MOST_ANNOTATORS = 12
+#: verdicts in the table
+_VERDICTS = ("lone", "class_conflict", "missed")
+_EDGES = {"size": "Size", "left": "Left", "top": "Top", "right": "Right", "bottom": "Bottom"}
+#: an offset of so many per cent has the darkest shade
+_LARGE_OFFSET = 25.0
+#: with more names the headers of a matrix are vertical
+_ROOMY = 5
+
+
+def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]:
+    """The tables on annotators and pairs."""
+    everybody: Sequence[Any] = getattr(report, "annotators", [])
+    shown = shown_annotators(report)
+    names = {entry.name for entry in shown}
+    note = "Score: with each of the others, on average. […] are 95 % intervals."
+    if len(shown) < len(everybody):
+        half = MOST_ANNOTATORS // 2
+        note = f"The {half} least and the {half} most reliable of {len(everybody)} annotators, by score. {note}"
+    if len(everybody) == 2:
+        yield text_item("two", plain_markdown(OF_TWO))
+    yield table_item("annotators", list(_fields(report)), shown, choices, title="Annotators", note=note)
+    yield from _pairs(report, names, choices)
+    yield from _bias(report, shown, choices)
+
+
+def shown_annotators(report: AgreementReport) -> list[Any]:
+    """The annotators, the least reliable first; of many the least and the most reliable."""
+    ordered = sorted(
+        getattr(report, "annotators", []), key=lambda entry: (entry.score is None, entry.score or 0.0, entry.name)
+    )
+    if len(ordered) <= MOST_ANNOTATORS:
+        return ordered
+    scored = [entry for entry in ordered if entry.score is not None]
+    half = MOST_ANNOTATORS // 2
+    return [*scored[:half], *scored[-half:]]
+
+
+def _fields(report: AgreementReport) -> Iterator[Field]:
+    yield Field("Annotator", lambda entry: entry.name, is_number=False, first_down=False)
+    yield Field("Score", functools.partial(_with_interval, "score"), lambda entry: entry.score)
+    entries: list[Any] = report.annotators  # type: ignore[attr-defined]
+    several = len(entries) > 2
+    if several and hasattr(entries[0], "n_missed"):
+        yield Field("Missed", _missed, _miss_rate, lambda entry: _missed_link(entry) if entry.n_missed else None)
+    if family_of(report).verdicts is not None:
+        for verdict in _VERDICTS:
+            if verdict != "missed" and any(entry.verdicts.get(verdict) for entry in entries):
+                yield _verdict_field(verdict, alone=not several)
+    if any(getattr(entry, "bias", None) is not None for entry in entries):
+        yield Field("Size", _size, lambda entry: entry.bias.mean["size"] if entry.bias is not None else None)
+
+
+def _with_interval(name: str, entry: Any) -> str:
+    value, interval = getattr(entry, name), entry.intervals.get(name)
+    show = functools.partial(shown_number, digits=2)
+    return f"{show(value)}\n{ends_of(interval, show)}".rstrip()
+
+
+def _share_with_interval(share: float | None, interval: Any) -> str:
+    return f"{shown_share(share)}\n{ends_of(interval, lambda end: f'{100.0 * (end or 0.0):.0f}')}".rstrip()
+
+
+def _missed(entry: Any) -> str:
+    n_could_miss = getattr(entry, "n_could_miss", None)
+    if n_could_miss is None:
+        return f"{entry.n_missed:,}"
+    return f"{entry.n_missed:,} of {n_could_miss:,}\n{_share_with_interval(entry.miss_rate, None)}"
+
+
+def _miss_rate(entry: Any) -> float | None:
+    rate: float | None = getattr(entry, "miss_rate", entry.n_missed)
+    return rate
+
+
+def _missed_link(entry: Any) -> Link:
+    return link(f"What {entry.name} missed: the labels of the others", missed_by=entry.name)
+
+
+def _verdict_field(verdict: str, *, alone: bool) -> Field:
+    def n(entry: Any) -> int:
+        found: int = entry.verdicts.get(verdict, 0)
+        return found
+
+    def share(entry: Any) -> float | None:
+        whole = sum(entry.verdicts.values())
+        return n(entry) / whole if whole else None
+
+    def text(entry: Any) -> str:
+        interval = entry.intervals.get(f"verdict_shares.{verdict}")
+        return f"{n(entry):,}\n{_share_with_interval(share(entry), interval)}"
+
+    def leads(entry: Any) -> Link | None:
+        title = f"Labels of {entry.name}: {VERDICTS[verdict]}"
+        return link(title, annotators=entry.name, verdict=verdict) if n(entry) else None
+
+    title = {"lone": "Only they drew" if alone else "Only theirs", "class_conflict": "Other class"}[verdict]
+    return Field(title, text, share, leads)
+
+
+def _size(entry: Any) -> str:
+    if entry.bias is None:
+        return "–"
+    mean, interval = entry.bias.mean.get("size"), entry.bias.intervals.get("size")
+    return f"{signed(mean, 0)} %\n{ends_of(interval, lambda end: signed(end, 0))}".rstrip()
+
+
+def _pairs(report: AgreementReport, names: set[str], choices: Choices) -> Iterator[Item]:
+    """The score of every two annotators."""
+    pairs: Sequence[Any] = getattr(report, "pairs", [])
+    found = {(pair.a, pair.b): pair for pair in pairs} | {(pair.b, pair.a): pair for pair in pairs}
+    ordered = [name for name in annotator_order(report) if name in names]
+    if not any(pair.score is not None for pair in pairs) or len(ordered) < 2:
+        return
+
+    def column(name: str) -> Field:
+        def score(row: str) -> float | None:
+            pair = found.get((row, name))
+            return None if pair is None else pair.score
+
+        return Field(
+            name,
+            lambda row: "" if row == name else shown_number(score(row), 2),
+            score,
+            lambda row: _pair_link(row, name) if score(row) is not None else None,
+            shade=score,
+        )
+
+    fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, ordered)]
+    note = f"{family_of(report).pair_values['score'].capitalize()} of every two. A click shows what they disagree on."
+    slanted = len(ordered) > _ROOMY
+    yield table_item("pairs", fields, ordered, choices, title="Pairs of annotators", note=note, slanted=slanted)
+
+
+def _pair_link(a: str, b: str) -> Link:
+    return link(f"What {a} and {b} disagree on", annotators=sorted((a, b)))
+
+
+def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> Iterator[Item]:
+    """How everybody draws boxes."""
+    entries = [entry for entry in shown if getattr(entry, "bias", None) is not None and entry.bias.n]
+    if not entries:
+        return
+
+    def column(side: str, title: str) -> Field:
+        def mean(entry: Any) -> float | None:
+            value: float | None = entry.bias.mean.get(side)
+            return value
+
+        def text(entry: Any) -> str:
+            ends = ends_of(entry.bias.intervals.get(side), lambda end: signed(end, 0))
+            return f"{signed(mean(entry), 1)} %\n{ends}".rstrip()
+
+        return Field(title, text, mean, shade=lambda entry: abs(mean(entry) or 0.0) / _LARGE_OFFSET)
+
+    fields = [
+        Field("Annotator", lambda entry: entry.name, is_number=False, first_down=False),
+        *(column(side, title) for side, title in _EDGES.items()),
+        Field("Objects", lambda entry: f"{entry.bias.n:,}", lambda entry: entry.bias.n),
+    ]
+    note = "Against the median box of the object; positive: larger, further right, lower."
+    if len(getattr(report, "annotators", [])) == 2:
+        note += " The median of two boxes lies between them: each shows half of the difference."
+    yield table_item("bias", fields, entries, choices, title="How they draw", note=note)

@@ -1,0 +1,199 @@
+"""The tab on classes: which cost most, which are confused, and who leaves out what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..agreement.errors import AgreementInputError
+from ..charts.families import family_of
+from ..charts.figures.matrices import class_confusions
+from ..charts.words import ends_of, shown_number, shown_share
+from .items import Choices, Field, Item, Link, link, table_item
+from .tab_annotators import shown_annotators
+
+if TYPE_CHECKING:
+    from .model_cache import Shown
+
+#: rows of the table on a page, and of the matrices
+PER_PAGE = 12
+_MATRIX = 10
+#: with more names the headers of a matrix are vertical
+_ROOMY = 5
+#: the report leaves out samples with fewer annotators
+RATED = {"$gte": 2}
+
+
+def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
+    """The tables on classes, or tags."""
+    report: Any = shown.report
+    classes = family_of(report).classes
+    if classes is not None and getattr(report, classes.entries):
+        entries = getattr(report, classes.entries)
+        if hasattr(entries[0], "share_of_disagreement"):
+            entries = sorted(entries, key=lambda entry: (-(entry.share_of_disagreement or 0.0), entry.name))
+            yield _object_classes(report, entries, choices)
+        else:
+            yield _other_classes(report, entries, choices)
+    yield from _confusion(shown, choices)
+    if hasattr(report, "existence") and report.classes:
+        yield from _by_annotator(shown, entries, choices)
+
+
+def classes_link(name: str) -> Link:
+    """The objects that somebody gave a class."""
+    return link(f"Objects that somebody called {name!r}", classes=name, n_annotators=RATED)
+
+
+def _object_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
+    several = len(report.annotators) > 2
+
+    def confused(entry: Any) -> Link | None:
+        if not entry.confused_with:
+            return None
+        other = entry.confused_with[0]["class"]
+        return link(f"Labels on which {entry.name!r} met {other!r}", confusion=sorted((entry.name, other)))
+
+    fields = [
+        Field("Class", lambda entry: entry.name, is_number=False, first_down=False),
+        Field(
+            "Of all disagreement",
+            lambda entry: shown_share(entry.share_of_disagreement),
+            lambda entry: entry.share_of_disagreement,
+            bar=lambda entry: entry.share_of_disagreement,
+        ),
+        Field("Objects", lambda e: f"{e.n_units:,}", lambda e: e.n_units, lambda e: classes_link(e.name)),
+        Field(
+            "Only one drew it",
+            lambda entry: f"{entry.n_lone:,}\n{shown_share(entry.n_lone / entry.n_units if entry.n_units else None)}",
+            lambda entry: entry.n_lone,
+            lambda entry: _lone_link(entry.name) if entry.n_lone else None,
+        ),
+        *([Field("Missed", lambda e: shown_share(e.miss_rate), lambda e: e.miss_rate)] if several else []),
+        Field(
+            "Confused with",
+            lambda e: f"{e.confused_with[0]['class']} ({e.confused_with[0]['n']:,})" if e.confused_with else "–",
+            lambda e: e.confused_with[0]["n"] if e.confused_with else None,
+            confused,
+            is_number=False,
+        ),
+        Field("α", _alpha, lambda entry: entry.alpha, first_down=False),
+    ]
+    note = "What costs most first. α is that of the class against all others."
+    if report.n_classes_unlisted:
+        note += f" {report.n_classes_unlisted:,} rarer classes are not listed."
+    return table_item("classes", fields, entries, choices, title="Classes", note=note, per_page=PER_PAGE)
+
+
+def _lone_link(name: str) -> Link:
+    return link(f"Objects that one annotator alone drew, as {name!r}", classes=name, votes=1, n_annotators=RATED)
+
+
+def _alpha(entry: Any) -> str:
+    ends = ends_of(entry.intervals.get("alpha"), lambda end: shown_number(end, 2))
+    return f"{shown_number(entry.alpha, 2)}\n{ends}".rstrip()
+
+
+def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
+    """Tags, or classes of pixels, the worst first."""
+    classes = family_of(report).classes
+    assert classes is not None
+    known = [entry for entry in entries if not getattr(entry, "is_background", False)]
+    known.sort(key=lambda entry: (_or_one(getattr(entry, classes.number)), getattr(entry, classes.name)))
+
+    def name(entry: Any) -> str:
+        found: str = getattr(entry, classes.name)
+        return found
+
+    fields = [
+        Field(classes.kind.capitalize(), name, is_number=False, first_down=False),
+        Field("Images", lambda entry: f"{entry.n_samples:,}", lambda entry: entry.n_samples,
+              (lambda entry: classes_link(name(entry))) if classes.has_labels else None),
+        *([Field("Given by all", lambda e: f"{e.n_agreed:,}", lambda e: e.n_agreed)]
+          if hasattr(entries[0], "n_agreed") else []),
+        Field(classes.title, lambda entry: shown_number(getattr(entry, classes.number), 2),
+              lambda entry: getattr(entry, classes.number), first_down=False),
+    ]  # fmt: skip
+    title = "Tags" if classes.kind == "tag" else "Classes"
+    return table_item("classes", fields, known, choices, title=f"{title}, the worst first", per_page=PER_PAGE)
+
+
+def _or_one(value: float | None) -> float:
+    return 1.0 if value is None else value
+
+
+def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
+    """How often two classes met on one object, or image, the most confused classes first."""
+    try:
+        counts = class_confusions(shown.report)
+    except AgreementInputError:
+        return
+    together: Counter[tuple[str, str]] = Counter()
+    for (a, b), n in counts.items():
+        together[min(a, b), max(a, b)] += n
+    if not together:
+        return
+    ordered = sorted(together.items(), key=lambda item: (-item[1], item[0]))
+    names = list(dict.fromkeys(name for pair, _ in ordered for name in pair))[:_MATRIX]
+    most = ordered[0][1]
+
+    def column(name: str) -> Field:
+        def times(row: str) -> int | None:
+            # every pair once, above the diagonal
+            return together[min(row, name), max(row, name)] or None if names.index(row) < names.index(name) else None
+
+        return Field(
+            name,
+            lambda row: f"{times(row):,}" if times(row) else "",
+            times,
+            lambda row: _confusion_link(row, name) if times(row) else None,
+            shade=lambda row: (times(row) or 0) / most,
+        )
+
+    (a, b), n = ordered[0]
+    total = sum(together.values()) + getattr(getattr(shown.report, "class_given_match", None), "n_unlisted", 0)
+    note = f"{a} and {b} are confused most: {n:,} of {total:,} times."
+    if len({name for pair in together for name in pair}) > len(names):
+        note += f" The {len(names)} most confused classes."
+    fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, names[1:])]
+    slanted = len(names) > _ROOMY
+    yield table_item("confusion", fields, names[:-1], choices, title="Classes that met", note=note, slanted=slanted)
+
+
+def _confusion_link(a: str, b: str) -> Link:
+    return link(f"Labels on which {a!r} met {b!r}", confusion=sorted((a, b)))
+
+
+def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Iterator[Item]:
+    """Who misses objects of which class; of two annotators, who alone drew what."""
+    report: Any = shown.report
+    several = len(report.annotators) > 2
+    counts = shown.left_out.missed if several else shown.left_out.lone
+    place: Mapping[str, int] = {entry.name: k for k, entry in enumerate(report.annotators)}
+    rows = [(entry.name, counts[shown.class_code(entry.name)]) for entry in entries[:_MATRIX]]
+    rows = [(name, row) for name, row in rows if row.any()]
+    if not rows:
+        return
+    names = [entry.name for entry in shown_annotators(report)]
+    most = max(int(row[place[name]]) for _, row in rows for name in names) or 1
+
+    def column(name: str) -> Field:
+        def n(entry: Any) -> int:
+            return int(entry[1][place[name]])
+
+        def leads(entry: Any) -> Link | None:
+            if not n(entry):
+                return None
+            if several:
+                return link(f"{entry[0]!r} that {name} missed", classes=entry[0], missed_by=name)
+            title = f"Objects that only {name} drew, as {entry[0]!r}"
+            return link(title, classes=entry[0], annotators=name, votes=1, n_annotators=RATED)
+
+        return Field(name, lambda entry: f"{n(entry):,}", n, leads, shade=lambda entry: n(entry) / most)
+
+    fields = [Field("Class", lambda entry: entry[0], is_number=False, first_down=False), *map(column, names)]
+    title = "Objects that an annotator missed, by class" if several else "Objects that only one drew, by class"
+    note = "Of the objects that two others drew." if several else ""
+    slanted = len(names) > _ROOMY
+    yield table_item("left_out", fields, rows, choices, title=title, note=note, slanted=slanted)

@@ -1,0 +1,106 @@
+"""The tab on objects: the disputed ones by verdict, votes and size."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from ..charts.figures import plot_iou
+from ..charts.words import VERDICTS, percent, shown_number
+from ..names import (
+    ADD_AGREEMENT_UNITS,
+    AGREEMENT_PATCHES,
+    RESOLVE_UNITS,
+    TAG_AGREEMENT_LABELS,
+    VERDICT_COLORS,
+)
+from .items import Choices, Field, Item, button_item, chart_item, link, table_item
+
+if TYPE_CHECKING:
+    from .model_cache import Shown
+
+#: what every verdict says of a label
+_MEANINGS = {
+    "agreed": "everybody drew it and called it the same",
+    "class_conflict": "drawn by two or more, who gave it different classes",
+    "attribute_conflict": "the same class, but another value of an attribute",
+    "missed": "two or more drew it alike, somebody else did not",
+    "lone": "only this annotator drew it",
+    "split": "one drew a whole, another one its parts",
+    "duplicate": "the same annotator drew it twice",
+    "crowd": "a crowd region, or inside one: not counted",
+}
+
+
+def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
+    """The tables on objects, and what can be done with them."""
+    report: Any = shown.report
+    yield button_item("object_steps", "Go through the disputed objects, one after the other", [
+        ("Show disputed objects", "crop", "run_operator", {"operator": AGREEMENT_PATCHES}),
+        ("Write one label per object", "edit_note", "run_operator", {"operator": ADD_AGREEMENT_UNITS}),
+        ("Make a consensus", "how_to_vote", "run_operator", {"operator": RESOLVE_UNITS}),
+        ("Tag labels", "sell", "run_operator", {"operator": TAG_AGREEMENT_LABELS}),
+    ])  # fmt: skip
+    yield from _verdicts(report, choices)
+    yield from _votes(report, choices)
+    yield from _sizes(report, choices)
+    yield from chart_item("iou", lambda: plot_iou(report))
+
+
+def _verdicts(report: Any, choices: Choices) -> Iterator[Item]:
+    counts: Counter[str] = Counter()
+    for entry in report.annotators:
+        counts.update(entry.verdicts)
+    total = counts.total()
+    rows = [(name, counts[name]) for name in VERDICT_COLORS if counts[name]]
+    fields = [
+        Field("Verdict", lambda row: VERDICTS.get(row[0], row[0]), is_number=False, first_down=False),
+        Field("Meaning", lambda row: _MEANINGS.get(row[0], ""), is_number=False, first_down=False),
+        Field(
+            "Labels",
+            lambda row: f"{row[1]:,}",
+            lambda row: row[1],
+            lambda row: link(f"Labels: {VERDICTS.get(row[0], row[0])}", verdict=row[0]),
+        ),
+        Field("Share", lambda row: percent(row[1], total), lambda row: row[1], bar=lambda row: row[1] / total),
+    ]
+    if rows:
+        yield table_item("verdicts", fields, rows, choices, title="Labels by verdict")
+
+
+def _votes(report: Any, choices: Choices) -> Iterator[Item]:
+    votes = [entry for entry in report.existence.votes if entry["assigned"] >= 2 and entry["votes"] >= 1]
+    votes.sort(key=lambda entry: (-entry["assigned"], -entry["votes"]))
+    total = sum(entry["units"] for entry in votes)
+    fields = [
+        Field("Drawn by", lambda e: f"{e['votes']} of {e['assigned']}", lambda e: e["votes"], is_number=False),
+        Field(
+            "Objects",
+            lambda entry: f"{entry['units']:,}",
+            lambda entry: entry["units"],
+            lambda entry: votes_link(entry["votes"], entry["assigned"]),
+        ),
+        Field("Share", lambda e: percent(e["units"], total), lambda e: e["units"], bar=lambda e: e["units"] / total),
+    ]
+    if total:
+        yield table_item("votes", fields, votes, choices, title="Objects by the annotators who drew them", per_page=12)
+
+
+def votes_link(votes: int, assigned: int) -> dict[str, Any]:
+    """The objects that so many of the assigned annotators drew."""
+    return link(f"Objects drawn by {votes} of {assigned}", votes=votes, n_annotators=assigned)
+
+
+def _sizes(report: Any, choices: Choices) -> Iterator[Item]:
+    several = len(report.annotators) > 2
+    fields = [
+        Field("Size", lambda entry: entry.size, is_number=False),
+        Field("Objects", lambda entry: f"{entry.n_units:,}", lambda entry: entry.n_units),
+        Field("Only one drew it", lambda e: f"{e.n_lone:,} ({percent(e.n_lone, e.n_units)})", lambda e: e.n_lone),
+        *([Field("Missed", lambda e: percent(e.miss_rate or 0.0, 1.0) if e.miss_rate is not None else "–",
+                 lambda e: e.miss_rate)] if several else []),
+        Field(f"Mean {report.localisation.measure}", lambda e: shown_number(e.mean_iou, 2), lambda e: e.mean_iou),
+    ]  # fmt: skip
+    if any(entry.n_units for entry in report.sizes):
+        yield table_item("sizes", fields, report.sizes, choices, title="Objects by size")

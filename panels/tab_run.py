@@ -1,0 +1,78 @@
+"""The tabs on a run as a whole: where to look first and what to do next, and how it was computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import fiftyone as fo
+
+from ..charts.document import computation_markdown, overview_markdown
+from ..charts.figures import plot_thresholds
+from ..charts.sections import plain_markdown
+from ..names import (
+    AGREEMENT_PATCHES,
+    COMPARE_AGREEMENT,
+    DELETE_AGREEMENT,
+    EXPORT_AGREEMENT,
+    RENAME_AGREEMENT,
+    RESOLVE_UNITS,
+    SAVE_AGREEMENT_VIEWS,
+)
+from .items import Item, button_item, chart_item, text_item
+from .tab_images import FIRST, work_item
+
+if TYPE_CHECKING:
+    from .model_cache import Shown
+    from .panel_state import PanelState
+
+
+#: other runs that are offered for a comparison
+_MOST_RUNS = 8
+#: findings that stand above all tabs: the main cause, and who or what is behind it
+CAUSE = 2
+
+
+def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) -> Iterator[Item]:
+    """Where to look first, the next steps, and the answers to the three questions."""
+    if len(shown.work):
+        yield work_item(shown, dataset, 0, FIRST, title="Where to look first")
+        label = f"All {len(shown.work):,}, the most costly first"
+        yield button_item("all_work", "", [(label, "list", "go_to_tab", {"tab": "images"})])
+    text = "\n\n".join([*map(plain_markdown, shown.findings[CAUSE:]), overview_markdown(shown.report)])
+    if text.strip():
+        yield text_item("overview", text)
+    has_objects = hasattr(shown.report, "existence")
+    steps = [
+        *([("Show disputed objects", "crop", AGREEMENT_PATCHES)] if has_objects else []),
+        ("Save these as views", "bookmark_add", SAVE_AGREEMENT_VIEWS),
+        *([("Make a consensus", "how_to_vote", RESOLVE_UNITS)] if has_objects else []),
+        ("Export the report", "file_download", EXPORT_AGREEMENT),
+        ("Delete this run", "delete", DELETE_AGREEMENT),
+    ]
+    buttons = [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in steps]
+    others = [key for key in state.keys if key != state.run_key]
+    yield button_item("next_steps", "Next steps", [*buttons, *(compare_button(key, state) for key in others[:1])])
+
+
+def rule_items(shown: Shown, state: PanelState) -> Iterator[Item]:
+    """The rules, the notes, the threshold and the other runs."""
+    yield text_item("computation", computation_markdown(shown.report, shown.notes))
+    yield from chart_item("thresholds", lambda: plot_thresholds(shown.report))
+    others = [key for key in state.keys if key != state.run_key][:_MOST_RUNS]
+    if others:
+        yield button_item("other_runs", "Other runs", [compare_button(key, state) for key in others])
+    of_run = [
+        ("Rename", "drive_file_rename_outline", RENAME_AGREEMENT),
+        ("Export the report", "file_download", EXPORT_AGREEMENT),
+        ("Delete", "delete", DELETE_AGREEMENT),
+    ]
+    buttons = [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in of_run]
+    yield button_item("run_steps", f"This run: {state.run_key}", buttons)
+
+
+def compare_button(other: str, state: PanelState) -> tuple[str, str, str, dict[str, Any]]:
+    """From the older run to the newer one, whichever is shown."""
+    before, after = sorted((other, state.run_key or ""), key=state.keys.index, reverse=True)
+    params = {"operator": COMPARE_AGREEMENT, "run_key": before, "other_run_key": after}
+    return f"Compare with {other}", "compare_arrows", "run_operator", params

@@ -1,0 +1,100 @@
+"""The whole walk of a user: compute, read, open the worst image, go back, and on to every next step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, expect
+
+from tests.app.app_page import AppPage, page_with_panel
+from tests.app.counted import ANNOTATORS
+from tests.app.demo_copies import address_of, copy_of_the_demo
+
+from annotator_agreement import compute_agreement, join_annotators, list_agreements, load_agreement
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(params=["three in fields", "two in an attribute"])
+def walk(request: pytest.FixtureRequest, browser: Browser, demo_address: str) -> Iterator[tuple[Any, AppPage]]:
+    """A dataset with a run from before, and its page."""
+    for dataset in copy_of_the_demo(demo_address):
+        if request.param == "three in fields":
+            compute_agreement(dataset, list(ANNOTATORS), run_key="before", iou=0.7, progress=False)
+        else:
+            join_annotators(dataset, ["alice", "bob"], "drawn")
+            dataset.delete_sample_fields(list(ANNOTATORS))
+            compute_agreement(
+                dataset,
+                "drawn",
+                annotator_attribute="annotator",
+                assigned_field="drawn_assigned",
+                run_key="before",
+                progress=False,
+            )
+        with page_with_panel(browser, address_of(dataset, demo_address)) as app:
+            yield dataset, app
+
+
+def test_the_whole_walk(walk: tuple[Any, AppPage]) -> None:
+    dataset, app = walk
+    panel = app.panel
+    # compute: the form is filled
+    panel.get_by_role("button", name="Compute again").click()
+    app.submit("Compute")
+    expect(app.result).to_contain_text("Krippendorff")
+    app.close_result()
+    dataset.reload()
+    (new,) = set(list_agreements(dataset)) - {"before"}
+    report = load_agreement(dataset, new)
+    # read: the panel shows the run just computed
+    expect(panel.get_by_role("combobox").first).to_have_text(new)
+    app.expect_score(report)
+    of_two = len(report.annotators) == 2
+    if of_two:
+        expect(panel).to_contain_text("Two annotators cannot tell who of them is right")
+    # the worst image, and back
+    panel.get_by_role("button", name="1. ", exact=False).first.click()
+    expect(app.modal).to_be_visible()
+    app.close_modal()
+    app.open_tab("Annotators", "Pairs of annotators")
+    column = "Only they drew" if of_two else "Missed"
+    headers = app.table("Annotator").get_by_role("columnheader").all_inner_texts()
+    assert ("Missed" in headers) != of_two
+    name = app.cells("Annotator")[0][0]
+    app.drill_down(lambda: app.click_cell("Annotator", name, column), name)
+    expect(app.counts).not_to_have_text(f"{len(dataset)} samples")
+    app.back()
+    app.expect_shown(len(dataset))
+    # the next steps have the run of the panel
+    app.open_tab("Objects", "Labels by verdict")
+    panel.get_by_role("button", name="Make a consensus").click()
+    expect(app.form).to_contain_text(new)
+    app.submit("Make")
+    expect(app.messages.last).to_contain_text(f"into {new}_consensus")
+    app.open_tab("Overview", "Next steps")
+    panel.get_by_role("button", name="Compare with before").click()
+    expect(app.form).to_contain_text("before")
+    app.submit("Compare")
+    expect(app.result).to_contain_text(f"run '{new}' compared with 'before'")
+    app.close_result()
+    panel.get_by_role("button", name="Export the report").click()
+    expect(app.form).to_contain_text(new)
+    app.form.get_by_role("button", name="Cancel").click()
+    panel.get_by_role("button", name="Show disputed objects").click()
+    app.submit("Show")
+    expect(app.counts).to_contain_text("patches")
+    # delete: it says what it removes, and asks
+    panel.get_by_role("button", name="Delete this run").click()
+    expect(app.form).to_contain_text(f"{new}_score")
+    delete = app.form.get_by_role("button", name="Delete", exact=True)
+    expect(delete).to_be_disabled()
+    app.form.get_by_role("checkbox").last.click()
+    expect(delete).to_be_enabled()
+    delete.click()
+    expect(app.messages.last).to_contain_text(f"Deleted the run '{new}'")
+    dataset.reload()
+    assert list_agreements(dataset) == ["before"]
+    expect(app.errors).to_have_count(0)
