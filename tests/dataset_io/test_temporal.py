@@ -76,7 +76,7 @@ def test_a_support_that_is_missing_is_refused(dataset):
 def test_the_report_calls_the_similarity_by_its_name(dataset, capsys):
     compute_agreement(dataset, ANNOTATORS, iou=0.3).print_report()
     text = capsys.readouterr().out
-    assert "temporal IoU >= 0.3" in text
+    assert "temporal IoU of at least 0.3" in text
     assert "mean temporal IoU" in text
 
 
