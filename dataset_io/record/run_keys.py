@@ -175,16 +175,16 @@ def run_behind(samples: SampleCollection) -> str | None:
 
 
 def _names_used(samples: SampleCollection) -> set[str]:
-    """All names of fields, and all texts, in the pipeline of a view."""
-    return {part for text in _strings(pipeline_of(samples)) for part in text.lstrip("$").split(".")}
+    """All names of fields in the pipeline of a view."""
+    return {part for text in _paths(pipeline_of(samples)) for part in text.lstrip("$").split(".")}
 
 
-def _strings(value: object) -> list[str]:
-    """All strings in a pipeline, keys included."""
+def _paths(value: object) -> list[str]:
+    """The paths in a pipeline: keys, and texts that begin with a dollar; other texts are values."""
     if isinstance(value, str):
-        return [value]
+        return [value] if value.startswith("$") else []
     if isinstance(value, dict):
-        return [text for key, entry in value.items() for text in [key, *_strings(entry)]]
+        return [text for key, entry in value.items() for text in [key, *_paths(entry)]]
     if isinstance(value, list | tuple):
-        return [text for entry in value for text in _strings(entry)]
+        return [text for entry in value for text in _paths(entry)]
     return []
