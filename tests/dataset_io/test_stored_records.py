@@ -94,10 +94,10 @@ def test_runs_of_an_older_version_say_that_they_must_be_computed_again(dataset, 
     with monkeypatch.context() as patch:
         patch.setattr(names, "SCHEMA_VERSION", names.SCHEMA_VERSION - 1)
         report = compute_quickly(dataset, ANNOTATORS)
-    stored_report = {**report.to_dict(), "schema_version": 2}
+    stored_report = {**report.to_dict(), "schema_version": names.SCHEMA_VERSION - 1}
     run = Run(dataset, "agreement")
     assert run.config["schema_version"] == names.SCHEMA_VERSION - 1
-    with pytest.raises(AgreementInputError, match=r"must have results of version 3, got version 2, of another version"):
+    with pytest.raises(AgreementInputError, match=r"must have results of version 4, got version 3, of another version"):
         run._read_report(fo.core.odm.utils.json_util.dumps(stored_report))
 
 
