@@ -21,8 +21,6 @@ IMAGES = ROOT / "docs" / "images"
 WIDTH, HEIGHT = 1280, 860
 WIDE, TALL = 1600, 1130
 QUALITY = 85
-#: room for two charts side by side
-_PANEL_WIDTH = 1000
 _PANEL = "[data-cy='panel-content-agreement_panel']"
 
 
@@ -62,15 +60,6 @@ def panel(address: str) -> None:
         page.locator("[data-cy='new-panel-btn']").first.click()
         page.locator("[data-cy='new-panel-option-agreement_panel']").click()
         page.wait_for_selector(f"{_PANEL} img")
-        left = page.locator(_PANEL).bounding_box()
-        if left is None:
-            raise RuntimeError("The panel does not show")
-        # the border of the grid and the panel, drawn to the left
-        page.mouse.move(left["x"] - 1, TALL / 2)
-        page.mouse.down()
-        page.mouse.move(left["x"] - 100, TALL / 2, steps=5)
-        page.mouse.move(WIDE - _PANEL_WIDTH, TALL / 2, steps=10)
-        page.mouse.up()
         _save(page, "panel")
 
 
