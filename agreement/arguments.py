@@ -115,6 +115,30 @@ def count_of(option: str, value: Any, least: int = 1) -> int:
     return int(value)
 
 
+def text_of(option: str, value: Any, *, may_be_empty: bool = False) -> str:
+    """Check a text that becomes a name, or a part of one.
+
+    Raises:
+        AgreementInputError: if the value is no text, empty, or holds half of a character or a null
+    """
+    text = value if isinstance(value, str) else ""
+    is_text = value is text and text.encode(errors="ignore").decode() == text and "\0" not in text
+    if not is_text or not (text or may_be_empty):
+        raise AgreementInputError(f"`{option}` must be a text, got {value!r}")
+    return text
+
+
+def texts_of(option: str, value: Any) -> list[str]:
+    """Check one text, or a collection of texts.
+
+    Raises:
+        AgreementInputError: if the value is something else
+    """
+    if not isinstance(value, str) and not isinstance(value, Iterable):
+        raise AgreementInputError(f"`{option}` must be texts, got {value!r}")
+    return [text_of(option, text) for text in ([value] if isinstance(value, str) else value)]
+
+
 def path_of(option: str, value: Any) -> str:
     """The path of a file or folder, the user's home folder filled in.
 

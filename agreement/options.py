@@ -187,7 +187,7 @@ def _no_labels(option: str, value: Any) -> NoLabels:
     if isinstance(value, Mapping):
         if all(isinstance(name, str) and name for name in value) and set(value.values()) <= set(meanings):
             return dict(sorted(value.items())) or NOT_ASSIGNED
-    elif value in meanings:
+    elif isinstance(value, str) and value in meanings:
         return DREW_NOTHING if value == DREW_NOTHING else NOT_ASSIGNED
     raise AgreementInputError(
         f"`{option}` must be {' or '.join(map(repr, meanings))}, or map annotators to these, got {value!r}"
@@ -195,7 +195,8 @@ def _no_labels(option: str, value: Any) -> NoLabels:
 
 
 def _progress(option: str, value: Any) -> Any:
-    if value is not None and not isinstance(value, bool) and not callable(value):
+    is_function = callable(value) and not isinstance(value, type)
+    if value is not None and not isinstance(value, bool) and not is_function:
         raise AgreementInputError(f"`{option}` must be True, False, None or a function, got {value!r}")
     return value
 

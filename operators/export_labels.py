@@ -13,6 +13,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
+from ..agreement.arguments import one_of
 from ..dataset_io import export_annotations
 from ..dataset_io.annotation_files.exporting import FORMATS
 from ..dataset_io.annotation_files.summaries import ExportSummary
@@ -106,8 +107,7 @@ def _is_run(ctx: foo.ExecutionContext) -> bool:
 
 
 def _suffix(ctx: foo.ExecutionContext) -> str:
-    format = ctx.params.get("format") or "coco"
-    return FORMATS[format].suffix if format in FORMATS else ""
+    return FORMATS[one_of("format", ctx.params.get("format") or "coco", tuple(FORMATS))].suffix
 
 
 def _default_path(ctx: foo.ExecutionContext) -> str:

@@ -12,6 +12,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement import AgreementInputError
+from ..agreement.arguments import one_of
 from ..dataset_io import import_annotations
 from ..dataset_io.annotation_files.fiftyone_formats import type_names
 from ..dataset_io.annotation_files.file_format import TITLES
@@ -63,9 +64,9 @@ class ImportAnnotations(AgreementOperator):
         if ctx.dataset is None:
             raise AgreementInputError("Open or make a dataset first: labels are imported into the dataset that is open")
         add_choice(inputs, "given", "What do you have?", _GIVEN, as_radio_buttons=True)
-        _add_paths(inputs, ctx.params.get("given") or "file")
+        _add_paths(inputs, _given(ctx))
         formats = {"auto": "What it looks like", **TITLES}
-        if ctx.params.get("given") == "each":
+        if _given(ctx) == "each":
             formats |= {name: f"FiftyOne: {name}" for name in type_names()}
         add_choice(inputs, "format", "Format", formats)
         source = _source(ctx)
@@ -122,9 +123,14 @@ def _path(value: Any) -> str:
     return str((value.get("absolute_path") if isinstance(value, dict) else value) or "").strip()
 
 
+def _given(ctx: foo.ExecutionContext) -> str:
+    """Whether the form names a file, a folder, or a path for each annotator."""
+    return one_of("given", ctx.params.get("given") or "file", tuple(_GIVEN))
+
+
 def _source(ctx: foo.ExecutionContext) -> Any:
     """What the form names: a path, or a mapping of annotators to paths; empty as long as it is not complete."""
-    given = ctx.params.get("given") or "file"
+    given = _given(ctx)
     if given != "each":
         return _path(ctx.params.get(given))
     entries = [entry for entry in ctx.params.get("sources") or () if isinstance(entry, dict)]
@@ -146,6 +152,7 @@ def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:
         name: params[name] for name in ("into", "prefix", "field", "match", "clip", "overwrite") if params.get(name)
     }
     format = params.get("format") or "auto"
+    format = one_of("format", format, ("auto", *TITLES, *type_names()))
     chosen["format"] = format if format in ("auto", *TITLES) else getattr(fot, format)
     columns = {meaning: params[f"column_{meaning}"] for meaning in _COLUMNS if params.get(f"column_{meaning}")}
     return {

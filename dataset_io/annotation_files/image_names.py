@@ -13,6 +13,7 @@ import fiftyone as fo
 import fiftyone.core.media as fom
 from bson import ObjectId
 
+from ...agreement.arguments import one_of
 from ...agreement.errors import AgreementInputError, shown
 from ..fiftyone_private import sample_collection
 from .annotation_set import AnnotationSet
@@ -68,8 +69,7 @@ def match_images(
     Raises:
         AgreementInputError: if a name may mean several samples, or no name means any
     """
-    if match not in MATCHES:
-        raise AgreementInputError(f"`match` must be one of {shown(MATCHES)}, got {match!r}")
+    one_of("match", match, tuple(MATCHES))
     names = sorted({image.name for image, _ in found.every_page()})
     if not names:
         raise AgreementInputError(f"`source` must hold annotations of images, got {found.title} without any")

@@ -13,6 +13,7 @@ from typing import Literal, TypeAlias
 import fiftyone as fo
 import pandas as pd
 
+from ...agreement.arguments import one_of, path_of, text_of
 from ...agreement.errors import AgreementInputError, shown
 from ..run.work_through import Progress
 from . import fiftyone_formats
@@ -93,9 +94,13 @@ def import_annotations(
     """
     if not isinstance(dataset, fo.Dataset):
         raise AgreementInputError(f"`dataset` must be a FiftyOne dataset, got {type(dataset).__name__}")
-    if into not in ("fields", "attribute"):
-        raise AgreementInputError(f"`into` must be 'fields' or 'attribute', got {into!r}")
-    found = _read(source, format, columns, None if media_dir is None else Path(media_dir), label_types)
+    one_of("into", into, ("fields", "attribute"))
+    text_of("field", field)
+    text_of("prefix", prefix, may_be_empty=True)
+    if columns is not None and not isinstance(columns, Mapping):
+        raise AgreementInputError(f"`columns` must map meanings to columns, got {columns!r}")
+    folder = None if media_dir is None else Path(path_of("media_dir", media_dir)).absolute()
+    found = _read(source, format, columns, folder, label_types)
     if columns and found.title != TITLES[TABLE]:
         raise AgreementInputError(f"`columns` are those of a table, got {found.title}; leave them out")
     _rename(found, annotators)
@@ -106,7 +111,6 @@ def import_annotations(
             "with `annotators`"
         )
     slots = slots_of(found, label_types)
-    folder = None if media_dir is None else Path(media_dir).expanduser().absolute()
     targets, unknown = match_images(dataset, found, match, folder)
     for name in unknown:
         found.left_out.add("images that the dataset does not have", name)
@@ -142,7 +146,7 @@ def _read(
     if isinstance(source, Mapping):
         if not source:
             raise AgreementInputError("`source` must name at least one annotator, got an empty mapping")
-        paths = {str(name): Path(path).expanduser().absolute() for name, path in source.items()}
+        paths = {str(name): Path(path_of("source", path)).absolute() for name, path in source.items()}
     elif isinstance(source, str | os.PathLike):
         paths = {}
     else:

@@ -13,6 +13,7 @@ import numpy as np
 from bson import ObjectId
 from fiftyone.core.utils import serialize_numpy_array
 
+from ...agreement.arguments import texts_of
 from ...agreement.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
@@ -79,7 +80,7 @@ def slots_of(found: AnnotationSet, label_types: str | Iterable[str] | None) -> l
     if label_types is None:
         types = [*_fitting_types(objects, every_type=found.every_type), CLASSES]
     else:
-        types = [label_types] if isinstance(label_types, str) else list(label_types)
+        types = texts_of("label_types", label_types)
         unknown = [kind for kind in types if kind not in LABEL_TYPES]
         if unknown or not types:
             raise AgreementInputError(

@@ -10,8 +10,9 @@ import fiftyone as fo
 from bson import ObjectId
 
 from ... import names
+from ...agreement.arguments import text_of, texts_of, true_or_false
 from ...agreement.errors import AgreementInputError, shown
-from ...agreement.options import value_name
+from ...agreement.options import OPTIONS, value_name
 from ..fiftyone_private import frame_collection, reload_dataset, sample_collection
 from ..labels.kinds import LabelKind
 from ..labels.paths import attributes_of_runs, is_of_frames
@@ -56,6 +57,11 @@ def split_annotators(
     Raises:
         AgreementInputError: if labels do not name their annotator, or a field is not free; nothing was written then
     """
+    text_of("field", field)
+    OPTIONS["annotator_attribute"].checked(text_of("attribute", attribute), "attribute")
+    text_of("prefix", prefix, may_be_empty=True)
+    assigned_field = OPTIONS["assigned_field"].checked(assigned_field)
+    _check_writing(overwrite, progress)
     (kind,) = _kinds(dataset, [field])
     if assigned_field is None and dataset.has_sample_field(assigned_name(field)):
         assigned_field = assigned_name(field)
@@ -122,12 +128,16 @@ def join_annotators(
     Raises:
         AgreementInputError: if the fields cannot be joined, or a field is not free; nothing was written then
     """
-    if isinstance(fields, str) or not fields:
+    if not isinstance(fields, Mapping | list | tuple) or not fields:
         raise AgreementInputError(f"`fields` must be a list of fields, one for each annotator, got {fields!r}")
+    text_of("field", field)
+    OPTIONS["annotator_attribute"].checked(text_of("attribute", attribute), "attribute")
+    _check_writing(overwrite, progress)
+    paths = texts_of("fields", fields)
     owners = (
-        dict(fields)
+        {path: text_of("fields", fields[path]) for path in paths}
         if isinstance(fields, Mapping)
-        else {name: name.removeprefix(names.FRAMES_PREFIX) for name in fields}
+        else {path: path.removeprefix(names.FRAMES_PREFIX) for path in paths}
     )
     if len(set(owners.values())) < len(owners):
         raise AgreementInputError(
@@ -153,6 +163,11 @@ def join_annotators(
     new = [NewField(start + field, slot, values, ""), NewField(assigned_name(field), None, listed, "")]
     _write(dataset, new, targets, overwrite=overwrite, progress=progress)
     return [entry.path for entry in new]
+
+
+def _check_writing(overwrite: object, progress: object) -> None:
+    true_or_false("overwrite", overwrite)
+    OPTIONS["progress"].checked(progress)
 
 
 def _kinds(dataset: fo.Dataset, fields: list[str]) -> tuple[LabelKind, ...]:

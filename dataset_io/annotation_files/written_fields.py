@@ -17,6 +17,7 @@ from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.errors import AgreementInputError, shown
+from ...agreement.options import ATTRIBUTE
 from ..fiftyone_private import (
     dataset_id,
     document_fields,
@@ -107,7 +108,7 @@ def check_fields(dataset: fo.Dataset, fields: Sequence[NewField], *, overwrite: 
     own = own_fields(dataset)
     for path in paths:
         name = path.removeprefix(names.FRAMES_PREFIX)
-        if path in own or not name or "." in name or name.startswith("_"):
+        if path in own or not ATTRIBUTE.fullmatch(name) or name.startswith("_"):
             raise AgreementInputError(
                 f"Fields for labels must have names that are free, got {path!r}; choose others with `prefix`, `field` "
                 "or `annotators`"

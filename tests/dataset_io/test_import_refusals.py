@@ -94,7 +94,7 @@ OPTIONS = [
     ({"format": fo.types.YOLOv5Dataset}, r"must be one path for each annotator"),
     ({"label_types": "boxes"}, r"`label_types` must be among .* got 'boxes'"),
     ({"label_types": "classifications"}, r"must be found in the files"),
-    ({"into": "both"}, r"`into` must be 'fields' or 'attribute'"),
+    ({"into": "both"}, r"`into` must be one of fields, attribute"),
     ({"match": "name"}, r"`match` must be one of"),
     ({"annotators": {"eve": "x"}}, r"must name annotators of the files \(ann, bob\), got 'eve'"),
     ({"annotators": {"bob": "ann"}}, r"more than one of 'ann' for '1.jpg'"),

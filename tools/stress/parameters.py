@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
+import itertools
 import os
 import tempfile
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,9 +22,11 @@ import fiftyone.operators as foo
 from fiftyone.operators.executor import ExecutionContext, Executor
 
 from tests.datasets import boxes_dataset, random_annotators
+from tools.dev.private_fiftyone import ROOT
 
 import annotator_agreement as plugin
 from .campaign import Campaign, Outcome
+from .labelled import collections
 from .values import any_value, json_values
 from .workers import Answer, Command, Worker, workers
 
@@ -44,6 +48,7 @@ class Call:
     value: Callable[[Random], Any] = any_value  #: a value that an argument does not expect
     offset: int = 0  #: the first round …
     step: int = 1  #: … and the distance to the next
+    mend: Callable[[], None] | None = None  #: brings back what it changes; by default that is done for the runs
 
 
 def broken_promise(function: Callable[[], Any]) -> str | None:
@@ -77,7 +82,7 @@ def malformed_calls(call: Call, seed: int, numbers: Iterable[int], mended: Calla
         if wrong is not None:
             shown = {name: repr(given[name])[:80] for name in chosen}
             yield f"{call.name} round {number} {shown}: {wrong}"
-        mended()
+        (call.mend or mended)()
 
 
 @contextlib.contextmanager
@@ -117,7 +122,29 @@ class Runs:
                 plugin.compute_agreement(self.dataset, FIELDS, run_key=key, iou=iou, **QUICKLY)
 
 
-def _functions(dataset: fo.Dataset) -> Iterator[Call]:
+class Labels:
+    """A dataset without runs, into which labels are imported, and a file of its labels."""
+
+    def __init__(self, dataset: fo.Dataset) -> None:
+        dataset.set_values("metadata", [fo.ImageMetadata(width=200, height=100) for _ in range(len(dataset))])
+        plugin.export_annotations(dataset, FIELDS, "labels.json", overwrite=True)
+        plugin.join_annotators(dataset, FIELDS, "joined")
+        self.dataset = dataset
+        self._collection = collections(dataset)[0]
+        self._documents = list(self._collection.find())
+        self._fields = set(dataset.get_field_schema())
+
+    def mend(self) -> None:
+        """The samples and fields as they were."""
+        added = sorted(set(self.dataset.get_field_schema()) - self._fields)
+        if added:
+            self.dataset.delete_sample_fields(added)
+        if list(self._collection.find()) != self._documents:
+            self._collection.delete_many({})
+            self._collection.insert_many(self._documents)
+
+
+def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     """The public functions, and the methods of what they return that take arguments."""
     compute = {
         "samples": dataset,
@@ -183,7 +210,9 @@ def _functions(dataset: fo.Dataset) -> Iterator[Call]:
     derived = {"shapes": "medoid", "overwrite": False, "progress": None}
     yield Call("add_units", plugin.add_units, {"dataset": dataset, **run, **derived})
     yield Call(
-        "resolve_units", plugin.resolve_units, {"dataset": dataset, **run, "quorum": 0.5, **derived, "overwrite": True}
+        "resolve_units",
+        plugin.resolve_units,
+        {"dataset": dataset, **run, "quorum": 0.5, "ties": "leave_out", **derived, "overwrite": True},
     )
     patches = {"verdict": None, "max_units": None}
     yield Call("agreement_patches", plugin.agreement_patches, {"samples": dataset, **run, **patches})
@@ -191,6 +220,10 @@ def _functions(dataset: fo.Dataset) -> Iterator[Call]:
     yield Call("tag_agreement_labels", plugin.tag_agreement_labels, {"samples": dataset, **run, **tags})
     sent = {"anno_key": "sent", "backend": None, "annotators": None, "selected": None}
     yield Call("annotate_disputed", plugin.annotate_disputed, {"samples": dataset, **run, **sent})
+    yield Call("changed_since", plugin.changed_since, {"dataset": dataset, **run})
+    yield Call("update_agreement", plugin.update_agreement, {"dataset": dataset, **run, "progress": False})
+    for name, valid in _of_labels(labels).items():
+        yield Call(name, getattr(plugin, name), valid, mend=labels.mend)
     report = plugin.load_agreement(dataset, BASE)
     yield Call("to_dataframe", report.to_dataframe, {"table": "pairs"})
     yield Call("plot_pairs", report.plot_pairs, {"value": "alpha"})
@@ -201,7 +234,37 @@ def _functions(dataset: fo.Dataset) -> Iterator[Call]:
     yield Call("comparison.to_dataframe", comparison.to_dataframe, {"table": "numbers"})
 
 
-def _operators(dataset: fo.Dataset) -> Iterator[Call]:
+def _of_labels(labels: Labels) -> dict[str, dict[str, Any]]:
+    """Calls that import, export or rearrange labels."""
+    written = {"overwrite": False, "progress": None}
+    of_file = {
+        "format": "auto",
+        "label_types": None,
+        "columns": None,
+        "clip": False,
+        "media_dir": None,
+        "preview": False,
+    }
+    of_fields = {"into": "fields", "prefix": "of_", "field": "annotations", "match": "filename", "annotators": None}
+    who = {"annotator_attribute": None, "assigned_field": None, "no_labels": "not_assigned", "annotators": None}
+    exported = {"path": "exported.json", "format": "coco", "overwrite": True, "progress": None}
+    dataset = {"dataset": labels.dataset}
+    return {
+        "import_annotations": {**dataset, "source": "labels.json", **of_file, **of_fields, **written},
+        "export_annotations": {"samples": labels.dataset, "labels": FIELDS, **who, **exported},
+        "join_annotators": {**dataset, "fields": FIELDS, "field": "all", "attribute": "annotator", **written},
+        "split_annotators": {
+            **dataset,
+            "field": "joined",
+            "attribute": "annotator",
+            "assigned_field": None,
+            "prefix": "s_",
+            **written,
+        },
+    }
+
+
+def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     """The forms and the executions of the operators."""
     run = {"run_key": BASE}
     parameters: dict[str, dict[str, Any]] = {
@@ -263,13 +326,67 @@ def _operators(dataset: fo.Dataset) -> Iterator[Call]:
         },
         "compare_agreement": {**run, "other_run_key": SECOND},
         "export_agreement": {**run, "format": "json", "path": "x.json", "overwrite": True},
+        "update_agreement": run,
         "delete_agreement": run,
         "rename_agreement": {**run, "new_run_key": "renamed"},
+        "import_annotations": {
+            "given": "file",
+            "file": {"absolute_path": "labels.json"},
+            "folder": None,
+            "sources": [],
+            "format": "auto",
+            "into": "fields",
+            "prefix": "of_",
+            "field": "annotations",
+            "match": "filename",
+            "label_types": None,
+            "media_dir": None,
+            "clip": False,
+            "overwrite": False,
+        },
+        "export_annotations": {
+            "given": "fields",
+            "fields": FIELDS,
+            **run,
+            "annotator_attribute": "",
+            "assigned_field": "",
+            "no_labels": "not_assigned",
+            "format": "coco",
+            "path": "exported.json",
+            "overwrite": True,
+        },
     }
     for name, valid in parameters.items():
         operator = foo.get_operator(f"{PLUGIN}/{name}")
+        of_labels = name in _of_labels(labels)
+        of, mend = (labels.dataset, labels.mend) if of_labels else (dataset, None)
         for offset, part in enumerate(("form", "execution")):
-            yield Call(f"{name} ({part})", _called(operator, dataset, part), valid, json_values, offset, step=2)
+            yield Call(f"{name} ({part})", _called(operator, of, part), valid, json_values, offset, 2, mend)
+    unknown = set(manifest_operators()) - set(parameters)
+    if unknown:
+        raise ValueError(f"All operators must be tried, got none for {sorted(unknown)}")
+
+
+def manifest_operators() -> list[str]:
+    """The operators that ``fiftyone.yml`` names."""
+    lines = (ROOT / "fiftyone.yml").read_text(encoding="utf-8").partition("operators:")[2].splitlines()[1:]
+    return [line.strip(" -") for line in itertools.takewhile(lambda line: line.startswith("  - "), lines)]
+
+
+def _require_all(calls: Sequence[Call]) -> None:
+    """Refuse to leave out a public function, or an argument of one."""
+    tried = {call.name: call for call in calls}
+    missing = []
+    for name in plugin.__all__:
+        function = getattr(plugin, name)
+        if name != "register" and not isinstance(function, type):
+            valid = tried[name].valid if name in tried else {}
+            arguments = inspect.signature(function).parameters.values()
+            missing += [
+                f"{name}({one.name})" for one in arguments if one.name not in valid and one.kind != one.VAR_KEYWORD
+            ]
+    if missing:
+        raise ValueError(f"All arguments of public functions must be tried, got none for {sorted(missing)}")
 
 
 def _called(operator: Any, dataset: fo.Dataset, part: str) -> Callable[..., Any]:
@@ -319,16 +436,23 @@ def parameters(seed: int, rounds: int) -> Outcome:
 def play(seed: int, first: int, end: int) -> tuple[int, int, list[str]]:
     """Some rounds of all calls; how many were tried and failed, and examples."""
     tried, examples = 0, []
-    dataset = boxes_dataset(f"stress-parameters-{os.getpid()}-{first}", random_annotators(4, seed=seed))
+    dataset, spare = (
+        boxes_dataset(f"stress-{name}-{os.getpid()}-{first}", random_annotators(4, seed=seed))
+        for name in ("parameters", "labels")
+    )
     try:
         with own_folder():
             runs = Runs(dataset)
-            for call in [*_functions(dataset), *_operators(dataset)]:
+            labels = Labels(spare)
+            functions = list(_functions(dataset, labels))
+            _require_all(functions)
+            for call in [*functions, *_operators(dataset, labels)]:
                 numbers = range(first + call.offset, end, call.step)
                 tried += len(numbers)
                 examples += malformed_calls(call, seed, numbers, runs.mend)
     finally:
         dataset.delete()
+        spare.delete()
     return tried, len(examples), examples
 
 
