@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import fiftyone.operators as foo
@@ -170,6 +171,9 @@ class DeleteAgreement(AgreementOperator):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         run_key = ctx.params.get("run_key")
+        shown = json.dumps(ctx.request_params.get("view"), default=str)
+        if any(name in shown for name in names.own_names(Run(ctx.dataset, run_key).field_key)):
+            ctx.ops.clear_view()  # the App cannot draw a view of fields that are gone
         delete_agreement(ctx.dataset, run_key)
         tell(ctx, f"Deleted the run '{run_key}' and everything that it wrote")
         return {"run_key": run_key}

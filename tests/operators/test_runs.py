@@ -124,3 +124,13 @@ def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context
     assert inputs["other_run_key"]["type"]["values"] == ["(now)", "zebra"]
     shown = compare.execute(context(compare, dataset, run_key="agreement", other_run_key="(now)"))
     assert shown["comparison"] == compare(dataset, "agreement").to_dict()
+
+
+@pytest.mark.parametrize(("shows_the_run", "first"), [(True, "clear_view"), (False, "reload_dataset")])
+def test_deleting_leaves_a_view_of_what_is_deleted(operator, context, dataset, shows_the_run, first):
+    view = dataset.sort_by("agreement_score" if shows_the_run else "filepath")
+    ctx = context(operator("delete_agreement"), dataset, view, run_key="agreement")
+    operator("delete_agreement").execute(ctx)
+    requests = [request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]]
+    assert requests[0] == first
+    assert requests[-1] == "notify"
