@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+import logging
+from collections.abc import Iterable, Iterator
+
+logger = logging.getLogger(__name__)
 
 #: a message has at most so many bytes …
 _MOST_BYTES = 2_000
@@ -18,6 +22,15 @@ class AgreementInputError(ValueError):
 
     def __init__(self, message: str) -> None:
         super().__init__(short_message(message))
+
+
+@contextlib.contextmanager
+def keeping_first_error(what: str) -> Iterator[None]:
+    """Only log an error while another one is on its way to the user, who must see the first (database gone)."""
+    try:
+        yield
+    except Exception:
+        logger.exception(what)
 
 
 def short_message(message: str) -> str:

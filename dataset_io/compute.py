@@ -26,7 +26,7 @@ from ..agreement.config import (
     Undefined,
     make_config,
 )
-from ..agreement.errors import AgreementInputError, short_message
+from ..agreement.errors import AgreementInputError, keeping_first_error, short_message
 from ..agreement.no_labels import NoLabels
 from ..agreement.objects.compute import without_crowd
 from ..agreement.objects.threshold_sample import MAX_SAMPLES, ThresholdSample
@@ -270,7 +270,7 @@ def _register(source: Source, fields: Mapping[str, names.FieldSpec], overwrite: 
 
 def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], error: BaseException) -> None:
     """Record why a run failed; if it was deleted or replaced meanwhile, remove everything it wrote since."""
-    try:
+    with keeping_first_error(f"The failure of the run {run.key!r} could not be recorded"):
         if not is_deleted(dataset_id(run.dataset)):
             with writing(run.dataset):
                 refresh(run.dataset)
@@ -285,8 +285,6 @@ def _after_failure(run: Run, config: AgreementConfig, paths: Collection[str], er
             delete_files(run.run_id)
             if config.map_folder is not None:
                 delete_map_files(config.map_folder, run.run_id)
-    except Exception:  # the user must see the first error, even if recording it fails (database gone)
-        logger.exception("The failure of the run %r could not be recorded", run.key)
 
 
 #: threshold used where the data suggest none

@@ -219,6 +219,14 @@ def list_name(label_type: type[fo.Label]) -> str:
     return name
 
 
+def list_of(label_type: type[fo.Label]) -> tuple[str, type[fo.Label]] | None:
+    """Name of the list in a label field, and type of the labels in it; None for a field with one label."""
+    if not hasattr(label_type, "_LABEL_LIST_FIELD"):
+        return None
+    name = list_name(label_type)
+    return name, label_type._fields[name].field.document_type
+
+
 # ---- views ----
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from .. import names
 from ..agreement.arguments import takes_arrays
 from ..agreement.config import AgreementConfig
-from ..agreement.errors import AgreementInputError
+from ..agreement.errors import AgreementInputError, keeping_first_error
 from ..agreement.family import records_without, with_stored_sums
 from ..agreement.options import OPTIONS
 from ..agreement.report import AgreementReport, RunFacts
@@ -140,13 +140,10 @@ def _update(run: Run, progress: Progress, started: float) -> AgreementReport:
 
 def _after_failure(run: Run, new_id: str, paths: Sequence[str]) -> None:
     """Forget the update; if the run was deleted or replaced meanwhile, remove everything it wrote since."""
-    try:
-        with writing(run.dataset):
-            run.end_update(new_id)
-            if not run.is_current():
-                run.remove_remains(paths)
-    except Exception:  # the user must see the first error, even if this fails (database gone)
-        logger.exception("The update of the run %r could not be ended", run.key)
+    with keeping_first_error(f"The update of the run {run.key!r} could not be ended"), writing(run.dataset):
+        run.end_update(new_id)
+        if not run.is_current():
+            run.remove_remains(paths)
 
 
 def _source(run: Run, record: dict[str, Any]) -> Source:

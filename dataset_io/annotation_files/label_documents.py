@@ -18,7 +18,7 @@ from ...agreement.errors import AgreementInputError, shown
 from ...metrics.geometry.polygons import polygons_from_rings
 from ...metrics.geometry.rasterize import region_pixels
 from ...metrics.geometry.regions import Regions
-from ..fiftyone_private import document_fields
+from ..fiftyone_private import document_fields, list_of
 from ..labels.geometry_readers import is_finite, lies_outside
 from .annotation_set import AnnotationSet, DrawnLabel, Page, PlacedMask, Point, Tally
 
@@ -32,14 +32,6 @@ _STORED: dict[str, type[fol.Label]] = {
     MASKS: fol.Detections,
     POLYLINES: fol.Polylines,
     KEYPOINTS: fol.Keypoints,
-}
-#: the list of a field, and the label in it
-_LISTS: dict[type[fol.Label], tuple[str, type[fol.Label]]] = {
-    fol.Detections: ("detections", fol.Detection),
-    fol.Polylines: ("polylines", fol.Polyline),
-    fol.Keypoints: ("keypoints", fol.Keypoint),
-    fol.TemporalDetections: ("detections", fol.TemporalDetection),
-    fol.Classifications: ("classifications", fol.Classification),
 }
 #: attribute of the labels that names their annotator, where one field holds the labels of all
 ANNOTATOR_ATTRIBUTE = "annotator"
@@ -58,12 +50,14 @@ class Slot:
     @property
     def list_name(self) -> str | None:
         """Name of the list in the field; None where it is one label."""
-        return _LISTS[self.stored][0] if self.stored in _LISTS else None
+        found = list_of(self.stored)
+        return None if found is None else found[0]
 
     @property
     def label_class(self) -> type[fol.Label]:
         """Type of the labels."""
-        return _LISTS[self.stored][1] if self.stored in _LISTS else self.stored
+        found = list_of(self.stored)
+        return self.stored if found is None else found[1]
 
     def value(self, labels: list[Document]) -> Document:
         """What FiftyOne stores in the field."""

@@ -16,6 +16,7 @@ from bson import ObjectId
 from pymongo import UpdateOne
 
 from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import list_name
 from ..labels.paths import Place, all_fields, places
 from ..record.changes import own_stamps
 from ..record.run_labels import RunLabels
@@ -24,8 +25,8 @@ from ..run.work_through import MAX_ATTEMPTS
 
 logger = logging.getLogger(__name__)
 
-#: the label types with instances, and the name of their list in a field
-_LISTS = {fo.Detections: "detections", fo.Polylines: "polylines", fo.Keypoints: "keypoints"}
+#: the label types with instances, several in a field or one
+_LISTS = (fo.Detections, fo.Polylines, fo.Keypoints)
 _SINGLE = (fo.Detection, fo.Polyline, fo.Keypoint)
 
 _BATCH = 1_000
@@ -120,7 +121,7 @@ def _label_places(dataset: fo.Dataset) -> Iterator[Place]:
     for path, field in all_fields(dataset).items():
         document = getattr(field, "document_type", None)
         if document in _LISTS:
-            found.append(f"{path}.{_LISTS[document]}")
+            found.append(f"{path}.{list_name(document)}")
         elif document in _SINGLE and isinstance(field, fo.EmbeddedDocumentField):
             found.append(path)
     return places(dataset, found)

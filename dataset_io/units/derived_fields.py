@@ -15,7 +15,7 @@ from bson import ObjectId
 
 from ... import names
 from ...agreement.arguments import true_or_false
-from ...agreement.errors import AgreementInputError
+from ...agreement.errors import AgreementInputError, keeping_first_error
 from ...agreement.options import OPTIONS
 from ..fiftyone_private import list_name, reload_samples
 from ..labels.paths import mark_of, places
@@ -150,7 +150,7 @@ def derive_labels(labels: RunLabels, units: UnitReader, derived: DerivedField, p
 
 def _after_failure(run: Run, field_key: str, path: str, record_failure: Callable[[], None]) -> None:
     """Record the failure; if somebody deleted or replaced the run meanwhile, remove the field."""
-    try:
+    with keeping_first_error(f"The derived labels of the run {run.key!r} could not be recorded"):
         with writing(run.dataset):
             if run.is_current():
                 record_failure()
@@ -159,8 +159,6 @@ def _after_failure(run: Run, field_key: str, path: str, record_failure: Callable
                     delete_fields(run.dataset, [path])
                 run.remove_remains([path])
         reload_samples(run.dataset)
-    except Exception:  # the user must see the first error, even if recording it fails (database gone)
-        logger.exception("The derived labels of the run %r could not be recorded", run.key)
 
 
 def _declare(dataset: fo.Dataset, field_key: str, path: str, derived: DerivedField) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+
 import fiftyone as fo
 import numpy as np
 import pytest
 from fiftyone import ViewField as F
 
+from tests.dataset_io.same_values import assert_same
 from tests.dataset_io.shape_checks import assert_refused, image_with
 from tests.dataset_io.shaped import SIZE, box, cut_out, polygon, rectangle, shapes_dataset
 from tests.datasets import stored
@@ -21,6 +24,8 @@ from annotator_agreement.agreement.config import make_config
 from annotator_agreement.dataset_io.families import open_family
 from annotator_agreement.dataset_io.labels.source import open_source
 from annotator_agreement.dataset_io.run import read
+
+_assert_same = functools.partial(assert_same, relative=0.0, absolute=1e-12)
 
 WIDTH, HEIGHT = SIZE
 PAIR = ["alice", "bob"]
@@ -70,21 +75,6 @@ def _values(report):
         values[part]["worst_samples"] = [entry["value"] for entry in values[part]["worst_samples"]]
     values["label_types"].sort()  # in the order of the fields
     return values
-
-
-def _assert_same(found, expected, path=""):
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), path
-        for key, value in expected.items():
-            _assert_same(found[key], value, f"{path}.{key}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), path
-        for k, value in enumerate(expected):
-            _assert_same(found[k], value, f"{path}[{k}]")
-    elif isinstance(expected, float):
-        assert found == pytest.approx(expected, rel=0, abs=1e-12), path
-    else:
-        assert found == expected, path
 
 
 @EACH_OPTION

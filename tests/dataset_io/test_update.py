@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import json
 import logging
@@ -14,6 +15,7 @@ import pytest
 from fiftyone import ViewField as F
 
 from tests.dataset_io.quick_runs import ANNOTATORS, compute_quickly
+from tests.dataset_io.same_values import assert_same
 from tests.datasets import detections, random_annotators, stored
 
 from annotator_agreement import (
@@ -29,6 +31,8 @@ from annotator_agreement import (
 from annotator_agreement.dataset_io import update
 from annotator_agreement.dataset_io.record.run import Run
 
+_assert_same = functools.partial(assert_same, relative=1e-9, absolute=1e-12)
+
 CLASSES = ["cat", "dog", "owl", "lynx"]
 
 
@@ -37,22 +41,6 @@ def _numbers(report):
     values = report.to_dict()
     values["run"].pop("seconds")
     return json.loads(json.dumps(values))
-
-
-def _assert_same(found, expected, path=""):
-    """Equal but for rounding errors of floats."""
-    if isinstance(expected, dict):
-        assert found.keys() == expected.keys(), path
-        for key, value in expected.items():
-            _assert_same(found[key], value, f"{path}.{key}")
-    elif isinstance(expected, list):
-        assert len(found) == len(expected), path
-        for k, value in enumerate(expected):
-            _assert_same(found[k], value, f"{path}[{k}]")
-    elif isinstance(expected, float) and isinstance(found, float):
-        assert math.isclose(found, expected, rel_tol=1e-9, abs_tol=1e-12), (path, found, expected)
-    else:
-        assert found == expected, path
 
 
 def _fields(dataset):
