@@ -20,6 +20,7 @@ from bson.raw_bson import RawBSONDocument
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.odm import SampleFieldDocument, SavedViewDocument, get_db_conn
 from fiftyone.core.view import DatasetView
+from fiftyone.server.events.state import get_state
 from mongoengine.errors import MongoEngineException, ValidationError
 from pymongo.collection import Collection
 from pymongo.database import Database
@@ -270,6 +271,11 @@ def serialized_stages(view: DatasetView | None, *, with_ids: bool = True) -> lis
 def view_from_stages(dataset: fo.Dataset, stages: Sequence[Document]) -> DatasetView:
     """The view with serialized stages."""
     return DatasetView._build(dataset, stages)
+
+
+def view_in_app() -> DatasetView | None:
+    """The view that the App shows, as the server in this process knows it; None if it shows none."""
+    return get_state().view
 
 
 def all_slices(samples: SampleCollection) -> SampleCollection:

@@ -73,9 +73,10 @@ def chosen_run(ctx: foo.ExecutionContext) -> str:
     return chosen
 
 
-def is_form(ctx: foo.ExecutionContext) -> bool:
-    """Whether the parameters come from a form that a user opened in the App."""
-    return ctx.prompt_id is not None
+def is_from_app(ctx: foo.ExecutionContext) -> bool:
+    """Whether the App asks for a form or sends one, not a caller in Python."""
+    # of a form that is sent only the rest of the request tells it: only the App says which panels it shows
+    return ctx.prompt_id is not None or "spaces" in ctx.request_params
 
 
 def given_names(params: Mapping[str, Any], name: str) -> list[str]:

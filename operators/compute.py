@@ -28,11 +28,11 @@ from ..dataset_io.labels.source import check_samples, comparable_fields, uncheck
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free, run_behind
 from ..dataset_io.record.run_labels import open_run_labels
-from .base import AgreementOperator, add_problem, add_switch, add_warning, given_names, is_form, progress_of
+from .base import AgreementOperator, add_problem, add_switch, add_warning, given_names, is_from_app, progress_of
 from .compute_presets import Preset, comparable, preset_of
 from .option_inputs import add_list_inputs, add_option_inputs, folded_inputs, given_options, unfolded
 from .runs import open_panel_on, report_output
-from .selection import shows_part
+from .selection import shows_part, shows_what_is_gone
 
 #: name of the switch that computes on samples that a run chose
 _ALL_THE_SAME = "all_the_same"
@@ -86,13 +86,14 @@ class ComputeAgreement(AgreementOperator):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         samples = target_of(ctx)
-        options = options_of(ctx.params, ctx.dataset, from_form=is_form(ctx))
+        options = options_of(ctx.params, ctx.dataset, from_form=is_from_app(ctx))
         options.setdefault("run_key", free_run_key(ctx.dataset))
         before = app_settings_of(ctx.dataset, options["run_key"])  # of a run that is replaced
         report = compute_agreement(samples, **options, progress=progress_of(ctx))
         colors = _show_in_app(ctx.dataset, report.run_key, before)
         if not ctx.delegated:
-            ctx.ops.reload_dataset()
+            # to leave a view also reloads the dataset; to reload it with a view of fields that are gone fails
+            (ctx.ops.clear_view if shows_what_is_gone(ctx, report.run_key) else ctx.ops.reload_dataset)()
             score = f"{report.run_key}_score"
             if ctx.active_fields is not None and score not in ctx.active_fields:
                 ctx.ops.set_active_fields([*ctx.active_fields, score])
@@ -168,7 +169,7 @@ def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
     Raises:
         AgreementInputError: if FiftyOne cannot flatten the view
     """
-    if is_form(ctx) and is_generated(ctx.view):
+    if is_from_app(ctx) and is_generated(ctx.view):
         return ctx.dataset
     try:
         return ctx.target_view(require_flat=True)
@@ -180,12 +181,12 @@ def target_of(ctx: foo.ExecutionContext) -> SampleCollection:
 
 def _target_input(inputs: types.Object, ctx: foo.ExecutionContext) -> SampleCollection:
     """The samples that the user chose; those that the results of a run chose are not preset, and asked for."""
-    if is_form(ctx) and is_generated(ctx.view):
+    if is_from_app(ctx) and is_generated(ctx.view):
         label = "The grid shows patches; agreement is computed on the whole dataset"
         inputs.view("whole_dataset", types.Notice(label=label))
         return target_of(ctx)
     run_key = run_behind(ctx.view) if shows_part(ctx) else None
-    if run_key is not None and is_form(ctx):
+    if run_key is not None and is_from_app(ctx):
         inputs.view_target(ctx, default_target=ViewTarget.DATASET, require_flat=True)
         if ctx.request_params.get("view_target", ViewTarget.DATASET) == ViewTarget.DATASET:
             return ctx.dataset
@@ -308,7 +309,7 @@ def _check(ctx: foo.ExecutionContext, samples: SampleCollection, params: Mapping
     Raises:
         AgreementInputError: naming the first problem
     """
-    given = options_of(dict(params), ctx.dataset, from_form=is_form(ctx))
+    given = options_of(dict(params), ctx.dataset, from_form=is_from_app(ctx))
     options = {"run_key": free_run_key(ctx.dataset), **given}
     overwrite = options.pop("overwrite", False)
     units = options.pop("units", False)

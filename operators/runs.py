@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import fiftyone.operators as foo
@@ -25,8 +24,8 @@ from ..dataset_io import (
 from ..dataset_io.delete import what_is_deleted
 from ..dataset_io.record.run import Run
 from ..dataset_io.rename import check_rename
-from .base import AgreementOperator, add_choice, add_switch, chosen_run, is_form, progress_of, summary_output, tell
-from .selection import shows_part
+from .base import AgreementOperator, add_choice, add_switch, chosen_run, is_from_app, progress_of, summary_output, tell
+from .selection import must_leave_view, shows_part
 
 #: the samples of the report
 RUN, VIEW = "run", "view"
@@ -137,6 +136,8 @@ class RenameAgreement(AgreementOperator):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         run_key, new_key = ctx.params.get("run_key"), ctx.params.get("new_run_key")
+        if must_leave_view(ctx, self.uri, run_key):
+            return {}
         rename_agreement(ctx.dataset, run_key, new_key)
         tell(ctx, f"Renamed the run '{run_key}' to '{new_key}'")
         return {"run_key": new_key}
@@ -166,14 +167,13 @@ class DeleteAgreement(AgreementOperator):
         inputs.view("kept", types.Notice(label="Your own labels and fields are not touched"))
         name = f"delete_{run_key}"  # asked again if another run is chosen
         add_switch(inputs, name, f"Yes, delete the run '{run_key}'")
-        if is_form(ctx) and not ctx.params.get(name):
+        if is_from_app(ctx) and not ctx.params.get(name):
             inputs.view("asked", types.Notice(label="It cannot be undone")).invalid = True
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         run_key = ctx.params.get("run_key")
-        shown = json.dumps(ctx.request_params.get("view"), default=str)
-        if any(name in shown for name in names.own_names(Run(ctx.dataset, run_key).field_key)):
-            ctx.ops.clear_view()  # the App cannot draw a view of fields that are gone
+        if must_leave_view(ctx, self.uri, run_key):
+            return {}
         delete_agreement(ctx.dataset, run_key)
         tell(ctx, f"Deleted the run '{run_key}' and everything that it wrote")
         return {"run_key": run_key}

@@ -1,13 +1,26 @@
-"""The user's selection in the App: labels, samples or patches, or the current view."""
+"""The user's selection in the App: labels, samples or patches, or the current view, which may have to be left."""
 
 from __future__ import annotations
+
+import json
+import time
+from typing import Any
 
 import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
-from ..dataset_io.fiftyone_private import all_slices, is_generated, is_part
+from .. import names
+from ..dataset_io.fiftyone_private import all_slices, is_generated, is_part, serialized_stages, view_in_app
+from ..dataset_io.labels.paths import all_fields
+from ..dataset_io.record.run import Run
 from ..dataset_io.record.run_labels import RunLabels
+from .base import is_from_app
+
+#: parameter of an operator that the App calls again because it has left the view
+_LEFT = "view_left"
+#: the longest that an operator waits for the App, in seconds
+_MAX_SECONDS = 10.0
 
 
 def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
@@ -66,3 +79,42 @@ def describe_choice(ctx: foo.ExecutionContext, labels: RunLabels) -> str:
     if ctx.selected:
         return f"the labels of {len(ctx.selected)} selected samples or patches"
     return "the labels that the current view shows" if is_chosen(ctx) else "all labels of the run"
+
+
+def must_leave_view(ctx: foo.ExecutionContext, operator_uri: str, run_key: str) -> bool:
+    """Whether the App must first leave a view of a run's own fields, which it cannot draw without them.
+
+    If so, it is told to leave the view and to call the operator again. The App gets the requests of an operator only
+    when that ends, and asks for its old view until the server has the new one. So an operator that removes fields ends
+    at once if this is true, and is called a second time; then this waits until the server has the new view.
+
+    Args:
+        ctx: what the user sees
+        operator_uri: the operator that removes the fields
+        run_key: the run whose fields it removes
+
+    Returns:
+        whether to end now and do nothing; always False for calls that do not come from the App
+    """
+    own = names.own_names(Run(ctx.dataset, run_key).field_key)
+    if ctx.params.get(_LEFT):
+        end = time.monotonic() + _MAX_SECONDS
+        while _shows(serialized_stages(view_in_app()), own) and time.monotonic() < end:
+            time.sleep(0.05)
+        return False
+    if not is_from_app(ctx) or not _shows(ctx.request_params.get("view"), own):
+        return False
+    ctx.ops.clear_view()
+    ctx.trigger(operator_uri, {**ctx.params, _LEFT: True})
+    return True
+
+
+def shows_what_is_gone(ctx: foo.ExecutionContext, run_key: str) -> bool:
+    """Whether the App shows a view of a run's own fields that the run, computed again, does not have."""
+    there = {path.rsplit(".", 1)[-1] for path in all_fields(ctx.dataset)}
+    return _shows(ctx.request_params.get("view"), names.own_names(Run(ctx.dataset, run_key).field_key) - there)
+
+
+def _shows(stages: Any, fields: set[str]) -> bool:
+    text = json.dumps(stages, default=str)
+    return any(name in text for name in fields)

@@ -375,7 +375,7 @@ def test_what_is_entered_in_the_folded_part_arrives(rated, operator, form, conte
     assert "problem" not in form(compute, rated, **given)
     assert "must be in (0, 1]" in form(compute, rated, **{**given, "advanced": {"iou": 7}})["problem"]["view"]["label"]
     ctx = context(compute, rated, **given)
-    ctx._prompt_id = "form"
+    ctx.request_params["spaces"] = {}  # as the App, which gives no prompt then
     compute.execute(ctx)
     assert load_agreement(rated, "fine").config["iou"] == 0.25
 
@@ -395,3 +395,24 @@ def test_the_form_names_the_attributes_that_there_are_and_its_own_switch(rated, 
     compute_agreement(rated, "labels", annotator_attribute="rater")
     problem = form(compute, rated, **given, run_key="agreement")["problem"]["view"]["label"]
     assert problem.endswith("use another key, or replace it with the switch “Overwrite”")
+
+
+def test_the_app_computes_on_the_whole_dataset_while_it_shows_patches(make_dataset, operator, context):
+    dataset = make_dataset()
+    compute = operator("compute_agreement")
+    ctx = context(compute, dataset, dataset.to_patches("alice"), fields=["alice", "bob"])
+    ctx.request_params["spaces"] = {}  # as the App
+    assert compute.execute(ctx)["n_samples"] == len(dataset)
+
+
+@pytest.mark.parametrize(("units", "first"), [(False, "clear_view"), (True, "reload_dataset")])
+def test_a_view_of_objects_is_left_if_the_new_run_has_none(make_dataset, operator, context, units, first):
+    dataset = make_dataset()
+    compute = operator("compute_agreement")
+    compute(dataset, ["alice", "bob"], units=True)
+    shown = dataset.exists("agreement_units")
+    given = {"fields": ["alice", "bob"], "run_key": "agreement", "overwrite": True, "units": units}
+    ctx = context(compute, dataset, shown, **given, view_target="DATASET")
+    compute.execute(ctx)
+    requests = {request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]}
+    assert requests & {"clear_view", "reload_dataset"} == {first}

@@ -126,11 +126,29 @@ def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context
     assert shown["comparison"] == compare(dataset, "agreement").to_dict()
 
 
-@pytest.mark.parametrize(("shows_the_run", "first"), [(True, "clear_view"), (False, "reload_dataset")])
-def test_deleting_leaves_a_view_of_what_is_deleted(operator, context, dataset, shows_the_run, first):
-    view = dataset.sort_by("agreement_score" if shows_the_run else "filepath")
-    ctx = context(operator("delete_agreement"), dataset, view, run_key="agreement")
-    operator("delete_agreement").execute(ctx)
-    requests = [request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]]
-    assert requests[0] == first
-    assert requests[-1] == "notify"
+@pytest.mark.parametrize("name", ["delete_agreement", "rename_agreement"])
+def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, context, dataset, name):
+    def requests(ctx):
+        return [(r["operator_uri"].split("/")[-1], r["params"]) for r in ctx.executor.to_json()["requests"]]
+
+    params = {"run_key": "agreement", "new_run_key": "other"}
+    ctx = context(operator(name), dataset, dataset.sort_by("agreement_score"), **params)
+    ctx.request_params["spaces"] = {}  # as the App
+    assert operator(name).execute(ctx) == {}
+    (first, _), (again, given) = requests(ctx)
+    assert (first, again, given) == ("clear_view", name, {**params, "view_left": True})
+    assert "agreement" in dataset.list_runs()
+    ctx = context(operator(name), dataset, **given)
+    assert operator(name).execute(ctx)["run_key"] in params.values()
+    assert [name for name, _ in requests(ctx)] == ["reload_dataset", "notify"]
+    assert "agreement" not in dataset.list_runs()
+
+
+def test_a_view_without_fields_of_the_run_stays(operator, context, dataset):
+    ctx = context(operator("delete_agreement"), dataset, dataset.sort_by("filepath"), run_key="agreement")
+    ctx.request_params["spaces"] = {}  # as the App
+    assert operator("delete_agreement").execute(ctx) == {"run_key": "agreement"}
+    assert [request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]] == [
+        "reload_dataset",
+        "notify",
+    ]
