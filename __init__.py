@@ -36,6 +36,10 @@ _PUBLIC = {
     "agreement_patches": ".dataset_io",
     "tag_agreement_labels": ".dataset_io",
     "annotate_disputed": ".dataset_io",
+    "decide": ".dataset_io",
+    "list_decisions": ".dataset_io",
+    "undo_decisions": ".dataset_io",
+    "delete_decisions": ".dataset_io",
     "AgreementReport": ".agreement",
     "AgreementInputError": ".agreement",
 }

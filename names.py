@@ -34,6 +34,11 @@ AGREEMENT_PANEL = "agreement_panel"
 #: entry of a dataset's document that says who writes its schema and runs (:mod:`.dataset_io.record.lease`)
 LEASE = "annotator_agreement_lease"
 
+#: field of decisions, unless the user gives another name; ending of the field beside it, which says who decided what
+DEFAULT_GOLD_FIELD, DECISIONS_SUFFIX = "agreement_gold", "_decisions"
+#: key of the ``info`` entry that marks these fields
+GOLD_MARK = "annotator_agreement_gold"
+
 #: prefix of the paths of frame fields in FiftyOne
 FRAMES_PREFIX = "frames."
 
@@ -42,7 +47,7 @@ FRAMES_PREFIX = "frames."
 class FieldSpec:
     """A field that a run writes."""
 
-    type: str  #: ``float``, ``int``, ``str``, ``bool``, ``list`` (of strings) or ``heatmap``
+    type: str  #: ``float``, ``int``, ``str``, ``bool``, ``time``, ``list`` (of strings) or ``heatmap``
     description: str  #: its description for users
     option: str | None = None  #: option that must be on for the field to be written; None: always written
 
@@ -197,6 +202,16 @@ CONSENSUS_ATTRIBUTES = {
     "confidence": FieldSpec(
         "float", "Share of the assigned annotators who drew it x their mean IoU; none for one vote"
     ),
+}
+#: attributes of the labels in the field of decisions, in addition to those of the annotators' labels
+GOLD_ATTRIBUTES = {
+    "decision": FieldSpec("str", "What was chosen: version, consensus or own"),
+    "basis": FieldSpec("str", "Whose label it is: the annotator, consensus or own"),
+    "basis_id": FieldSpec("str", "Id of the annotator's label that was copied"),
+    "decided_by": FieldSpec("str", "Who decided"),
+    "decided_at": FieldSpec("time", "When it was decided"),
+    "unit": FieldSpec("str", "Match id of the object in the run that it was decided in"),
+    "remark": FieldSpec("str", "Why it was decided so"),
 }
 
 

@@ -7,6 +7,8 @@ from .annotation_files.importing import import_annotations
 from .annotation_files.split_join import join_annotators, split_annotators
 from .app.settings import configure_agreement_app
 from .compute import compute_agreement, run_agreement
+from .decide.decide import decide
+from .decide.decisions import delete_decisions, list_decisions, undo_decisions
 from .delete import delete_agreement
 from .record.run import list_agreements
 from .rename import rename_agreement
@@ -32,12 +34,15 @@ __all__ = [
     "compare_agreement",
     "compute_agreement",
     "configure_agreement_app",
+    "decide",
     "delete_agreement",
+    "delete_decisions",
     "export_agreement",
     "export_annotations",
     "import_annotations",
     "join_annotators",
     "list_agreements",
+    "list_decisions",
     "load_agreement",
     "rename_agreement",
     "resolve_units",
@@ -45,6 +50,7 @@ __all__ = [
     "save_agreement_views",
     "split_annotators",
     "tag_agreement_labels",
+    "undo_decisions",
     "update_agreement",
     "view_agreement",
 ]

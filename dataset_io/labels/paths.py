@@ -59,6 +59,12 @@ def mark_of(field: fo.Field | None) -> str | None:
     return info.get(names.RUN_METHOD)
 
 
+def is_marked(field: fo.Field | None) -> bool:
+    """Whether a field is ours: of a run, or of decisions."""
+    info: dict[str, Any] = getattr(field, "info", None) or {}
+    return bool({names.RUN_METHOD, names.GOLD_MARK} & info.keys())
+
+
 def run_of(path: str, field: fo.Field) -> str | None:
     """Key of the run that wrote a field, read from its mark; None for renamed copies, which belong to the user."""
     run_key = mark_of(field)

@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from ... import names
 from ...agreement.errors import AgreementInputError
-from ..labels.paths import Place, all_fields, mark_of, outermost, places, run_of
+from ..labels.paths import Place, all_fields, is_marked, mark_of, outermost, places, run_of
 from .changes import OwnStamps, own_stamps
 from .lease import writing
 from .schema import declare, undeclare
@@ -22,6 +22,7 @@ _FIELD_TYPES: dict[str, Callable[..., fo.Field]] = {
     "int": fo.IntField,
     "str": fo.StringField,
     "bool": fo.BooleanField,
+    "time": fo.DateTimeField,
     "list": functools.partial(fo.ListField, fo.StringField()),
     "heatmap": functools.partial(fo.EmbeddedDocumentField, fo.Heatmap),
 }
@@ -60,7 +61,7 @@ def delete_fields(dataset: fo.Dataset, paths: Iterable[str]) -> None:
         return
     with writing(dataset):
         # what we wrote is no part of what runs compared
-        own = all(mark_of(dataset.get_field(path)) is not None for path in deleted)
+        own = all(is_marked(dataset.get_field(path)) for path in deleted)
         stamp = own_stamps(dataset).expression() if own else "$$NOW"
         # values first: FiftyOne cannot save a sample with values of which the schema does not know. All samples get a
         # new time stamp, so that nobody who read them before writes such values now

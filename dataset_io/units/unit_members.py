@@ -43,6 +43,8 @@ class UnitMembers:
     category: IntArray  #: shape ``(N,)``, class code
     iou: FloatArray  #: shape ``(N,)``, mean IoU with the other members as written by the run, nan without others
     field: IntArray  #: shape ``(N,)``, number of the label field
+    label_ids: list[Any]  #: id of every member
+    labels: list[Any]  #: stored class of every member
     #: stored geometry of every member, by short name; None where its type has no such attribute
     geometry: dict[str, list[Any]]
 
@@ -81,6 +83,8 @@ class UnitMembers:
             self.category[rows],
             self.iou[rows],
             self.field[rows],
+            [self.label_ids[k] for k in chosen],
+            [self.labels[k] for k in chosen],
             {name: [values[k] for k in chosen] for name, values in self.geometry.items()},
         )
 
@@ -141,6 +145,7 @@ class UnitReader:
         np.maximum.at(verdict, unit, np.fromiter(codes, np.int64, len(chosen)))
         assigned = np.zeros(len(key), np.int64)
         np.maximum.at(assigned, unit, _counts(columns.values("of")))
+        labels = columns.values("label")
         members = UnitMembers(
             n_samples=len(rows),
             sample=sample,
@@ -150,9 +155,11 @@ class UnitReader:
             size_px=sizes_px(rows)[sample],
             unit=unit,
             annotator=annotator,
-            category=np.fromiter(map(self.codes.__getitem__, columns.values("label")), np.int64, len(chosen)),
+            category=np.fromiter(map(self.codes.__getitem__, labels), np.int64, len(chosen)),
             iou=_numbers(columns.values("iou")),
             field=columns.field,
+            label_ids=columns.values("id"),
+            labels=labels,
             geometry={name: columns.values(name) for name in self._geometry_columns()},
         )
         intact = _intact(members, _counts(columns.values("votes")))

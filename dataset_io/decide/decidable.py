@@ -1,0 +1,149 @@
+"""The objects of a run as they are now, with what was decided on them; and which of them a rule is about."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ...agreement.objects.verdicts import VERDICTS
+from ...metrics.arrays import BoolArray, IntArray
+from ..families.protocol import LabelsRead
+from ..labels.assignment import assigned_annotators
+from ..labels.source import Source
+from ..run.stored import StoredSample
+from ..units.unit_members import UnitMembers, UnitReader
+from .decisions import Gold, Stored, StoredLabel, hash_of_label, label_key
+
+#: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
+#: deleted since; somebody decided
+STATES = OPEN, SKIPPED, CHANGED, DECIDED = range(4)
+
+#: means of IoUs that differ by less are equal
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Which objects a decision is about; conditions that are None, or empty, hold for all."""
+
+    objects: frozenset[str] | None = None  #: match ids
+    verdicts: tuple[str, ...] = ()
+    classes: frozenset[str] = frozenset()  #: classes of which one label at least has one
+    annotators: tuple[int, ...] = ()  #: annotators of whom one at least drew it
+    min_votes: int = 1
+    one_class: bool = False  #: whether all labels must have the same class
+    min_iou: float | None = None  #: least mean IoU, which a single label does not have
+
+    def of(self, members: UnitMembers, class_names: Sequence[str]) -> BoolArray:
+        """The objects that meet all conditions, shape ``(U,)``."""
+        found: BoolArray = members.votes >= self.min_votes
+        if self.objects is not None:
+            found &= np.array([each in self.objects for each in members.unit_ids], np.bool_)
+        if self.verdicts:
+            found &= np.isin(members.verdict, [VERDICTS.index(verdict) for verdict in self.verdicts])
+        if self.classes:
+            codes = [code for code, name in enumerate(class_names) if name in self.classes]
+            found &= _any_member(members, np.isin(members.category, codes))
+        if self.annotators:
+            found &= _any_member(members, np.isin(members.annotator, self.annotators))
+        if self.one_class:
+            found &= ~_any_member(members, members.category != members.category[first_members(members)[members.unit]])
+        if self.min_iou is not None:
+            with np.errstate(invalid="ignore"):
+                found &= members.mean_iou >= self.min_iou - _ROUNDING
+        return found
+
+
+def _any_member(members: UnitMembers, chosen: BoolArray) -> BoolArray:
+    """The objects of which any member is chosen, shape ``(U,)``."""
+    return np.bincount(members.unit[chosen], minlength=members.n_units) > 0
+
+
+def first_members(members: UnitMembers) -> IntArray:
+    """The first member of every object, shape ``(U,)``."""
+    return np.searchsorted(members.unit, np.arange(members.n_units))
+
+
+@dataclass(frozen=True, slots=True)
+class Decidable:
+    """The ``U`` objects of ``S`` samples, or frames, and what was decided on them."""
+
+    members: UnitMembers
+    assigned: BoolArray  #: shape ``(S, R)``, who was assigned
+    keys: list[list[str]]  #: for every object, what decisions call its labels, sorted
+    member_keys: list[str]  #: the same for every member
+    gold: list[dict[Any, Stored]]  #: for every sample, the labels in the field of decisions, by id
+    found: list[list[Stored]]  #: for every object, the decisions on any of its labels
+
+    def hashes(self, unit: int, stored: Mapping[str, StoredLabel]) -> dict[str, str]:
+        """Hashes of the labels of an object, and of those that decisions on it name, as they are now.
+
+        Args:
+            unit: number of the object
+            stored: the annotators' labels of its sample by key
+        """
+        wanted = {*self.keys[unit], *(key for decision in self.found[unit] for key in decision["labels"])}
+        return {key: hash_of_label(*stored[key]) for key in wanted if key in stored}
+
+    def state(self, unit: int, hashes: Mapping[str, str]) -> int:
+        """What is known of an object.
+
+        Args:
+            unit: number of the object
+            hashes: see :meth:`hashes`
+        """
+        return _state(self.found[unit], self.keys[unit], hashes)
+
+
+def _state(found: Sequence[Stored], keys: Sequence[str], hashes: Mapping[str, str]) -> int:
+    if not found:
+        return OPEN
+    decision = found[0]
+    now = [hashes.get(key) for key in decision["labels"]]
+    if len(found) > 1 or decision["labels"] != keys or now != decision["hashes"]:
+        return CHANGED
+    return SKIPPED if decision["choice"] == "skip" else DECIDED
+
+
+class DecidableReader:
+    """Reads the objects of a run with the decisions on them, for :class:`~..run.read.Reader`."""
+
+    def __init__(self, source: Source, field_key: str, gold: Gold) -> None:
+        self.units = UnitReader(source, field_key)
+        self.source = self.units.source
+        self._gold = gold
+
+    def projection(self) -> dict[str, Any]:
+        """What objects need, the decisions of every sample, and who was assigned."""
+        assigned = self.source.config.assigned_field
+        of_assigned = {} if assigned is None else {"assigned": f"${assigned}"}
+        return {**self.units.projection(), **self._gold.projection(), **of_assigned}
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Size of a query result in labels."""
+        return self.units.load(row)
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[Decidable]:
+        """The objects of query results; ``n_invalid`` counts those whose labels were deleted or added since the run."""
+        read = self.units.read(rows, samples)
+        members = read.labels
+        keys: list[list[str]] = [[] for _ in range(members.n_units)]
+        of_members = zip(members.field.tolist(), members.label_ids, strict=True)
+        member_keys = [label_key(self.source.fields[field], label_id) for field, label_id in of_members]
+        for unit, key in zip(members.unit.tolist(), member_keys, strict=True):
+            keys[unit].append(key)
+        keys = [sorted(each) for each in keys]
+        found: list[list[Stored]] = [[] for _ in keys]
+        on_label = [{key: each for each in row["decisions"] for key in each["labels"]} for row in rows]
+        for unit, sample in enumerate(members.sample.tolist()):
+            if on_label[sample]:
+                on_labels = [on_label[sample][key] for key in keys[unit] if key in on_label[sample]]
+                found[unit] = list({each["id"]: each for each in on_labels}.values())
+        of_labels = (members.sample[members.unit], members.annotator)
+        assigned = assigned_annotators(self.source, rows, samples, of_labels).assigned
+        gold = [{label["_id"]: label for label in row["gold"]} for row in rows]
+        decidable = Decidable(members, assigned, keys, member_keys, gold, found)
+        return LabelsRead(decidable, read.n_invalid, read.n_unknown, read.n_added)

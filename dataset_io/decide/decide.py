@@ -1,0 +1,423 @@
+"""Decide on objects: on one, or on many at once by a rule."""
+
+from __future__ import annotations
+
+import getpass
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, cast, get_args
+
+import fiftyone.core.labels as fol
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.arguments import count_of, is_real, one_of, takes_arrays, text_of, texts_of, true_or_false
+from ...agreement.errors import AgreementInputError, shown
+from ...agreement.objects.verdicts import VERDICTS
+from ...agreement.options import OPTIONS
+from ...metrics.arrays import BoolArray
+from ..fiftyone_private import list_of, reload_samples
+from ..labels.paths import attributes_of_runs
+from ..record.changes import now
+from ..record.lease import unless_deleted
+from ..record.run_labels import RunLabels, open_run_labels
+from ..run.read import Reader
+from ..run.work_through import Progress, rare_collections, work_through
+from ..units.consensus_geometry import consensus_maker
+from ..units.unit_members import UnitMembers
+from ..units.units_field import unit_documents
+from .decidable import CHANGED, OPEN, SKIPPED, Decidable, DecidableReader, Rule
+from .decisions import (
+    Choice,
+    Gold,
+    Made,
+    Stored,
+    StoredLabel,
+    geometry_attributes,
+    hash_of_label,
+    stored_labels,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """Numbers of objects, by what became of them."""
+
+    field: str  #: the field of decisions
+    step: str | None  #: what :func:`undo_decisions` takes back; None if nothing was decided
+    n_decided: int = 0  #: objects that were decided; in a preview: that would be
+    n_before: int = 0  #: objects on which somebody had decided before, and whose decisions stay
+    #: objects without what was chosen: the annotator drew none, several classes have the most votes, or a geometry is
+    #: not usable
+    n_without: int = 0
+    n_left_out: int = 0  #: objects whose labels were deleted or added since the run
+    n_changed: int = 0  #: samples or frames left out because others kept on deciding there
+
+
+@takes_arrays
+def decide(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    choice: Choice = "consensus",
+    *,
+    annotator: str | None = None,
+    label: fol.Label | None = None,
+    objects: Sequence[str] | str | None = None,
+    verdict: Sequence[str] | str | None = None,
+    classes: Sequence[str] | str | None = None,
+    annotators: Sequence[str] | str | None = None,
+    min_votes: int = 1,
+    one_class: bool = False,
+    min_iou: float | None = None,
+    by: str | None = None,
+    remark: str | None = None,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+    overwrite: bool = False,
+    preview: bool = False,
+    progress: Progress = None,
+) -> Decided:
+    """Decide on objects of a run which version is right: on all that meet the conditions, or on some by their ids.
+
+    What is right is written into a label field, ``agreement_gold``, with ``decided_by``, ``decided_at``, ``basis``,
+    ``basis_id``, ``unit`` and ``remark`` on every label. The annotators' labels do not change. FiftyOne's exporters can
+    export the field unchanged. Decisions outlive runs: they hang on the annotators' labels.
+
+    Objects on which somebody decided before stay as they are, except skipped ones, and objects named in ``objects``
+    whose labels were changed since. Any number of processes can decide at once.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        run_key: key of a run on objects
+        choice: ``"version"``: the label of ``annotator``; ``"consensus"``: the median box or point, or the most typical
+            shape, with the class that has most votes (see :func:`add_units`), of all who drew it; ``"own"``: ``label``;
+            ``"none"``: there is no object; ``"skip"``: somebody shall decide later
+        annotator: whose label is right
+        label: the right label; only with one object
+        objects: match ids of objects
+        verdict: objects with this verdict, or one of several; None for all, agreed ones included
+        classes: objects to which somebody gave this class, or one of several
+        annotators: objects that this annotator drew, or one of several
+        min_votes: objects that so many annotators drew
+        one_class: objects to which all who drew them gave the same class
+        min_iou: objects with at least this mean IoU; a single label has none
+        by: name of who decides; None for the name of the user
+        remark: why
+        gold: the field of decisions
+        overwrite: decide again where somebody decided before
+        preview: count only
+        progress: as in :func:`compute_agreement`
+
+    Returns:
+        what became of the objects that meet the conditions
+
+    Raises:
+        AgreementInputError: if there is no such completed run on objects, the field is not free, or an argument is not
+            usable
+    """
+    labels = open_run_labels(samples, run_key)
+    opened = open_to_decide(labels, gold, among=None if samples is labels.dataset else _documents(samples))
+    rule = Rule(
+        objects=None if objects is None else frozenset(texts_of("objects", objects)),
+        verdicts=tuple(one_of("verdict", each, VERDICTS) for each in texts_of("verdict", verdict or ())),
+        classes=frozenset(texts_of("classes", classes or ())),
+        annotators=tuple(labels.annotators.index(name) for name in labels.annotators_asked(annotators)),
+        min_votes=count_of("min_votes", min_votes),
+        one_class=true_or_false("one_class", one_class),
+        min_iou=_share_of("min_iou", min_iou),
+    )
+    OPTIONS["progress"].checked(progress)
+    decision = NewDecision(
+        choice=one_of("choice", choice, get_args(Choice)),  # type: ignore[arg-type]
+        annotator=_annotator_of(labels, choice, annotator),
+        label=_label_of(opened, choice, label, rule),
+        by=text_of("by", user_name() if by is None else by),
+        remark=None if remark is None else text_of("remark", remark),
+        step=str(ObjectId()),
+        again=true_or_false("overwrite", overwrite),
+    )
+    return opened.decide(rule, decision, preview=true_or_false("preview", preview), progress=progress)
+
+
+def user_name() -> str:
+    """Name of the user of this process."""
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):  # in containers users may have no name
+        return "somebody"
+
+
+def _documents(samples: SampleCollection) -> tuple[ObjectId, ...]:
+    """Ids of the samples of a view."""
+    return tuple(map(ObjectId, samples.values("id")))
+
+
+def _share_of(option: str, value: Any) -> float | None:
+    if value is None or (is_real(value) and 0 <= value <= 1):
+        return value
+    raise AgreementInputError(f"`{option}` must be None or in [0, 1], got {value!r}")
+
+
+def _annotator_of(labels: RunLabels, choice: str, annotator: Any) -> str | None:
+    """Whose label is chosen; None if none is."""
+    if (choice == "version") != (annotator is not None):
+        raise AgreementInputError(
+            f'`annotator` must be given with the choice "version", and only then, got {annotator!r} with {choice!r}'
+        )
+    if annotator is None:
+        return None
+    labels.check_annotators("annotator", [text_of("annotator", annotator)])
+    return str(annotator)
+
+
+def _label_of(opened: ObjectsToDecide, choice: str, label: Any, rule: Rule) -> Stored | None:
+    """A label of one's own, as stored."""
+    if (choice == "own") != (label is not None):
+        raise AgreementInputError(
+            f'`label` must be given with the choice "own", and only then, got {label!r} with {choice!r}'
+        )
+    if label is None:
+        return None
+    if type(label) is not opened.label_type:
+        raise AgreementInputError(f"`label` must be a {opened.label_type.__name__}, got {type(label).__name__}")
+    if rule.objects is None or len(rule.objects) != 1:
+        raise AgreementInputError("A label of one's own must be for one object; give its match id as `objects`")
+    stored = dict(label.copy().to_mongo())
+    kind = opened.kind
+    reader = kind.mask_geometry or kind.geometry
+    if reader is None or not reader.is_usable(stored, opened.labels.config):
+        raise AgreementInputError(f"`label` must have a usable geometry: {getattr(reader, 'requirement', '')}")
+    return stored
+
+
+@dataclass(frozen=True, slots=True)
+class NewDecision:
+    """What is decided on all objects of a call."""
+
+    choice: Choice
+    annotator: str | None
+    label: Stored | None
+    by: str
+    remark: str | None
+    step: str
+    again: bool
+
+
+def open_to_decide(labels: RunLabels, gold: str, *, among: tuple[ObjectId, ...] | None = None) -> ObjectsToDecide:
+    """The objects of a run, to decide on them.
+
+    Args:
+        labels: the labels of the run
+        gold: the field of decisions
+        among: ids of samples; None for all
+
+    Raises:
+        AgreementInputError: if decisions cannot be made on these labels
+    """
+    if not labels.family.has_objects:
+        raise AgreementInputError(
+            f"Decisions need a run on objects (detections, polylines, keypoints, intervals), got the run "
+            f"{labels.run_key!r} on {labels.title}"
+        )
+    if len({kind.stored for kind in labels.kinds}) > 1:
+        raise AgreementInputError(
+            f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
+        )
+    opened = ObjectsToDecide(labels, Gold(labels.dataset, gold, on_frames=labels.on_frames), among)
+    opened.gold.check(opened.stored)
+    return opened
+
+
+class ObjectsToDecide:
+    """The objects of a run as they are now, and the field of decisions.
+
+    Attributes:
+        labels: the labels of the run
+        gold: the field of decisions
+        kind: type of the labels, of the annotators and in the field of decisions
+        fields: types of the labels by field, within a document
+    """
+
+    def __init__(self, labels: RunLabels, gold: Gold, among: tuple[ObjectId, ...] | None) -> None:
+        self.labels = labels
+        self.gold = gold
+        self.kind = labels.kinds[0]
+        self._objects = DecidableReader(replace(labels.source(), among=among), labels.field_key, gold)
+        self.fields = dict(zip(self._objects.source.fields, labels.kinds, strict=True))
+
+    @property
+    def stored(self) -> type[fol.Label]:
+        """Type of the field of decisions."""
+        stored: Any = self.kind.stored
+        return cast("type[fol.Label]", stored)
+
+    @property
+    def label_type(self) -> type[fol.Label]:
+        """Type of one label."""
+        found = list_of(self.stored)
+        return self.stored if found is None else found[1]
+
+    @property
+    def class_names(self) -> list[str]:
+        """Name of every class code of the objects that were read."""
+        return self._objects.units.codes.names()
+
+    def reader(self) -> Reader[Decidable]:
+        """Reads the objects."""
+        return Reader(self._objects)
+
+    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+        """The consensus label of every object; None without a class that has most votes, or a usable geometry."""
+        maker = consensus_maker(self._objects.source, "medoid")
+        made = unit_documents(members, maker, self._objects.units, self.labels.annotators)
+        attributes = ("_id", "_cls", "tags", "label", *geometry_attributes(self.kind))
+        return [
+            None if label is None or label["tie"] else {name: label[name] for name in attributes if name in label}
+            for label in made
+        ]
+
+    def decide(self, rule: Rule, new: NewDecision, *, preview: bool = False, progress: Progress = False) -> Decided:
+        """Decide on the objects that meet a rule; see :func:`decide`."""
+        gold, dataset = self.gold, self.labels.dataset
+        with unless_deleted(dataset), rare_collections():
+            if not preview:
+                gold.declare(self.stored, self.labels.config.fields)
+            work = _Pass(self, rule, new, preview=preview)
+            n_changed = work_through(work.reader, work.send, work.settle, progress)
+            if not preview:
+                gold.remove_if_deleted()
+                reload_samples(dataset)
+        if rule.objects is not None and not work.n_found:
+            raise AgreementInputError(
+                f"`objects` must be match ids of the run {self.labels.run_key!r} in the samples, got "
+                f"{shown(map(repr, sorted(rule.objects)))}"
+            )
+        step = new.step if work.total["n_decided"] and not preview else None
+        return Decided(gold.path, step, **work.total, n_changed=n_changed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    ids: list[ObjectId]
+    counts: list[Counter[str]]  #: what became of the objects of every sample, by the fields of Decided
+    written: Future[list[ObjectId]]
+
+
+class _Pass:
+    """One pass over the objects of a run; samples in which somebody decides meanwhile are read again."""
+
+    def __init__(self, objects: ObjectsToDecide, rule: Rule, new: NewDecision, *, preview: bool) -> None:
+        self.reader = objects.reader()
+        self.total = Counter(n_decided=0, n_before=0, n_without=0, n_left_out=0)
+        self.n_found = 0
+        self._objects = objects
+        self._rule = rule
+        self._new = new
+        self._preview = preview
+        self._of_runs = attributes_of_runs(objects.labels.dataset)
+
+    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent:
+        """Decide on the objects of a batch, and begin to write it."""
+        read = self.reader.columns(rows)
+        objects, ids = read.labels, [sample.sample_id for sample in read.samples]
+        counts = [Counter({"n_left_out": n}) for n in read.n_invalid.tolist()]
+        chosen = self._rule.of(objects.members, self._objects.class_names)
+        units = np.flatnonzero(chosen).tolist()
+        self.n_found += len(units)
+        samples = objects.members.sample.tolist()
+        stored = stored_labels(
+            self._objects.gold.collection,
+            [ids[k] for k in sorted({samples[unit] for unit in units})],
+            self._objects.fields,
+            whole=self._new.choice == "version",
+        )
+        made: dict[int, list[Made]] = defaultdict(list)
+        taken: set[str] = set()  # a decision on several objects gives way to one of them
+        labels = self._labels(objects, chosen, [stored.get(each, {}) for each in ids])
+        for unit, label in zip(units, labels, strict=True):
+            k = samples[unit]
+            hashes = objects.hashes(unit, stored[ids[k]])
+            if not self._is_open(objects.state(unit, hashes)):
+                counts[k]["n_before"] += 1
+            elif label is None and self._new.choice not in ("none", "skip"):
+                counts[k]["n_without"] += 1
+            else:
+                counts[k]["n_decided"] += 1
+                old = tuple(each["id"] for each in objects.found[unit] if each["id"] not in taken)
+                taken.update(old)
+                made[k].append(self._made(objects, unit, label, hashes, old))
+        changed = {ids[k]: self._objects.gold.update(ids[k], each) for k, each in made.items() if not self._preview}
+        written = writers.submit(self._objects.gold.write, changed, self._new.step)
+        return _Sent(ids, counts, written)
+
+    def settle(self, sent: _Sent) -> list[ObjectId]:
+        """Wait until a batch is written, and count it; the samples in which somebody decided meanwhile."""
+        refused = sent.written.result()
+        for sample_id, counts in zip(sent.ids, sent.counts, strict=True):
+            if sample_id not in refused:
+                self.total.update(counts)
+        return refused
+
+    def _is_open(self, state: int) -> bool:
+        """Whether an object is decided now."""
+        if self._new.again or state == OPEN:
+            return True
+        if state == SKIPPED:
+            return self._new.choice != "skip"
+        return state == CHANGED and self._rule.objects is not None
+
+    def _labels(
+        self, objects: Decidable, chosen: BoolArray, stored: Sequence[Mapping[str, StoredLabel]]
+    ) -> list[Stored | None]:
+        """What is right for every chosen object; None if there is nothing to take."""
+        new, members = self._new, objects.members
+        if new.choice == "consensus":
+            return self._objects.consensus(members.only(chosen))
+        units = np.flatnonzero(chosen).tolist()
+        if new.choice != "version":
+            return [new.label for _ in units]
+        wanted = members.annotator == self._objects.labels.annotators.index(str(new.annotator))
+        row_of = dict(zip(members.unit[wanted].tolist(), np.flatnonzero(wanted).tolist(), strict=True))
+        return [
+            self._copied(stored[int(members.sample[unit])].get(objects.member_keys[row_of[unit]]))
+            if unit in row_of
+            else None
+            for unit in units
+        ]
+
+    def _copied(self, found: StoredLabel | None) -> Stored | None:
+        """A copy of an annotator's label, without what belongs to runs and to the annotator."""
+        if found is None:
+            return None
+        left_out = {*self._of_runs, self._objects.labels.config.annotator_attribute, "tags"}
+        copied = {name: value for name, value in found[0].items() if name not in left_out}
+        return {**copied, "_id": ObjectId(), "tags": [], "basis_id": str(found[0]["_id"])}
+
+    def _made(
+        self, objects: Decidable, unit: int, label: Stored | None, hashes: Mapping[str, str], old: tuple[str, ...]
+    ) -> Made:
+        new, keys = self._new, objects.keys[unit]
+        decision: Stored = {
+            "id": str(ObjectId()),
+            "choice": new.choice,
+            "annotator": new.annotator,
+            "labels": keys,
+            "hashes": [hashes.get(key) for key in keys],
+            "unit": objects.members.unit_ids[unit],
+            "run_key": self._objects.labels.run_key,
+            "decided_by": new.by,
+            "decided_at": now(),
+            "remark": new.remark,
+            "step": new.step,
+            "gold_id": None,
+            "gold_hash": None,
+        }
+        if label is not None:
+            same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
+            basis = new.annotator if new.choice == "version" else new.choice
+            label = {"basis_id": None, **label, **same, "decision": new.choice, "basis": basis}
+            decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._objects.kind)}
+        return Made(decision, label, old)

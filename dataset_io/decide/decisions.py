@@ -1,0 +1,521 @@
+"""The field of decisions: labels that somebody decided to be right, and beside it who decided what, when and why.
+
+A decision names the annotators' labels of its object, by field and id, and what they were like. So it outlives runs,
+and tells when a label was changed since. A sample gets a decision and its label in one write, on condition that nobody
+else decided on one of these labels meanwhile: two people cannot decide on one object, and a killed process leaves
+nothing half done. The time stamp of the sample stays, unless a run compares the field: the App loses edits of a sample
+that others give a new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+import bson
+import fiftyone as fo
+import fiftyone.core.labels as fol
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from pymongo import UpdateOne
+from pymongo.collection import Collection
+
+from ... import names
+from ...agreement.arguments import takes_arrays, text_of
+from ...agreement.errors import AgreementInputError
+from ..fiftyone_private import (
+    database,
+    dataset_id,
+    frame_collection,
+    has_frame_fields,
+    list_of,
+    reload_dataset,
+    reload_samples,
+    sample_collection,
+)
+from ..labels.kinds import LabelKind, kind_of
+from ..labels.paths import all_fields, run_of
+from ..labels.source import refuse_read_only
+from ..record.fields import delete_fields, new_field, unset_undeclared
+from ..record.lease import writing
+from ..record.run import dataset_of, list_agreements
+from ..record.schema import declare
+
+#: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
+#: no object; or it is left for later
+Choice = Literal["version", "consensus", "own", "none", "skip"]
+
+#: a stored decision, or label
+Stored = dict[str, Any]
+#: a stored label, and its type
+StoredLabel = tuple[Stored, LabelKind]
+
+_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What somebody decided on an object."""
+
+    sample_id: str  #: id of the sample, for frames of the video
+    frame_number: int | None  #: number of the frame; None on samples
+    choice: Choice  #: what was chosen
+    annotator: str | None  #: whose label was copied; None if none was
+    decided_by: str
+    decided_at: datetime  #: in UTC
+    remark: str | None
+    run_key: str  #: the run in which the object was decided
+    unit: str  #: match id of the object in that run
+    labels: tuple[str, ...]  #: field and id of the annotators' labels of the object
+    gold_id: str | None  #: id of the label in the field of decisions; None without one
+    step: str  #: what was decided at once has one id, for :func:`undo_decisions`
+    changed: bool  #: whether an annotator's label of the object was edited or deleted since
+    edited: bool  #: whether the label in the field of decisions was edited or deleted since
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A decision to be written."""
+
+    decision: Stored
+    label: Stored | None  #: what is right, as stored; None if there is no object, or nothing was decided yet
+    replaces: tuple[str, ...] = ()  #: ids of the decisions whose place it takes
+
+
+def label_key(field: str, label_id: object) -> str:
+    """What decisions call a label of an annotator; fields that were cloned share ids."""
+    return f"{field.removeprefix(names.FRAMES_PREFIX)} {label_id}"
+
+
+def geometry_attributes(kind: LabelKind) -> list[str]:
+    """The attributes that hold the geometry of labels of a type."""
+    reader = kind.mask_geometry or kind.geometry
+    return [] if reader is None else list(reader.columns.values())
+
+
+def label_hash(label: Any, geometry: Mapping[str, Any]) -> str:
+    """A hash of the class and the geometry of a label."""
+    content = {name: value for name, value in sorted(geometry.items()) if value is not None}
+    return hashlib.blake2b(bson.encode({"label": label, **content}), digest_size=8).hexdigest()
+
+
+class Gold:
+    """The field of decisions of a dataset. Nothing is cached: others may write at any time.
+
+    Attributes:
+        dataset: the dataset
+        name: name of the field on a sample, or frame
+        path: its path in the schema of the dataset
+    """
+
+    def __init__(self, dataset: fo.Dataset, name: str, *, on_frames: bool) -> None:
+        self.dataset = dataset
+        self.name = name
+        self.on_frames = on_frames
+        self.path = f"{names.FRAMES_PREFIX if on_frames else ''}{name}"
+        self._decisions = name + names.DECISIONS_SUFFIX
+
+    @property
+    def paths(self) -> list[str]:
+        """What is ours: the field of decisions, and the field beside it."""
+        return [self.path, self.path + names.DECISIONS_SUFFIX]
+
+    @property
+    def collection(self) -> Collection[Stored]:
+        """The collection of the samples, or frames."""
+        return frame_collection(self.dataset) if self.on_frames else sample_collection(self.dataset)
+
+    @property
+    def exists(self) -> bool:
+        """Whether anything was decided in it."""
+        return all(_mark_of(self.dataset.get_field(path)) == self.name for path in self.paths)
+
+    @property
+    def kind(self) -> LabelKind:
+        """Type of its labels."""
+        kind = kind_of(self.dataset.get_field(self.path))
+        if kind is None or kind.list_name is None:
+            raise AgreementInputError(f"`{self.path}` must hold decisions, but its type was changed; delete it")
+        return kind
+
+    @property
+    def label_list(self) -> str:
+        """Path of the list of labels in a document."""
+        return self.kind.label_path(self.name)
+
+    # ---- its life ----
+
+    def check(self, stored: type[fol.Label]) -> None:
+        """Refuse a name that is not free, or a field with labels of another type.
+
+        Raises:
+            AgreementInputError: with the reason
+        """
+        text_of("gold", self.name)
+        if not self.name.isidentifier():
+            raise AgreementInputError(f"`gold` must be a name of letters, digits and underscores, got {self.name!r}")
+        if self.exists:
+            if self.kind.stored is not stored:
+                raise AgreementInputError(
+                    f"`gold` must hold {stored.__name__}, got {self.path!r} with {self.kind.title}; choose another name"
+                )
+            refuse_read_only(self.dataset, self.paths)
+            return
+        for key in list_agreements(self.dataset):
+            if {self.name, self._decisions} & names.own_names(key):
+                raise AgreementInputError(f"`gold` must be free, but {self.name!r} belongs to the run {key!r}")
+        taken = next((path for path in self.paths if self.dataset.get_field(path) is not None), None)
+        if taken is not None:
+            raise AgreementInputError(f"`{taken}` must be free, but it is a field of the dataset; choose another name")
+
+    def declare(self, stored: type[fol.Label], fields: Iterable[str]) -> None:
+        """Declare the field, with all attributes that the labels of the annotators' fields have."""
+        self.check(stored)
+        name, label_type = list_of(stored) or ("", stored)
+        schema, own = all_fields(self.dataset), {*label_type._fields, *names.GOLD_ATTRIBUTES}
+        info, wanted = {names.GOLD_MARK: self.name}, dict[str, fo.Field]()
+        described = "What was decided to be right: a label for every object that there is"
+        wanted[self.path] = fo.EmbeddedDocumentField(stored, description=described, info=info)
+        for field in sorted(fields):
+            inside = f"{field}.{name}."
+            for path, declared in schema.items():
+                attribute = path.removeprefix(inside)
+                is_new = path.startswith(inside) and "." not in attribute and attribute not in own
+                if is_new and run_of(path, declared) is None:
+                    wanted.setdefault(f"{self.path}.{name}.{attribute}", declared)
+        for attribute, spec in names.GOLD_ATTRIBUTES.items():
+            wanted[f"{self.path}.{name}.{attribute}"] = new_field(spec)
+        described = "Who decided what, when and why; one entry for every decision"
+        wanted[self.path + names.DECISIONS_SUFFIX] = fo.ListField(fo.DictField(), description=described, info=info)
+        if any(self.dataset.get_field(path) is None for path in wanted):
+            with writing(self.dataset):
+                self.check(stored)
+                declare(self.dataset, wanted)
+        self.collection.create_index(f"{self._decisions}.id", sparse=True)
+
+    def delete(self) -> None:
+        """Delete the field and all decisions."""
+        with writing(self.dataset):
+            refuse_read_only(self.dataset, self.paths)
+            for name, index in self.collection.index_information().items():
+                if index["key"][0][0].startswith(f"{self._decisions}."):
+                    self.collection.drop_index(name)
+            delete_fields(self.dataset, [path for path in self.paths if self.dataset.get_field(path) is not None])
+            unset_undeclared(self.dataset, self.paths)
+        reload_samples(self.dataset)
+
+    def remove_if_deleted(self) -> None:
+        """Remove what was written after somebody deleted the field.
+
+        Raises:
+            AgreementInputError: if somebody did
+        """
+        reload_dataset(self.dataset)
+        if not self.exists:
+            self.delete()
+            raise AgreementInputError(f"The field `{self.path}` was deleted meanwhile; nothing was decided")
+
+    # ---- reading ----
+
+    def projection(self) -> Stored:
+        """The decisions and the labels of a document, as columns ``decisions`` and ``gold``."""
+        if not self.exists:
+            return {"decisions": {"$literal": []}, "gold": {"$literal": []}}
+        return {"decisions": _list(f"${self._decisions}"), "gold": _list(f"${self.label_list}")}
+
+    def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, Stored]:
+        """The samples, or frames, with decisions by id: decisions, labels, and the video and the number of frames."""
+        query: Stored = {f"{self._decisions}.id": {"$exists": True}}
+        if only is not None:
+            query["_id"] = {"$in": list(only)}
+        of_frames = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
+        stages = [{"$match": query}, {"$project": {**self.projection(), **of_frames}}]
+        return {row["_id"]: row for row in self.collection.aggregate(stages)} if self.exists else {}
+
+    def latest_step(self, by: str | None) -> str | None:
+        """The step that was decided last, by anybody or by one."""
+        decision = f"{self._decisions}"
+        stages: list[Stored] = [
+            {"$match": {f"{decision}.id": {"$exists": True}}},
+            {"$project": {decision: True}},
+            {"$unwind": f"${decision}"},
+            {"$match": {} if by is None else {f"{decision}.decided_by": by}},
+            {"$sort": {f"{decision}.decided_at": -1, f"{decision}.id": -1}},
+            {"$limit": 1},
+        ]
+        return next((row[decision]["step"] for row in self.collection.aggregate(stages)), None)
+
+    # ---- writing ----
+
+    def update(self, document_id: ObjectId, made: Sequence[Made]) -> UpdateOne:
+        """Add decisions, each with its label if any, to a document.
+
+        It has no effect if there are other decisions on labels of these than those that they replace.
+        """
+        decisions, labels = _list(f"${self._decisions}"), _list(f"${self.label_list}")
+        old = [each for one in made for each in one.replaces]
+        touched = _filtered(decisions, _share(sorted({key for one in made for key in one.decision["labels"]})))
+        condition = {"$setEquals": [_each(touched, "$$this.id"), {"$literal": old}]}
+        replaced, labels_of_replaced = _those(decisions, labels, old)
+        new: list[Stored] = []
+        for one in made:
+            before = dict(zip(("decisions", "labels"), _those(decisions, labels, one.replaces), strict=True))
+            history = [{"replaced": before}] if one.replaces else []
+            new.append({"$mergeObjects": [{"$literal": one.decision}, *history]})
+        written = [{"$literal": one.label} for one in made if one.label is not None]
+        return UpdateOne(
+            {"_id": document_id, "$expr": condition},
+            self._set(
+                {"$concatArrays": [_without(decisions, replaced, "id"), new]},
+                {"$concatArrays": [_without(labels, labels_of_replaced, "_id"), written]},
+            ),
+        )
+
+    def write(self, updates: Mapping[ObjectId, UpdateOne], step: str) -> list[ObjectId]:
+        """Write the decisions of a step on some documents; the ids of those in which somebody decided meanwhile."""
+        if not updates:
+            return []
+        if self.collection.bulk_write(list(updates.values()), ordered=False).matched_count == len(updates):
+            return []
+        found = self.collection.find({"_id": {"$in": list(updates)}, f"{self._decisions}.step": step}, {"_id": True})
+        written = {row["_id"] for row in found}
+        return [document_id for document_id in updates if document_id not in written]
+
+    def undo(self, step: str) -> int:
+        """Take back a step: what it replaced is there again. The number of decisions taken back."""
+        decisions, labels = _list(f"${self._decisions}"), _list(f"${self.label_list}")
+        gone = _filtered(decisions, {"$eq": ["$$this.step", {"$literal": step}]})
+        query = {f"{self._decisions}.step": step}
+        counted: list[Stored] = [{"$match": query}, {"$group": {"_id": None, "n": {"$sum": {"$size": gone}}}}]
+        n = next((row["n"] for row in self.collection.aggregate(counted)), 0)
+        own = _filtered(labels, {"$not": [{"$in": ["$$this._id", _each(gone, "$$this.gold_id")]}]})
+        before = {"$concatArrays": [_without(decisions, gone, "id"), _replaced(gone, "decisions")]}
+        self.collection.update_many(query, self._set(before, {"$concatArrays": [own, _replaced(gone, "labels")]}))
+        return int(n)
+
+    def _set(self, decisions: Stored, labels: Stored) -> list[Stored]:
+        """Stages that set both fields; samples without decisions and labels are as they were before the first."""
+        kind = self.kind
+        label = {"$mergeObjects": [{"_cls": kind.stored.__name__}, f"${self.name}", {kind.list_name: "$_labels"}]}
+        nothing = {"$eq": ["$_decisions", []]}
+        values: Stored = {
+            self._decisions: {"$cond": [nothing, "$$REMOVE", "$_decisions"]},
+            self.name: {"$cond": [{"$and": [nothing, {"$eq": ["$_labels", []]}]}, "$$REMOVE", label]},
+        }
+        if self._is_compared():
+            values["last_modified_at"] = "$$NOW"
+        return [
+            {"$set": {"_decisions": decisions, "_labels": labels}},
+            {"$set": values},
+            {"$unset": ["_decisions", "_labels"]},
+        ]
+
+    def _is_compared(self) -> bool:
+        """Whether a run compares the field with others."""
+        runs = {"_dataset_id": dataset_id(self.dataset), "config.method": names.RUN_METHOD}
+        return database().runs.find_one({**runs, "config.options.fields": self.path}, {"_id": True}) is not None
+
+
+def _mark_of(field: fo.Field | None) -> str | None:
+    info: dict[str, Any] = getattr(field, "info", None) or {}
+    return info.get(names.GOLD_MARK)
+
+
+def _list(path: str) -> Stored:
+    """A list at a path; empty if there is none."""
+    return {"$ifNull": [path, []]}
+
+
+def _filtered(values: Stored, condition: Stored) -> Stored:
+    return {"$filter": {"input": values, "as": "this", "cond": condition}}
+
+
+def _each(values: Stored, value: Any) -> Stored:
+    return {"$map": {"input": values, "as": "this", "in": value}}
+
+
+def _those(decisions: Stored, labels: Stored, ids: Sequence[str]) -> tuple[Stored, Stored]:
+    """The decisions with some ids, and their labels."""
+    found = _filtered(decisions, {"$in": ["$$this.id", {"$literal": list(ids)}]})
+    return found, _filtered(labels, {"$in": ["$$this._id", _each(found, "$$this.gold_id")]})
+
+
+def _without(values: Stored, others: Stored, name: str) -> Stored:
+    """A list without the entries of another one, told by their ids."""
+    return _filtered(values, {"$not": [{"$in": [f"$$this.{name}", _each(others, f"$$this.{name}")]}]})
+
+
+def _replaced(decisions: Stored, what: str) -> Stored:
+    """The decisions, or labels, that decisions replaced."""
+    lists = _each(decisions, _list(f"$$this.replaced.{what}"))
+    return {"$reduce": {"input": lists, "initialValue": [], "in": {"$concatArrays": ["$$value", "$$this"]}}}
+
+
+def _share(keys: Sequence[str]) -> Stored:
+    """Whether a decision ``$$this`` is on one of some labels."""
+    return {"$ne": [{"$setIntersection": ["$$this.labels", {"$literal": list(keys)}]}, []]}
+
+
+# ---- for users ----
+
+
+def open_gold(samples: SampleCollection, name: str) -> Gold:
+    """The field of decisions of a dataset, on its samples or on its frames.
+
+    Raises:
+        AgreementInputError: if there is none of that name
+    """
+    dataset = dataset_of(samples)
+    reload_dataset(dataset)
+    text_of("gold", name)
+    for on_frames in (False, True) if has_frame_fields(dataset) else (False,):
+        gold = Gold(dataset, name, on_frames=on_frames)
+        if gold.exists:
+            return gold
+    known = sorted({str(mark) for field in all_fields(dataset).values() if (mark := _mark_of(field)) is not None})
+    raise AgreementInputError(
+        f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
+        + (f"are {', '.join(known)}" if known else "is none: decide() makes it")
+    )
+
+
+@takes_arrays
+def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> list[Decision]:
+    """All decisions on objects, in the order in which they were made; skipped objects are among them.
+
+    Args:
+        dataset: the dataset, or a view of it, to list the decisions on its samples
+        gold: the field of decisions
+
+    Raises:
+        AgreementInputError: if there is no such field
+    """
+    opened = open_gold(dataset, gold)
+    only = None
+    if isinstance(dataset, fo.DatasetView):
+        ids = dataset.values("frames.id", unwind=True) if opened.on_frames else dataset.values("id")
+        only = [ObjectId(each) for each in ids]
+    rows = opened.decided(only)
+    current = current_hashes(opened, rows)
+    found = [
+        _decision(decision, row, current[row["_id"]], opened.kind) for row in rows.values()
+        for decision in row["decisions"]
+    ]  # fmt: skip
+    return sorted(found, key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
+
+
+def _decision(stored: Stored, row: Stored, hashes: Mapping[str, str], kind: LabelKind) -> Decision:
+    return Decision(
+        sample_id=str(row.get("_sample_id", row["_id"])),
+        frame_number=row.get("frame_number"),
+        choice=stored["choice"],
+        annotator=stored["annotator"],
+        decided_by=stored["decided_by"],
+        decided_at=stored["decided_at"],
+        remark=stored["remark"],
+        run_key=stored["run_key"],
+        unit=stored["unit"],
+        labels=tuple(stored["labels"]),
+        gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
+        step=stored["step"],
+        changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
+        edited=is_edited(stored, row["gold"], kind),
+    )
+
+
+def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bool:
+    """Whether the label of a decision was edited or deleted since it was written."""
+    if decision["gold_id"] is None:
+        return False
+    label = next((each for each in labels if each["_id"] == decision["gold_id"]), None)
+    return label is None or hash_of_label(label, kind) != decision["gold_hash"]
+
+
+def hash_of_label(label: Stored, kind: LabelKind) -> str:
+    """A hash of the class and the geometry of a stored label."""
+    return label_hash(label.get("label"), {name: label.get(name) for name in geometry_attributes(kind)})
+
+
+def current_hashes(gold: Gold, rows: Mapping[ObjectId, Stored]) -> dict[ObjectId, dict[str, str]]:
+    """Hashes of the annotators' labels that decisions name, as they are now, by document and label."""
+    fields = {key.split(" ")[0] for row in rows.values() for each in row["decisions"] for key in each["labels"]}
+    prefix = names.FRAMES_PREFIX if gold.on_frames else ""
+    found = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
+    kinds = {name: kind for name, kind in found.items() if kind is not None and kind.list_name is not None}
+    return {
+        document_id: {key: hash_of_label(label, kind) for key, (label, kind) in labels.items()}
+        for document_id, labels in stored_labels(gold.collection, list(rows), kinds).items()
+    }
+
+
+def stored_labels(
+    collection: Collection[Stored], ids: Sequence[ObjectId], kinds: Mapping[str, LabelKind], *, whole: bool = False
+) -> dict[ObjectId, dict[str, StoredLabel]]:
+    """The labels in some fields of some documents, by document and :func:`label_key`.
+
+    Args:
+        collection: the documents
+        ids: ids of the documents
+        kinds: types of the labels by field
+        whole: all attributes of the labels, not only class and geometry
+    """
+    wanted: dict[str, bool] = {}
+    for name, kind in kinds.items():
+        path = kind.label_path(name)
+        attributes = ["_id", "label", *geometry_attributes(kind)]
+        wanted |= {path: True} if whole else {f"{path}.{attribute}": True for attribute in attributes}
+    found: dict[ObjectId, dict[str, StoredLabel]] = {each: {} for each in ids}
+    for start in range(0, len(ids) if kinds else 0, _BATCH):
+        for document in collection.find({"_id": {"$in": list(ids[start : start + _BATCH])}}, wanted):
+            for name, kind in kinds.items():
+                for label in (document.get(name) or {}).get(kind.list_name) or []:
+                    found[document["_id"]][label_key(name, label.get("_id"))] = (label, kind)
+    return found
+
+
+@takes_arrays
+def undo_decisions(
+    dataset: fo.Dataset | SampleCollection,
+    step: str | None = None,
+    *,
+    by: str | None = None,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+) -> int:
+    """Take back what was decided at once: one object, or all that :func:`decide` decided in one call.
+
+    Decisions that were replaced by these are there again.
+
+    Args:
+        dataset: the dataset, or a view of it
+        step: the step, as :func:`decide` and :func:`list_decisions` name it; None for the last one
+        by: the last step of this person; only without ``step``
+        gold: the field of decisions
+
+    Returns:
+        number of decisions that were taken back; 0 if there are none of this step (any more)
+
+    Raises:
+        AgreementInputError: if there is no such field
+    """
+    opened = open_gold(dataset, gold)
+    wanted = opened.latest_step(by) if step is None else text_of("step", step)
+    n = 0 if wanted is None else opened.undo(wanted)
+    reload_samples(opened.dataset)
+    return n
+
+
+@takes_arrays
+def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> None:
+    """Delete the field of decisions with all decisions. The annotators' labels, and runs, stay as they are.
+
+    Args:
+        dataset: the dataset, or a view of it
+        gold: the field of decisions
+
+    Raises:
+        AgreementInputError: if there is no such field
+    """
+    open_gold(dataset, gold).delete()

@@ -1,0 +1,384 @@
+"""Decisions on objects: against loops over the documents of the database."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+from collections import Counter
+
+import fiftyone as fo
+import numpy as np
+import pytest
+from PIL import Image
+
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
+from tests.dataset_io.unit_oracle import documents_of, facts_of, median_box, units_of
+from tests.datasets import EXAMPLE, detections, random_annotators, stored, user_values
+from tools.dev.private_fiftyone import ROOT
+
+from annotator_agreement import (
+    AgreementInputError,
+    changed_since,
+    decide,
+    delete_agreement,
+    delete_decisions,
+    list_decisions,
+    undo_decisions,
+)
+
+GOLD = ["agreement_gold"]
+
+
+def gold_of(dataset):
+    """The labels in the field of decisions as stored, by unit; and the decisions by unit."""
+    labels, decisions = {}, {}
+    for document in documents_of(dataset):
+        for label in (document.get("agreement_gold") or {}).get("detections", []):
+            labels[label["unit"]] = label
+        for decision in document.get("agreement_gold_decisions") or []:
+            assert decision["unit"] not in decisions
+            decisions[decision["unit"]] = decision
+    return labels, decisions
+
+
+def all_units(dataset):
+    """Members of every object by its id, and the number of assigned annotators."""
+    found = {}
+    for document in documents_of(dataset):
+        n_assigned = sum(document.get(name) is not None for name in ANNOTATORS)
+        found |= {unit_id: (members, n_assigned) for unit_id, members in units_of(document, LISTS).items()}
+    return found
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_quickly(dataset)
+    return dataset
+
+
+def one(dataset, verdict):
+    """The id of the first object with a verdict."""
+    units = all_units(dataset).items()
+    return next(unit for unit, (members, _) in units if {each["agreement"] for each in members.values()} == {verdict})
+
+
+def test_a_version_is_a_copy_of_the_annotators_label_without_what_the_run_wrote(dataset):
+    sample = dataset.skip(1).first()
+    sample["bob"].detections[0]["occluded"] = True
+    sample["bob"].detections[0].tags = ["needs_review"]
+    sample.save()
+    dataset.add_dynamic_sample_fields()
+    unit = one(dataset, "class_conflict")
+    before = user_values(dataset, GOLD)
+    made = decide(dataset, choice="version", annotator="bob", objects=unit, by="mia", remark="it barks")
+    assert (made.n_decided, made.n_before, made.n_without, made.n_left_out, made.n_changed) == (1, 0, 0, 0, 0)
+    assert user_values(dataset, GOLD) == before
+    sample = dataset[sample.id]
+    (label,), (original,) = sample["agreement_gold"].detections, sample["bob"].detections[:1]
+    assert (label.label, label.bounding_box, label.occluded, label.tags) == ("dog", [0.1, 0.2, 0.4, 0.25], True, [])
+    assert (label.decided_by, label.basis, label.decision, label.remark) == ("mia", "bob", "version", "it barks")
+    assert (label.basis_id, label.unit) == (original.id, unit)
+    assert label.id != original.id
+    assert not label.has_field("agreement")
+    assert not label.has_field("agreement_votes")
+    assert isinstance(dataset.get_field("agreement_gold.detections.occluded"), fo.BooleanField)
+    (decision,) = list_decisions(dataset)
+    assert (decision.sample_id, decision.annotator, decision.step) == (sample.id, "bob", made.step)
+    assert not decision.changed
+    assert not decision.edited
+    assert label.decided_at == decision.decided_at
+
+
+def test_consensus_own_label_no_object_and_skip(dataset):
+    conflict, missed = one(dataset, "class_conflict"), one(dataset, "missed")
+    lone = [unit for unit, (members, _) in all_units(dataset).items() if len(members) == 1]
+    own = fo.Detection(label="owl", bounding_box=[0.1, 0.2, 0.3, 0.4])
+    assert decide(dataset, objects=missed).n_decided == 1
+    assert decide(dataset, choice="own", label=own, objects=conflict).n_decided == 1
+    assert decide(dataset, choice="none", objects=lone[0]).n_decided == 1
+    assert decide(dataset, choice="skip", objects=lone[1]).n_decided == 1
+    labels, decisions = gold_of(dataset)
+    assert set(decisions) == {conflict, missed, *lone[:2]}
+    assert set(labels) == {conflict, missed}
+    assert (labels[conflict]["label"], labels[conflict]["basis"]) == ("owl", "own")
+    assert labels[missed]["bounding_box"] == pytest.approx(median_box(all_units(dataset)[missed][0]))
+    assert decide(dataset, choice="none", objects=lone[1]).n_decided == 1  # skipped ones are decided later
+    assert decide(dataset, choice="skip", objects=missed).n_before == 1
+
+
+def test_a_rule_decides_what_a_loop_over_the_labels_finds_and_is_undone_as_a_whole(make_dataset):
+    dataset = make_dataset(random_annotators(25, seed=4))
+    compute_quickly(dataset)
+    rule = {"min_votes": 2, "one_class": True, "min_iou": 0.8}
+    before, unchanged = stored(dataset), changed_since(dataset)
+    preview = decide(dataset, **rule, preview=True)
+    assert stored(dataset) == before
+    first = decide(dataset, choice="none", verdict="lone")
+    made = decide(dataset, **rule, by="mia")
+    expected = {}
+    for unit_id, (members, n_assigned) in all_units(dataset).items():
+        facts = facts_of(members, n_assigned)
+        if facts["votes"] >= 2 and len(set(facts["classes"])) == 1 and facts["mean_iou"] >= 0.8:
+            expected[unit_id] = members
+    labels, decisions = gold_of(dataset)
+    assert set(labels) == set(expected)
+    assert made.n_decided == preview.n_decided == len(expected) > 4
+    assert preview.step is None
+    for unit_id, members in expected.items():
+        assert labels[unit_id]["bounding_box"] == pytest.approx(median_box(members))
+        ids = sorted(f"{name} {label['_id']}" for name, label in members.items())
+        assert decisions[unit_id]["labels"] == ids
+    assert first.n_decided == len(decisions) - len(expected) > 4
+    assert changed_since(dataset) == unchanged == 0
+    assert undo_decisions(dataset, made.step) == made.n_decided
+    assert undo_decisions(dataset) == first.n_decided
+    assert undo_decisions(dataset) == 0
+    delete_decisions(dataset)
+    assert stored(dataset) == before
+    assert changed_since(dataset) == 0
+
+
+def test_decisions_outlive_runs_and_tell_when_labels_were_changed(dataset):
+    conflict, missed = one(dataset, "class_conflict"), one(dataset, "missed")
+    decide(dataset, choice="version", annotator="bob", objects=conflict)
+    decide(dataset, choice="none", objects=missed)
+    delete_agreement(dataset)
+    compute_quickly(dataset, run_key="later")
+    assert [decision.changed for decision in list_decisions(dataset)] == [False, False]
+    again = decide(dataset, "later", choice="none", verdict=["class_conflict", "missed"])
+    assert (again.n_decided, again.n_before) == (0, 2)
+    sample = dataset.skip(1).first()
+    sample["alice"].detections[0].label = "cow"
+    sample.save()
+    assert [decision.changed for decision in list_decisions(dataset)] == [True, False]
+    assert decide(dataset, "later", choice="none", verdict="class_conflict").n_before == 1  # a rule leaves it
+    assert decide(dataset, "later", choice="none", objects=conflict).n_decided == 1
+    assert [decision.changed for decision in list_decisions(dataset)] == [False, False]
+    sample["alice"].detections = sample["alice"].detections[1:]
+    sample.save()
+    assert [decision.changed for decision in list_decisions(dataset)] == [False, True]
+
+
+def test_deciding_again_replaces_and_undo_brings_back_what_was_replaced(dataset):
+    conflict = one(dataset, "class_conflict")
+    decide(dataset, choice="version", annotator="bob", objects=conflict, by="mia")
+    before = stored(dataset)["samples"]
+    assert decide(dataset, choice="none", objects=conflict).n_before == 1
+    decide(dataset, choice="none", objects=conflict, overwrite=True, by="noa")
+    labels, decisions = gold_of(dataset)
+    assert labels == {}
+    assert decisions[conflict]["choice"] == "none"
+    assert dataset.skip(1).first()["agreement_gold"].detections == []  # somebody looked, and there is nothing
+    decide(dataset, choice="version", annotator="alice", objects=conflict, overwrite=True, by="mia")
+    assert undo_decisions(dataset, by="noa") == 0
+    assert undo_decisions(dataset, by="mia") == 1
+    assert undo_decisions(dataset) == 1
+    assert stored(dataset)["samples"] == before
+
+
+def test_only_the_samples_of_a_view_are_decided_and_listed(make_dataset):
+    dataset = make_dataset(random_annotators(12, seed=4))
+    compute_quickly(dataset)
+    view = dataset.limit(5)
+    n = decide(view, min_votes=2).n_decided
+    assert n == decide(dataset, min_votes=2).n_before > 0
+    assert len(list_decisions(view)) == n < len(list_decisions(dataset))
+    chosen = [entry for entry in all_units(dataset).values() if "owl" in {each["label"] for each in entry[0].values()}]
+    made = decide(dataset, classes="owl", annotators=["alice", "bob"], overwrite=True, preview=True)
+    assert made.n_decided + made.n_without == sum(bool({"alice", "bob"} & set(members)) for members, _ in chosen) > 3
+
+
+def test_the_field_is_exported_to_coco_and_read_back(make_dataset, tmp_path):
+    dataset = make_dataset(random_annotators(8, seed=2))
+    compute_quickly(dataset)
+    decide(dataset, min_votes=2)
+    for k, sample in enumerate(dataset.iter_samples(autosave=True)):
+        sample.filepath = str(tmp_path / f"{k}.png")
+        Image.new("RGB", (100, 80)).save(sample.filepath)
+    dataset.export(str(tmp_path / "out"), fo.types.COCODetectionDataset, label_field="agreement_gold")
+    back = fo.Dataset.from_dir(str(tmp_path / "out"), fo.types.COCODetectionDataset)
+
+    def boxes(samples, field):
+        labels = [label for sample in samples for label in sample[field].detections]
+        return sorted((label.label, *(round(number, 5) for number in label.bounding_box)) for label in labels)
+
+    assert boxes(back, "detections") == boxes(dataset, "agreement_gold")
+    assert back.count("detections.detections") > 5
+    back.delete()
+
+
+def _shifted(label, by):
+    """A label of any type, moved a little."""
+    moved = label.copy()
+    if isinstance(label, fo.TemporalDetection):
+        moved.support = [label.support[0], label.support[1] + by]
+    elif isinstance(label, fo.Detection):
+        moved.mask = label.mask
+    else:
+        points = [(x + by / 100, y) for x, y in (label.points[0] if isinstance(label, fo.Polyline) else label.points)]
+        moved.points = [points] if isinstance(label, fo.Polyline) else points
+    return moved
+
+
+@pytest.mark.parametrize(
+    "label",
+    [
+        fo.Detection(label="cat", bounding_box=[0.1, 0.1, 0.5, 0.5], mask=np.ones((4, 6), bool)),
+        fo.Polyline(label="cat", points=[[(0.1, 0.1), (0.6, 0.1), (0.6, 0.7)]], closed=True, filled=True),
+        fo.Keypoint(label="cat", points=[(0.1, 0.1), (0.6, 0.7), (0.3, 0.9)]),
+        fo.TemporalDetection(label="cat", support=[3, 40]),
+    ],
+    ids=lambda label: type(label).__name__,
+)
+def test_every_type_of_objects_can_be_decided(make_dataset, make_videos, label):
+    if isinstance(label, fo.TemporalDetection):
+        dataset = make_videos([{"alice": []}, {"alice": []}])
+        of = fo.TemporalDetections
+    else:
+        dataset = make_dataset({"unused": [None, None]})
+        of = {fo.Detection: fo.Detections, fo.Polyline: fo.Polylines, fo.Keypoint: fo.Keypoints}[type(label)]
+    for sample in dataset.iter_samples(autosave=True):
+        for k, name in enumerate(ANNOTATORS):
+            sample[name] = of(**{of._LABEL_LIST_FIELD: [_shifted(label, k)]})
+        sample.metadata = fo.ImageMetadata(width=100, height=80) if dataset.media_type == "image" else sample.metadata
+    compute_quickly(dataset)
+    first, second = dataset.select(dataset.first().id), dataset.skip(1)
+    assert decide(first).n_decided == 1
+    assert decide(second, choice="version", annotator="bob").n_decided == 1
+    copied, original = (dataset.last()[name][of._LABEL_LIST_FIELD][0] for name in ("agreement_gold", "bob"))
+    attributes = [name for name in ("bounding_box", "points", "support") if label.has_field(name)]
+    assert [copied[name] for name in attributes] == [original[name] for name in attributes]
+    if isinstance(label, fo.Detection):
+        assert (copied.mask == original.mask).all()
+    assert [(each.changed, each.edited) for each in list_decisions(dataset)] == [(False, False)] * 2
+
+
+def test_objects_on_frames_are_decided(make_videos):
+    labels = random_annotators(5, seed=5)
+    videos = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    compute_quickly(videos, [f"frames.{name}" for name in ANNOTATORS])
+    before = stored(videos)
+    made = decide(videos, min_votes=2)
+    assert made.field == "frames.agreement_gold"
+    assert made.n_decided == videos.count("frames.agreement_gold.detections") > 10
+    assert {(each.frame_number, each.changed) for each in list_decisions(videos)} <= {(k, False) for k in range(1, 6)}
+    assert undo_decisions(videos) == made.n_decided
+    delete_decisions(videos)
+    assert stored(videos) == before
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"choice": "best"}, "`choice` must be one of version, consensus, own, none, skip"),
+        ({"choice": "version"}, "`annotator` must be given with the choice \"version\""),
+        ({"annotator": "bob"}, "and only then, got 'bob' with 'consensus'"),
+        ({"choice": "version", "annotator": "bop"}, "did you mean 'bob'"),
+        ({"choice": "own"}, "`label` must be given with the choice \"own\""),
+        ({"choice": "own", "label": fo.Polyline()}, "`label` must be a Detection, got Polyline"),
+        ({"choice": "own", "label": fo.Detection(), "verdict": "lone"}, "must be for one object"),
+        ({"choice": "own", "label": fo.Detection(label="a"), "objects": "x"}, "must have a usable geometry"),
+        ({"objects": "0" * 24}, "`objects` must be match ids of the run"),
+        ({"verdict": "alone"}, "`verdict` must be one of agreed"),
+        ({"min_iou": 2}, r"`min_iou` must be None or in \[0, 1\], got 2"),
+        ({"gold": "alice"}, "`alice` must be free, but it is a field of the dataset"),
+        ({"gold": "agreement_units"}, "belongs to the run 'agreement'"),
+        ({"gold": "a b"}, "`gold` must be a name of letters"),
+        ({"run_key": "nothing"}, "must be an agreement run"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_decided_is_refused_before_anything_is_written(dataset, options, message):
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=message):
+        decide(dataset, **options)
+    if "objects" not in options:
+        assert stored(dataset) == before
+
+
+def test_without_decisions_there_is_nothing_to_list(dataset):
+    with pytest.raises(AgreementInputError, match=r"`gold` must be a field of decisions .* there is none: decide"):
+        list_decisions(dataset)
+    decide(dataset, gold="truth")
+    with pytest.raises(AgreementInputError, match="got 'agreement_gold'; there are truth"):
+        undo_decisions(dataset)
+
+
+def test_the_field_is_deleted_while_somebody_decides(dataset, monkeypatch):
+    decide(dataset, verdict="agreed")
+    before = stored(dataset)
+    from annotator_agreement.dataset_io.decide import decisions
+
+    written = decisions.Gold.write
+
+    def delete_first(self, updates, step):
+        delete_decisions(fo.load_dataset(dataset.name))
+        return written(self, updates, step)
+
+    monkeypatch.setattr(decisions.Gold, "write", delete_first)
+    with pytest.raises(AgreementInputError, match="was deleted meanwhile; nothing was decided"):
+        decide(dataset, verdict="missed")
+    assert stored(dataset)["samples"] != before["samples"]
+    assert all("agreement_gold" not in document for document in user_values(dataset, []))
+    assert all("agreement_gold_decisions" not in document for document in user_values(dataset, []))
+
+
+def kept_whole(dataset):
+    """Every decision has its label, every label its decision, and no object has two."""
+    labels, decisions = gold_of(dataset)
+    assert set(labels) == {unit for unit, decision in decisions.items() if decision["gold_id"] is not None}
+    keys = Counter(key for decision in decisions.values() for key in decision["labels"])
+    assert set(keys.values()) <= {1}
+    return len(decisions)
+
+
+def test_a_process_killed_before_any_of_its_writes_leaves_whole_decisions(killable, make_dataset):
+    dataset = make_dataset(random_annotators(9, seed=5))
+    compute_quickly(dataset)
+    before, counts = stored(dataset), []
+    for n in itertools.count(1):
+        killed = killable(dataset, "decide", "agreement", "none", kill_before=n)
+        dataset.reload()
+        counts.append(kept_whole(dataset))
+        if not killed:
+            break
+        if dataset.get_field("agreement_gold_decisions") is not None:
+            delete_decisions(dataset)
+            assert stored(dataset)["samples"] == before["samples"]
+    assert len(set(counts)) > 3  # three batches
+    assert counts[-1] == len(all_units(dataset))
+
+
+_BOTH = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+import fiftyone as fo
+from tools.dev.plugin import load_plugin
+plugin = load_plugin()
+plugin.decide
+child = os.fork()
+name = "noa" if child else "mia"
+read = sys.modules["annotator_agreement.dataset_io.run.read"]
+read.BATCH_SAMPLES = 3
+dataset = fo.load_dataset(sys.argv[2])
+n = 0
+for verdict in ("agreed", "class_conflict", "missed", "lone"):
+    n += plugin.decide(dataset, choice="none", verdict=verdict, by=name).n_decided
+    n -= plugin.undo_decisions(dataset, by=name) if verdict == "missed" else 0
+os.write(1, f"{name} {n}\\n".encode())
+sys.exit(os.waitpid(child, 0)[1] if child else 0)
+"""
+
+
+def test_two_processes_neither_lose_nor_double_a_decision(make_dataset):
+    dataset = make_dataset(random_annotators(20, seed=6))
+    compute_quickly(dataset)
+    command = [sys.executable, "-c", _BOTH, str(ROOT), dataset.name]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.split()
+    counts = dict(zip(output[::2], map(int, output[1::2]), strict=True))
+    assert set(counts) == {"mia", "noa"}
+    dataset.reload()
+    assert kept_whole(dataset) > 20
+    _, decisions = gold_of(dataset)
+    assert Counter(decision["decided_by"] for decision in decisions.values()) == +Counter(counts)
