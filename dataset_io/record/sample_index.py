@@ -175,6 +175,12 @@ def sample_keys(sample_ids: Iterable[ObjectId]) -> NDArray[np.bytes_]:
     return _rows(b"".join(sample_id.binary for sample_id in sample_ids))
 
 
+def keys_in_batches(batches: Iterable[bytes]) -> NDArray[np.bytes_]:
+    """The keys of samples from batches of documents in BSON that have nothing but their id, so all the same length."""
+    documents = np.frombuffer(b"".join(batches), [("before", "S9"), ("key", f"S{_ID}"), ("end", "S1")])
+    return np.ascontiguousarray(documents["key"])
+
+
 def ids_of(keys: NDArray[np.bytes_]) -> list[ObjectId]:
     """The ids of samples from their keys."""
     # numpy leaves out zeros at the end of a key

@@ -29,7 +29,7 @@ from ..labels.paths import is_of_frames
 from ..labels.source import flattened
 from ..record.changes import RECORD, changes_since
 from ..record.run import COMPLETED, Run
-from ..record.sample_index import SampleIndex, frame_keys, ids_of, sample_keys
+from ..record.sample_index import SampleIndex, frame_keys, ids_of, keys_in_batches, sample_keys
 from ..record.stored_records import OpenRecords
 from ..run.worst import worst_samples
 
@@ -119,15 +119,15 @@ def keys_of(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:
     if is_generated(view):
         return _keys_of_sources(view, on_frames=on_frames)
     samples = flattened(view)
-    wanted = {"_sample_id": True, "frame_number": True} if on_frames else {"_id": True}
     if isinstance(samples, DatasetView):
         collection, stages = sample_collection(view), pipeline_of(samples, frames_only=on_frames)
     else:
         collection, stages = (frame_collection(view) if on_frames else sample_collection(view)), []
-    found = collection.aggregate([*stages, {"$project": wanted}], allowDiskUse=True)
     if on_frames:
+        wanted = {"_sample_id": True, "frame_number": True}
+        found = collection.aggregate([*stages, {"$project": wanted}], allowDiskUse=True)
         return frame_keys((row["_sample_id"], row["frame_number"]) for row in found)
-    return sample_keys(row["_id"] for row in found)
+    return keys_in_batches(collection.aggregate_raw_batches([*stages, {"$project": {"_id": True}}], allowDiskUse=True))
 
 
 def _keys_of_sources(view: SampleCollection, *, on_frames: bool) -> NDArray[np.bytes_]:

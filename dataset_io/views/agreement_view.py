@@ -19,6 +19,9 @@ from .pair_order import ids_by_pair_score
 from .unit_views import UnitView
 from .view_request import ViewRequest, Votes, check_request
 
+#: stages that keep, leave out or change each sample for itself
+_OF_ONE_SAMPLE = (fo.Match, fo.SelectFields, fo.ExcludeFields)
+
 
 @takes_arrays
 def view_agreement(
@@ -108,15 +111,20 @@ def requested_view(labels: RunLabels, request: ViewRequest) -> DatasetView:
 
 
 def shows_any(view: DatasetView) -> bool:
-    """Whether a view has any sample.
+    """Whether a view has any sample."""
+    return bool(len(_unsorted(view).limit(1)))
 
-    A final sort is left out, because the database would then process all samples.
-    """
+
+def _unsorted(view: DatasetView) -> DatasetView:
+    """A view without its last sorting, for which the database would process all samples; unless that decides which."""
     stages = stages_of(view)
+    last = max((k for k, stage in enumerate(stages) if isinstance(stage, fo.SortBy)), default=len(stages))
+    if all(isinstance(stage, _OF_ONE_SAMPLE) for stage in stages[last + 1 :]):
+        del stages[last : last + 1]
     unsorted = stored_dataset(view).view()
-    for stage in stages[:-1] if stages and isinstance(stages[-1], fo.SortBy) else stages:
+    for stage in stages:
         unsorted = unsorted.add_stage(stage)
-    return bool(len(unsorted.limit(1)))
+    return unsorted
 
 
 def _of_samples(labels: RunLabels, request: ViewRequest) -> dict[str, dict[str, float | None]]:

@@ -472,3 +472,19 @@ def test_a_filtered_view_is_narrowed_further(make_dataset):
     table = table_of(dataset, NAMES)
     expected = table.where(lambda label, _: (label.annotator, label.label, label.verdict) == ("alice", "cat", "lone"))
     assert keys(table_of(view, ["alice"])) == expected != set()
+
+
+def test_whether_a_view_has_samples_is_asked_without_sorting_them(make_dataset):
+    from annotator_agreement.dataset_io.fiftyone_private import pipeline_of
+    from annotator_agreement.dataset_io.views import agreement_view
+
+    dataset = make_dataset(_labels(n_samples=4))
+    compute_agreement(dataset, NAMES)
+    unsorted = agreement_view._unsorted
+    worst = view_agreement(dataset, max_score=1.0).select_fields("alice")
+    assert any("$sort" in stage for stage in pipeline_of(worst))
+    assert not any("$sort" in stage for stage in pipeline_of(unsorted(worst)))
+    assert agreement_view.shows_any(worst)
+    # a sorting that decides which samples are shown stays
+    assert any("$sort" in stage for stage in pipeline_of(unsorted(worst.limit(2))))
+    assert not agreement_view.shows_any(worst.match(F("agreement_score") > 2))
