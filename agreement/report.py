@@ -39,6 +39,9 @@ class SampleReader(Protocol):
     def n_changed(self) -> int | None:
         """How many samples were changed since the run; None if that is not known."""
 
+    def decisions(self) -> Any:
+        """What was decided on the objects, as a :class:`~.disputes.judged.DecisionReport`; None if nothing was."""
+
 
 @dataclass(frozen=True, slots=True)
 class Each:

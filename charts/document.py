@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..agreement.main_numbers import HEADLINE
+from .decided import decisions_section
 from .families import family_of
 from .headline import headline, single_alphas
 from .sections import Facts, Section, as_markdown, as_text
@@ -57,6 +58,12 @@ def _changed(report: AgreementReport) -> list[str]:
     return [f"{counted(n_changed, what)} changed since this run: update_agreement(dataset, {report.run_key!r})."]
 
 
+def _decisions(report: AgreementReport) -> list[Section]:
+    """What was decided on the objects of the run, if anything."""
+    found = None if report.samples is None else report.samples.decisions()
+    return [] if found is None else [decisions_section(found)]
+
+
 def report_head(report: AgreementReport, notes: Sequence[str] = (), groups: Sequence[str] = (HEADLINE,)) -> Section:
     """The first section: the verdict, the main cause of disagreement, who or what is behind it, and the main numbers.
 
@@ -89,7 +96,7 @@ def report_sections(report: AgreementReport) -> list[Section]:
     """The most important sections below the headline."""
     shown = [section for build in family_of(report).sections for section in build(report)]
     rules = Section("How it was computed", [Facts(_rules(report))])
-    return [*shown, *_worst(report), *_lists(report), rules, *_words(report)]
+    return [*shown, *_decisions(report), *_worst(report), *_lists(report), rules, *_words(report)]
 
 
 def report_details(report: AgreementReport) -> list[Section]:

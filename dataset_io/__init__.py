@@ -7,6 +7,7 @@ from .annotation_files.importing import import_annotations
 from .annotation_files.split_join import join_annotators, split_annotators
 from .app.settings import configure_agreement_app
 from .compute import compute_agreement, run_agreement
+from .decide.against import decided_against, report_decisions
 from .decide.decide import decide
 from .decide.decisions import delete_decisions, list_decisions, undo_decisions
 from .delete import delete_agreement
@@ -35,6 +36,7 @@ __all__ = [
     "compute_agreement",
     "configure_agreement_app",
     "decide",
+    "decided_against",
     "delete_agreement",
     "delete_decisions",
     "export_agreement",
@@ -45,6 +47,7 @@ __all__ = [
     "list_decisions",
     "load_agreement",
     "rename_agreement",
+    "report_decisions",
     "resolve_units",
     "run_agreement",
     "save_agreement_views",

@@ -109,6 +109,22 @@ def make_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., An
 
 
 @pytest.fixture(scope="module")
+def make_module_dataset(private_fiftyone: PrivateFiftyOne) -> Iterator[Callable[..., Any]]:
+    """Make datasets as ``make_dataset`` does, for all tests of a file."""
+    from tests.datasets import boxes_dataset
+
+    made = []
+
+    def make(*arguments: Any) -> Any:
+        made.append(boxes_dataset(f"test-{os.getpid()}-{next(_numbers)}", *arguments))
+        return made[-1]
+
+    yield make
+    for dataset in made:
+        dataset.delete()
+
+
+@pytest.fixture(scope="module")
 def delete_imports(private_fiftyone: PrivateFiftyOne) -> Iterator[None]:
     """Delete the datasets of ``annotation_samples`` after the tests of a file."""
     import fiftyone as fo

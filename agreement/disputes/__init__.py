@@ -1,1 +1,1 @@
-"""Disputed objects: what they cost, who leaves out what, and what a sample is disputed for."""
+"""Disputed objects: what they cost, who leaves out what, what a sample is disputed for, and who was right."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from bson import ObjectId
 
 from ...agreement.objects.verdicts import VERDICTS
 from ...metrics.arrays import BoolArray, IntArray
@@ -72,11 +73,17 @@ class Decidable:
     """The ``U`` objects of ``S`` samples, or frames, and what was decided on them."""
 
     members: UnitMembers
+    document_ids: list[ObjectId]  #: id of every sample
     assigned: BoolArray  #: shape ``(S, R)``, who was assigned
     keys: list[list[str]]  #: for every object, what decisions call its labels, sorted
     member_keys: list[str]  #: the same for every member
     gold: list[dict[Any, Stored]]  #: for every sample, the labels in the field of decisions, by id
     found: list[list[Stored]]  #: for every object, the decisions on any of its labels
+
+    def gold_label(self, unit: int) -> Stored | None:
+        """The label in the field of decisions for an object; None if it was decided that there is none."""
+        gold_id = self.found[unit][0]["gold_id"]
+        return None if gold_id is None else self.gold[int(self.members.sample[unit])].get(gold_id)
 
     def hashes(self, unit: int, stored: Mapping[str, StoredLabel]) -> dict[str, str]:
         """Hashes of the labels of an object, and of those that decisions on it name, as they are now.
@@ -145,5 +152,6 @@ class DecidableReader:
         of_labels = (members.sample[members.unit], members.annotator)
         assigned = assigned_annotators(self.source, rows, samples, of_labels).assigned
         gold = [{label["_id"]: label for label in row["gold"]} for row in rows]
-        decidable = Decidable(members, assigned, keys, member_keys, gold, found)
+        ids = [sample.sample_id for sample in samples]
+        decidable = Decidable(members, ids, assigned, keys, member_keys, gold, found)
         return LabelsRead(decidable, read.n_invalid, read.n_unknown, read.n_added)

@@ -16,6 +16,7 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.arguments import count_of, is_real, one_of, takes_arrays, text_of, texts_of, true_or_false
+from ...agreement.codes import ClassCodes
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.objects.verdicts import VERDICTS
 from ...agreement.options import OPTIONS
@@ -119,7 +120,7 @@ def decide(
             usable
     """
     labels = open_run_labels(samples, run_key)
-    opened = open_to_decide(labels, gold, among=None if samples is labels.dataset else _documents(samples))
+    opened = open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
     rule = Rule(
         objects=None if objects is None else frozenset(texts_of("objects", objects)),
         verdicts=tuple(one_of("verdict", each, VERDICTS) for each in texts_of("verdict", verdict or ())),
@@ -150,7 +151,7 @@ def user_name() -> str:
         return "somebody"
 
 
-def _documents(samples: SampleCollection) -> tuple[ObjectId, ...]:
+def documents_of(samples: SampleCollection) -> tuple[ObjectId, ...]:
     """Ids of the samples of a view."""
     return tuple(map(ObjectId, samples.values("id")))
 
@@ -263,7 +264,12 @@ class ObjectsToDecide:
     @property
     def class_names(self) -> list[str]:
         """Name of every class code of the objects that were read."""
-        return self._objects.units.codes.names()
+        return self.class_codes.names()
+
+    @property
+    def class_codes(self) -> ClassCodes:
+        """Codes of the classes of the objects that were read."""
+        return self._objects.units.codes
 
     def reader(self) -> Reader[Decidable]:
         """Reads the objects."""

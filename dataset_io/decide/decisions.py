@@ -375,11 +375,18 @@ def open_gold(samples: SampleCollection, name: str) -> Gold:
         gold = Gold(dataset, name, on_frames=on_frames)
         if gold.exists:
             return gold
-    known = sorted({str(mark) for field in all_fields(dataset).values() if (mark := _mark_of(field)) is not None})
+    known = gold_fields(dataset)
     raise AgreementInputError(
         f"`gold` must be a field of decisions of {dataset.name!r}, got {name!r}; there "
         + (f"are {', '.join(known)}" if known else "is none: decide() makes it")
     )
+
+
+def gold_fields(samples: SampleCollection) -> list[str]:
+    """Names of the fields of decisions of a dataset; the default name first."""
+    fields = all_fields(dataset_of(samples)).items()
+    found = {name for path, field in fields if _mark_of(field) == (name := path.removeprefix(names.FRAMES_PREFIX))}
+    return sorted(found, key=lambda name: (name != names.DEFAULT_GOLD_FIELD, name))
 
 
 @takes_arrays

@@ -14,7 +14,7 @@ from ...agreement.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.options import value_name
 from ..fiftyone_private import stored_dataset
 from .kinds import LabelKind
-from .paths import all_fields, is_of_frames, mark_of
+from .paths import all_fields, is_marked, is_of_frames, mark_of
 from .source import Source, flattened
 
 #: attributes of FiftyOne's own labels
@@ -48,7 +48,7 @@ def label_attributes(samples: SampleCollection, field: str, kind: LabelKind) -> 
     path = kind.label_path(field)
     declared = {entry.removeprefix(f"{path}."): each for entry, each in all_fields(source.dataset).items()
                 if entry.startswith(f"{path}.")}  # fmt: skip
-    ours = {name for name, each in declared.items() if mark_of(each) is not None}
+    ours = {name for name, each in declared.items() if is_marked(each)}
     found: dict[str, set[str]] = {name: set() for name in declared if "." not in name}
     for entry in source.aggregate(_values_of_attributes(source.label_paths[0])):
         given = {value_name(value) for value in entry["values"] if value is not None}
@@ -107,10 +107,10 @@ def likely_assigned(dataset: fo.Dataset, annotators: set[str]) -> str | None:
 
 
 def is_copy_of_ours(samples: SampleCollection, field: str, kind: LabelKind) -> bool:
-    """Whether a field holds labels that a run wrote, under another name: a clone of the consensus, for instance."""
+    """Whether a field holds labels that a run wrote, under another name (a clone of the consensus), or decisions."""
     schema = all_fields(stored_dataset(samples))
     of_labels = {f"{kind.label_path(field)}.{name}" for name in ("unit", "votes", "of")}
-    return mark_of(schema.get(field)) is not None or of_labels <= set(schema)
+    return is_marked(schema.get(field)) or of_labels <= set(schema)
 
 
 def check_annotator_attribute(source: Source) -> None:

@@ -19,11 +19,14 @@ from pymongo.collection import Collection
 
 from ... import names
 from ...agreement.arguments import takes_arrays
+from ...agreement.disputes.judged import DecisionReport
 from ...agreement.errors import AgreementInputError
 from ...agreement.family import build_report
 from ...agreement.options import OPTIONS
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
+from ..decide.against import report_decisions
+from ..decide.decisions import gold_fields
 from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.paths import is_of_frames
 from ..labels.source import flattened
@@ -206,6 +209,13 @@ class StoredSamples:
         """The number; None if the run is gone, too. See :func:`changed_since`."""
         with contextlib.suppress(AgreementInputError):
             return changed_since(self.view, self.run_key)
+        return None
+
+    def decisions(self) -> DecisionReport | None:
+        """What was decided on the objects, in the first field of decisions; None if nothing was."""
+        with contextlib.suppress(AgreementInputError):
+            fields = gold_fields(self.view)
+            return report_decisions(self.view, self.run_key, gold=fields[0]) if fields else None
         return None
 
 

@@ -1,0 +1,190 @@
+"""How right annotators were, by what was decided on the objects that they drew or left out."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ...metrics.bootstrap.draws import hstack
+from ..numbers import Fields, Numbers, estimates, ratio
+from ..report import Each, Interval
+
+#: class of an object that there is not, or that an annotator did not draw
+NOTHING = -1
+#: whether an annotator missed an object is not known: a crowd region may excuse them
+UNKNOWN = -2
+
+_VALUES = ("precision", "recall", "class_errors")
+
+
+@dataclass(frozen=True, slots=True)
+class ClassDecided:
+    """How right an annotator was on one class; numbers as in :class:`AnnotatorDecided`.
+
+    Recall and class errors are of the objects that have this class; precision of the labels that the annotator gave it.
+    """
+
+    name: str
+    n_objects: int  #: objects that have this class
+    n_labels: int  #: labels to which the annotator gave it
+    precision: float | None
+    recall: float | None
+    class_errors: float | None
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class AnnotatorDecided:
+    """How right an annotator was on the objects that were decided, and to which they were assigned."""
+
+    name: str
+    n_right: int  #: objects that they drew with the right class
+    n_wrong_class: int  #: objects that they drew with another class
+    n_missed: int  #: objects that they did not draw
+    n_too_many: int  #: labels of what is no object
+    precision: float | None  #: share of their labels that are of an object, whatever the class
+    recall: float | None  #: share of the objects that they drew
+    class_errors: float | None  #: share of the objects that they drew with another class
+    classes: list[ClassDecided] = dataclasses.field(default_factory=list)
+    intervals: dict[str, Interval] = dataclasses.field(default_factory=dict)
+
+    parts: ClassVar[dict[str, Any]] = {"classes": ClassDecided, "intervals": Each(Interval)}
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionReport:
+    """What was decided on the objects of a run, and how right annotators and consensus were."""
+
+    run_key: str
+    field: str  #: the field of decisions
+    n_objects: int  #: objects of the run
+    n_disputed: int  #: of these disputed
+    n_decided: int  #: objects that were decided, skipped ones not included
+    n_disputed_decided: int  #: of these disputed
+    n_skipped: int  #: objects that were left for later
+    n_changed: int  #: objects that were decided, but labels were edited, added or deleted since; in no other number
+    #: decided objects on which the majority was right: that there is one or not, and of which class
+    n_consensus_right: int
+    annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
+
+    parts: ClassVar[dict[str, Any]] = {"annotators": AnnotatorDecided}
+
+    @property
+    def share_decided(self) -> float | None:
+        """Share of the disputed objects that were decided."""
+        return self.n_disputed_decided / self.n_disputed if self.n_disputed else None
+
+    @property
+    def share_consensus_right(self) -> float | None:
+        """Share of the decided objects on which the majority was right."""
+        return self.n_consensus_right / self.n_decided if self.n_decided else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The report as JSON-serialisable values."""
+        shares = {"share_decided": self.share_decided, "share_consensus_right": self.share_consensus_right}
+        return {**dataclasses.asdict(self), **shares}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A row for every decided object and every annotator assigned to its sample."""
+
+    sample: IntArray  #: shape ``(N,)``, or the video, or group: what is resampled
+    annotator: IntArray  #: shape ``(N,)``
+    right: IntArray  #: shape ``(N,)``, code of the class that the object has, or :data:`NOTHING`
+    given: IntArray  #: shape ``(N,)``, code of the class that the annotator gave, :data:`NOTHING` or :data:`UNKNOWN`
+
+
+def annotators_decided(
+    judged: Judged, annotators: Sequence[str], class_names: Sequence[str], *, resamples: int, seed: int
+) -> list[AnnotatorDecided]:
+    """How right every annotator was, with intervals by resampling samples.
+
+    Args:
+        judged: what was decided
+        annotators: names
+        class_names: name of every class code
+        resamples: number of resamples; 0 for no intervals
+        seed: seed of the random numbers
+    """
+    numbers = list(_numbers(judged, annotators, class_names))
+    ranks = _ranks([each.columns.toarray() for each in numbers])
+    fields = Fields(estimates(numbers, ranks, resamples=resamples, seed=seed))
+    found = []
+    for k, name in enumerate(annotators):
+        own = judged.annotator == k
+        right, given = judged.right[own], judged.given[own]
+        drew, there = given >= 0, right != NOTHING
+        classes = [
+            ClassDecided(
+                name=class_names[code],
+                n_objects=int((right == code).sum()),
+                n_labels=int((given == code).sum()),
+                **fields.of(name, class_names[code]),
+            )
+            for code in _codes(right, given, class_names)
+        ]
+        found.append(
+            AnnotatorDecided(
+                name=name,
+                n_right=int((there & (right == given)).sum()),
+                n_wrong_class=int((there & drew & (right != given)).sum()),
+                n_missed=int((there & (given == NOTHING)).sum()),
+                n_too_many=int((drew & ~there).sum()),
+                classes=sorted(classes, key=lambda entry: (-entry.n_objects, entry.name)),
+                **fields.of(name),
+            )
+        )
+    return found
+
+
+def _codes(right: IntArray, given: IntArray, class_names: Sequence[str]) -> list[int]:
+    """The classes that objects have, or that were given, by name."""
+    codes: list[int] = np.unique(np.concatenate([right, given])).tolist()
+    return sorted((code for code in codes if code >= 0), key=class_names.__getitem__)
+
+
+def _numbers(judged: Judged, annotators: Sequence[str], class_names: Sequence[str]) -> Iterator[Numbers]:
+    """Precision, recall and class errors of every annotator, over all classes and by class."""
+    n_samples = int(judged.sample.max(initial=-1)) + 1
+    for k, name in enumerate(annotators):
+        own = judged.annotator == k
+        sample, right, given = judged.sample[own], judged.right[own], judged.given[own]
+        drew, there, known = given >= 0, right != NOTHING, given != UNKNOWN
+        for code in (None, *_codes(right, given, class_names)):
+            of_object = there if code is None else right == code
+            of_label = drew if code is None else given == code
+            # labels, of these of an object; objects, of these drawn, of these with another class
+            rows = (
+                of_label,
+                of_label & there,
+                of_object & known,
+                of_object & drew,
+                of_object & drew & (right != given),
+            )
+            columns = np.column_stack([sums_by(sample, each.astype(np.int64), n_samples) for each in rows])
+            owner = (name,) if code is None else (name, class_names[code])
+            keys = tuple((*owner, value) for value in _VALUES)
+            yield Numbers(keys, hstack([columns.astype(np.float64)]), _formula, basis=np.array([0, 2, 3]))
+
+
+def _formula(sums: FloatArray) -> FloatArray:
+    """Precision, recall and class errors, from sums ``(..., 5)``."""
+    return ratio(sums[..., [1, 3, 4]], sums[..., [0, 2, 3]])
+
+
+def _ranks(columns: Sequence[FloatArray]) -> IntArray:
+    """Rank of every sample by its content, so that resamples do not depend on the order of samples."""
+    if not columns:
+        return np.empty(0, np.int64)
+    order = np.lexsort(np.hstack(columns).T[::-1])
+    ranks = np.empty(len(order), np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks

@@ -1,0 +1,203 @@
+"""What was decided on the objects of a run: how much, how right everybody was, and what was decided against whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from fiftyone.core.view import DatasetView
+
+from ... import names
+from ...agreement.arguments import takes_arrays
+from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided
+from ...agreement.errors import AgreementInputError
+from ...agreement.objects.verdicts import AGREED
+from ...agreement.options import OPTIONS
+from ...metrics.arrays import BoolArray, IntArray
+from ...metrics.consensus import quorum_votes, vote_classes
+from ..record.run_labels import open_run_labels
+from ..units.unit_members import UnitMembers
+from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
+from .decide import ObjectsToDecide, documents_of, open_to_decide
+from .decisions import open_gold, stored_labels
+
+#: samples whose objects are read at once
+_BATCH = 1_000
+_COUNTS = ("n_decided", "n_disputed_decided", "n_skipped", "n_changed", "n_consensus_right")
+
+
+@takes_arrays
+def report_decisions(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+    resamples: int | None = None,
+) -> DecisionReport:
+    """How many objects of a run were decided, how right every annotator was, and how often the majority was right.
+
+    An annotator's numbers are over the decided objects of samples that they were assigned to. Where only disputed
+    objects were decided, they are about these: decide on agreed objects, too, for numbers about all.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        run_key: key of a run on objects
+        gold: the field of decisions
+        resamples: number of resamples for the intervals; None for the number in the run, 0 for no intervals
+
+    Raises:
+        AgreementInputError: if there is no such completed run on objects, or no such field
+    """
+    labels = open_run_labels(samples, run_key)
+    open_gold(samples, gold)
+    only = None if samples is labels.dataset else documents_of(samples)
+    opened = open_to_decide(labels, gold, among=only)
+    loaded = labels.run.records()
+    kept = np.ones(len(loaded.index), np.bool_)
+    if only is not None:
+        wanted = set(map(str, only))
+        kept = np.array([each in wanted for each in loaded.index.ids()], np.bool_)
+    values = loaded.records.select(kept).sample_values()
+    counts = dict.fromkeys(_COUNTS, 0)
+    judged: list[Judged] = []
+    clusters: dict[ObjectId, int] = {}
+    for objects, states, cluster_ids in _decided(opened):
+        cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
+        rows = _Rows(opened, objects, np.array(states, np.int64))
+        disputed = rows.decided & (objects.members.verdict > AGREED)
+        found = (rows.decided, disputed, rows.states == SKIPPED, rows.states == CHANGED, rows.majority_is_right)
+        for name, each in zip(_COUNTS, found, strict=True):
+            counts[name] += int(each.sum())
+        judged.append(rows.judged(cluster))
+    config = labels.config
+    return DecisionReport(
+        run_key=run_key,
+        field=opened.gold.path,
+        n_objects=int(values.n_units.sum()),
+        n_disputed=int(values.n_disputed[values.n_annotators >= 2].sum()),
+        **counts,
+        annotators=annotators_decided(
+            _joined(judged),
+            labels.annotators,
+            opened.class_names,
+            resamples=config.resamples if resamples is None else OPTIONS["resamples"].checked(resamples),
+            seed=config.seed,
+        ),
+    )
+
+
+def _decided(opened: ObjectsToDecide) -> Iterator[tuple[Decidable, list[int], list[ObjectId]]]:
+    """The objects of all samples with decisions, some at a time; their states; and the sample, or video, or group."""
+    reader, rows = opened.reader(), opened.gold.decided()
+    ids = list(rows)
+    for start in range(0, len(ids), _BATCH):
+        for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
+            read = reader.columns(batch)
+            objects, found = read.labels, [sample.sample_id for sample in read.samples]
+            stored = stored_labels(opened.gold.collection, found, opened.fields)
+            states = [
+                objects.state(unit, objects.hashes(unit, stored[found[sample]])) if objects.found[unit] else 0
+                for unit, sample in enumerate(objects.members.sample.tolist())
+            ]
+            yield objects, states, [each.group_id or each.video_id or each.sample_id for each in read.samples]
+
+
+class _Rows:
+    """Decided objects as rows of annotators."""
+
+    def __init__(self, opened: ObjectsToDecide, objects: Decidable, states: IntArray) -> None:
+        self._objects = objects
+        self.states = states
+        self.decided: BoolArray = states == DECIDED
+        self.right = np.full(len(states), NOTHING)
+        codes = opened.class_codes
+        for unit in np.flatnonzero(self.decided).tolist():
+            label = objects.gold_label(unit)
+            if label is not None:
+                self.right[unit] = codes[label.get("label")]
+
+    @property
+    def majority_is_right(self) -> BoolArray:
+        """Decided objects on which more than half of the assigned annotators were right, shape ``(U,)``."""
+        members = self._objects.members
+        voted = vote_classes(members.unit, members.category, members.n_units)
+        is_there = members.votes >= quorum_votes(members.assigned, "majority")
+        said = np.where(is_there, np.where(voted.tie, UNKNOWN, voted.category), NOTHING)
+        right: BoolArray = self.decided & (said == self.right)
+        return right
+
+    def judged(self, cluster: IntArray) -> Judged:
+        """What every assigned annotator did on the decided objects."""
+        members: UnitMembers = self._objects.members
+        assigned = self._objects.assigned[members.sample]
+        given = np.where((assigned.sum(axis=1) == members.assigned)[:, None], NOTHING, UNKNOWN)
+        given = np.broadcast_to(given, assigned.shape).copy()
+        given[members.unit, members.annotator] = members.category
+        unit, annotator = np.nonzero(assigned & self.decided[:, None])
+        return Judged(cluster[members.sample[unit]], annotator, self.right[unit], given[unit, annotator])
+
+
+def _joined(parts: Sequence[Judged]) -> Judged:
+    nothing = np.empty(0, np.int64)
+    columns = zip(*((each.sample, each.annotator, each.right, each.given) for each in parts), strict=True)
+    return Judged(*(map(np.concatenate, columns))) if parts else Judged(*(nothing,) * 4)
+
+
+@takes_arrays
+def decided_against(
+    samples: SampleCollection,
+    annotator: str,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+) -> DatasetView:
+    """The samples on which something was decided against an annotator, with what is right and what they drew.
+
+    The view shows the labels of the annotator that are of no object or have another class than the object, and, in the
+    field of decisions, the objects whose class they got wrong or which they did not draw.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        annotator: name of the annotator in the run
+        run_key: key of a run on objects
+        gold: the field of decisions
+
+    Raises:
+        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, or labels are on frames
+    """
+    labels = open_run_labels(samples, run_key)
+    open_gold(samples, gold)
+    labels.check_annotators("annotator", [annotator])
+    if labels.on_frames:
+        raise AgreementInputError(f"`run_key` must be a run on samples, got {run_key!r}, on frames")
+    opened = open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
+    number = labels.annotators.index(annotator)
+    theirs: set[ObjectId] = set()
+    right: set[ObjectId] = set()
+    documents: set[str] = set()
+    for objects, states, _ in _decided(opened):
+        rows, members = _Rows(opened, objects, np.array(states, np.int64)), objects.members
+        assigned = objects.assigned[members.sample]
+        row_of = {int(members.unit[row]): int(row) for row in np.flatnonzero(members.annotator == number)}
+        for unit in np.flatnonzero(rows.decided & assigned[:, number]).tolist():
+            row, label = row_of.get(unit), objects.gold_label(unit)
+            if row is None and (label is None or assigned[unit].sum() != members.assigned[unit]):
+                continue
+            if row is not None and label is not None and members.category[row] == rows.right[unit]:
+                continue
+            if row is not None:
+                theirs.add(members.label_ids[row])
+            if label is not None:
+                right.add(label["_id"])
+            documents.add(str(objects.document_ids[int(members.sample[unit])]))
+    field = labels.field_of(annotator)
+    ordered = [
+        str(row["_id"]) for row in opened.gold.collection.find({}, {"_id": True}) if str(row["_id"]) in documents
+    ]
+    view = samples.select(ordered)
+    for name, ids in ((field, theirs), (opened.gold.path, right)):
+        view = view.filter_labels(name, {"$in": ["$$this._id", sorted(ids)]}, only_matches=False)
+    others = [name for name in labels.config.fields if name != field]
+    return view.exclude_fields(others) if others else view

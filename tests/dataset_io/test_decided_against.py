@@ -1,0 +1,157 @@
+"""How right annotators were by decisions: against loops over the documents of the database."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
+from tests.dataset_io.unit_oracle import documents_of, units_of
+from tests.datasets import random_annotators
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    decide,
+    decided_against,
+    load_agreement,
+    report_decisions,
+)
+
+
+@pytest.fixture(scope="module")
+def dataset(make_module_dataset):
+    """Alice is right on half of the samples, bob on others; lone objects are none; some are skipped."""
+    dataset = make_module_dataset(random_annotators(60, seed=4))
+    compute_agreement(dataset, ANNOTATORS, resamples=200, sensitivity=False)
+    decide(dataset.skip(55), choice="skip", verdict="lone")
+    decide(dataset.limit(30), choice="version", annotator="alice", min_votes=2)
+    decide(dataset.skip(30), choice="version", annotator="bob", min_votes=2)
+    decide(dataset.limit(50), choice="none", verdict="lone")
+    return dataset
+
+
+def counted(dataset):
+    """What annotators did on decided objects, by annotator and class, and other counts; and those against bob."""
+    found, by_class, total, against = Counter(), Counter(), Counter(), set()
+    for document in documents_of(dataset):
+        gold = {label["_id"]: label for label in (document.get("agreement_gold") or {}).get("detections", [])}
+        decisions = {each["unit"]: each for each in document.get("agreement_gold_decisions") or []}
+        assigned = [name for name in ANNOTATORS if document.get(name) is not None]
+        for unit_id, members in units_of(document, LISTS).items():
+            disputed = next(iter(members.values()))["agreement"] not in ("agreed", None)
+            total["n_objects"] += len(assigned) > 0
+            total["n_disputed"] += disputed
+            if unit_id not in decisions:
+                continue
+            if decisions[unit_id]["choice"] == "skip":
+                total["n_skipped"] += 1
+                continue
+            total["n_decided"] += 1
+            total["n_disputed_decided"] += disputed
+            label = gold.get(decisions[unit_id]["gold_id"])
+            votes = Counter(member["label"] for member in members.values()).most_common()
+            said = None
+            if 2 * len(members) > len(assigned):
+                said = "tie" if len(votes) > 1 and votes[0][1] == votes[1][1] else votes[0][0]
+            total["n_consensus_right"] += said == (label and label["label"])
+            for name in assigned:
+                given, right = (members[name]["label"] if name in members else None), label and label["label"]
+                what = (
+                    "n_right" if given and given == right else "n_wrong_class" if given and right
+                    else "n_too_many" if given else "n_missed" if right else ""
+                )  # fmt: skip
+                found[name, what] += 1
+                by_class[name, "labels", given] += 1
+                by_class[name, "labels of objects", given] += right is not None
+                by_class[name, "objects", right] += 1
+                by_class[name, "drawn", right] += given is not None
+                by_class[name, "wrong", right] += given is not None and given != right
+                if name == "bob" and what not in ("", "n_right"):
+                    against.add(str(document["_id"]))
+    return found, by_class, total, against
+
+
+def test_the_report_is_what_loops_over_the_labels_find(dataset):
+    report = report_decisions(dataset)
+    found, by_class, total, _ = counted(dataset)
+    values = report.to_dict()
+    assert {name: values[name] for name in total} == dict(total)
+    assert values["n_changed"] == 0
+    assert total["n_skipped"] > 0
+    assert report.share_decided == pytest.approx(total["n_disputed_decided"] / total["n_disputed"])
+    for entry in report.annotators:
+        counts = {what: found[entry.name, what] for what in ("n_right", "n_wrong_class", "n_missed", "n_too_many")}
+        assert {what: getattr(entry, what) for what in counts} == counts
+        drawn = counts["n_right"] + counts["n_wrong_class"]
+        assert entry.precision == pytest.approx(drawn / (drawn + counts["n_too_many"]))
+        assert entry.recall == pytest.approx(drawn / (drawn + counts["n_missed"]))
+        assert entry.class_errors == pytest.approx(counts["n_wrong_class"] / drawn)
+        assert entry.intervals["recall"].low <= entry.recall <= entry.intervals["recall"].high
+        for each in entry.classes:
+            of = {name: by_class[entry.name, name, each.name] for name in ("labels", "labels of objects", "objects")}
+            assert (each.n_labels, each.n_objects) == (of["labels"], of["objects"])
+            assert each.precision == pytest.approx(of["labels of objects"] / of["labels"])
+            drawn = by_class[entry.name, "drawn", each.name]
+            assert each.recall == pytest.approx(drawn / of["objects"])
+            assert each.class_errors == pytest.approx(by_class[entry.name, "wrong", each.name] / drawn)
+    assert {entry.recall for entry in report.annotators} != {1.0}
+
+
+def test_the_view_of_what_was_decided_against_somebody_shows_just_that(dataset):
+    _, _, _, against = counted(dataset)
+    view = decided_against(dataset, "bob")
+    assert set(view.values("id")) == against
+    bob = next(entry for entry in report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
+    assert view.count("bob.detections") == bob.n_wrong_class + bob.n_too_many
+    assert view.count("agreement_gold.detections") == bob.n_wrong_class + bob.n_missed
+    assert not view.has_field("alice")
+    with pytest.raises(AgreementInputError, match="did you mean 'bob'"):
+        decided_against(dataset, "bop")
+
+
+def test_on_a_view_the_report_is_about_its_samples(dataset):
+    parts = [report_decisions(view, resamples=0).to_dict() for view in (dataset.limit(20), dataset.skip(20))]
+    whole = report_decisions(dataset, resamples=0).to_dict()
+    for name in ("n_objects", "n_disputed", "n_decided", "n_disputed_decided", "n_skipped", "n_consensus_right"):
+        assert parts[0][name] + parts[1][name] == whole[name]
+
+
+def test_objects_whose_labels_were_changed_since_count_for_nobody(make_dataset):
+    place = (0.1, 0.2, 0.4, 0.3)
+    dataset = make_dataset({"alice": [[("car", place)]] * 2, "bob": [[("bus", place)]] * 2, "carol": [[]] * 2})
+    compute_quickly(dataset)
+    decide(dataset, choice="version", annotator="bob")
+    sample = dataset.first()
+    sample["alice"].detections[0].label = "van"
+    sample.save()
+    report = report_decisions(dataset)
+    assert (report.n_decided, report.n_changed, report.n_consensus_right) == (1, 1, 0)
+    assert [entry.n_wrong_class + entry.n_right + entry.n_missed for entry in report.annotators] == [1, 1, 1]
+
+
+def test_the_printed_report_of_the_run_says_what_was_decided(dataset, capsys):
+    load_agreement(dataset).print_report()
+    text = capsys.readouterr().out
+    report = report_decisions(dataset, resamples=0)
+    assert f"{report.n_disputed_decided} of {report.n_disputed} disputed objects were decided" in text
+    assert f"the majority was right on {report.n_consensus_right} of {report.n_decided}" in text
+    recall = next(entry.recall for entry in report.annotators if entry.name == "carol")
+    assert f"{100 * recall:.1f} %" in text.split("What was decided")[1]
+
+
+def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
+    labels = random_annotators(25, seed=7)
+    order = np.random.default_rng(5).permutation(25).tolist()
+    reports = []
+    for rows in (range(25), order):
+        turned = make_dataset({name: [labels[name][k] for k in rows] for name in ANNOTATORS})
+        compute_agreement(turned, ANNOTATORS, resamples=50, sensitivity=False)
+        decide(turned, choice="version", annotator="carol", min_votes=2)
+        text = json.dumps(report_decisions(turned).to_dict()["annotators"])
+        reports.append(json.loads(text, parse_float=lambda number: round(float(number), 9)))
+    assert reports[0] == reports[1]
+    assert reports[0][0]["intervals"]
