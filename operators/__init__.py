@@ -8,6 +8,7 @@ from .compute import ComputeAgreement
 from .disputed import AgreementPatches, AnnotateDisputed, TagAgreementLabels
 from .export import ExportAgreement
 from .export_labels import ExportAnnotations
+from .gold import Decide, UndoDecisions
 from .import_labels import ImportAnnotations
 from .object_labels import AddAgreementUnits, ResolveUnits
 from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement, UpdateAgreement
@@ -24,6 +25,8 @@ OPERATORS = [
     AddAgreementUnits,
     AgreementPatches,
     ResolveUnits,
+    Decide,
+    UndoDecisions,
     TagAgreementLabels,
     AnnotateDisputed,
     ConfigureAgreementApp,

@@ -33,6 +33,7 @@ OF_RUNS = {
     "agreement_patches": {},
     "resolve_units": {},
     "tag_agreement_labels": {},
+    "decide": {},
     "annotate_disputed": {},
     "configure_agreement_app": {"sidebar": True},
     "compare_agreement": {"other_run_key": "agreement"},

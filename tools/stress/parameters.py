@@ -29,6 +29,7 @@ from .campaign import Campaign, Outcome
 from .labelled import collections
 from .values import any_value, json_values
 from .workers import Answer, Command, Worker, workers
+from annotator_agreement.names import DEFAULT_GOLD_FIELD, GOLD_MARK
 
 PLUGIN = "@annotator/agreement"
 FIELDS = ["alice", "bob", "carol"]
@@ -120,6 +121,10 @@ class Runs:
         for key, iou in ((BASE, 0.5), (SECOND, 0.7)):
             if key not in plugin.list_agreements(self.dataset):
                 plugin.compute_agreement(self.dataset, FIELDS, run_key=key, iou=iou, **QUICKLY)
+        for name, field in self.dataset.get_field_schema().items():
+            if GOLD_MARK in (field.info or {}) and field.info[GOLD_MARK] == name != DEFAULT_GOLD_FIELD:
+                plugin.delete_decisions(self.dataset, gold=name)
+        plugin.decide(self.dataset, BASE, "none", verdict="missed")
 
 
 class Labels:
@@ -220,6 +225,18 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("tag_agreement_labels", plugin.tag_agreement_labels, {"samples": dataset, **run, **tags})
     sent = {"anno_key": "sent", "backend": None, "annotators": None, "selected": None}
     yield Call("annotate_disputed", plugin.annotate_disputed, {"samples": dataset, **run, **sent})
+    rule = dict.fromkeys(
+        ("annotator", "label", "objects", "verdict", "classes", "annotators", "min_iou", "by", "remark", "progress")
+    )
+    rule |= {"choice": "none", "min_votes": 1, "one_class": False, "overwrite": False, "preview": False}
+    gold = {"gold": "agreement_gold"}
+    yield Call("decide", plugin.decide, {"samples": dataset, **run, **rule, **gold})
+    yield Call("list_decisions", plugin.list_decisions, {"dataset": dataset, **gold})
+    yield Call("undo_decisions", plugin.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
+    yield Call("delete_decisions", plugin.delete_decisions, {"dataset": dataset, **gold})
+    yield Call("report_decisions", plugin.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
+    against = {"samples": dataset, "annotator": FIELDS[0], **run, **gold}
+    yield Call("decided_against", plugin.decided_against, against)
     yield Call("changed_since", plugin.changed_since, {"dataset": dataset, **run})
     yield Call("update_agreement", plugin.update_agreement, {"dataset": dataset, **run, "progress": False})
     for name, valid in _of_labels(labels).items():
@@ -316,6 +333,20 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         "agreement_patches": {**run, "verdict": [], "max_units": None, "within_view": False, "make_units": True},
         "resolve_units": {**run, "shapes": "medoid", "overwrite": True, "quorum": 0.5},
         "tag_agreement_labels": {**run, "tag": "x", "on": "labels", "annotators": [], "remove": False},
+        "decide": {
+            **run,
+            "choice": "version",
+            "annotator": FIELDS[0],
+            "verdict": [],
+            "min_votes": 1,
+            "min_iou": None,
+            "one_class": False,
+            "by": "mia",
+            "overwrite": True,
+            "within_view": False,
+            "count": False,
+        },
+        "undo_decisions": {"gold": "agreement_gold", "by": None, "step": None},
         "annotate_disputed": {**run, "backend": None, "anno_key": "sent", "annotators": []},
         "configure_agreement_app": {
             **run,

@@ -1,0 +1,58 @@
+"""The operators that decide by a rule, and undo."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.datasets import random_annotators, stored
+
+from annotator_agreement import compute_agreement, decide, list_decisions
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(random_annotators(20, seed=4))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False)
+    return dataset
+
+
+def test_the_form_counts_what_it_would_decide_and_deciding_does_just_that(operator, context, form, dataset):
+    before, rule = stored(dataset), {"min_votes": 2, "one_class": True, "verdict": ["missed"], "by": "mia"}
+    inputs = form(operator("decide"), dataset, **rule)
+    n = decide(dataset, min_votes=2, one_class=True, verdict="missed", preview=True).n_decided
+    assert inputs["preview"]["view"]["label"] == f"This would decide {n} objects"
+    assert n > 1
+    assert stored(dataset) == before
+    ctx = context(operator("decide"), dataset, **rule)
+    result = operator("decide").execute(ctx)
+    (notice,) = [entry for entry in ctx.executor.to_json()["requests"] if entry["operator_uri"].endswith("notify")]
+    assert notice["params"]["message"] == f"Decided {n} objects"
+    dataset.reload()
+    assert {(each.decided_by, each.step) for each in list_decisions(dataset)} == {("mia", result["step"])}
+    inputs = form(operator("decide"), dataset, **rule)
+    assert inputs["preview"]["view"]["label"] == f"This would decide 0 objects; left out: {n} decided before"
+
+
+def test_one_annotator_can_be_right_and_only_the_view_is_decided(operator, context, form, dataset):
+    inputs = form(operator("decide"), dataset, choice="version")
+    assert inputs["annotator"]["type"]["values"] == ANNOTATORS
+    assert "within_view" not in inputs
+    params = {"choice": "version", "annotator": "carol", "within_view": True}
+    operator("decide").execute(context(operator("decide"), dataset, dataset.limit(4), **params))
+    dataset.reload()
+    assert {each.annotator for each in list_decisions(dataset)} == {"carol"}
+    assert len(list_decisions(dataset)) == dataset.limit(4).count("carol.detections")
+
+
+def test_the_last_step_is_undone(operator, context, form, dataset):
+    assert form(operator("undo_decisions"), dataset)["no_decisions"]["invalid"]
+    decide(dataset, verdict="agreed")
+    n = decide(dataset, choice="none", verdict="lone").n_decided
+    assert form(operator("undo_decisions"), dataset)["gold"]["default"] == "agreement_gold"
+    assert operator("undo_decisions").execute(context(operator("undo_decisions"), dataset)) == {"n": n}
+    assert {each.choice for each in list_decisions(dataset)} == {"consensus"}
+    n_left = len(list_decisions(dataset))
+    assert operator("undo_decisions")(dataset) == n_left > 0
+    assert operator("decide")(dataset, preview=True, verdict="agreed").n_decided == n_left
