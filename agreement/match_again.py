@@ -27,10 +27,11 @@ def _totals_again(records: ObjectRecords, config: AgreementConfig) -> RunTotals 
     """What some samples had added to the totals of their run, without tracks and the subsample for the threshold.
 
     Returns:
-        the totals; None if the records do not tell, as objects were left out that had been matched before
+        the totals; None if the records do not tell, as objects were left out that had been matched before, or a sample
+        has too many overlapping pairs
     """
     part = {name: records.column(name) for name in records.parts[0]}
-    if part["n_alone"].any():
+    if part["n_alone"].any() or part["without_overlaps"].any():
         return None
     agreement = agreement_of_part(part, records.n_annotators, config)
     objects, n_samples = agreement.objects, agreement.n_samples

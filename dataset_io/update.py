@@ -221,7 +221,7 @@ def _compare(
     whole = with_stored_sums(loaded.records, loaded.sums or {})
     records = records_without(whole, plan.dropped, family.source.config)
     if records is None:
-        raise WholeRunNeededError("crowd regions decided which objects were matched")
+        raise WholeRunNeededError("crowd regions decided which objects were matched, or too many labels overlap")
     one_pass = Pass(family, run, stamps, again=True)
     one_pass.work(progress)
     new = one_pass.compared()

@@ -13,7 +13,7 @@ IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]
 
 #: so many cells for every key, and in any case so many, are counted one by one rather than sorted
-_CELLS_A_KEY = 4
+_CELLS_A_KEY = 8
 _FEW_CELLS = 1 << 20
 
 

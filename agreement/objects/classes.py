@@ -19,7 +19,7 @@ from ..numbers import Fields, Numbers, Rows, ratio
 from ..report import number
 from .compute import Counting
 from .report import ClassSummary, Confusion, Merge
-from .sums import NO_CLASS, Additive, Chunk, Matches, SparseCounts, distribution, mean
+from .sums import Additive, Chunk, Matches, SparseCounts, distribution, mean
 
 #: classes listed in a report
 MAX_CLASSES = 1_000
@@ -208,10 +208,9 @@ def class_summaries(
     n_labels = int(sums.n_objects.sum())
     total = float(sums.cost.sum())
     confused = _confused(met, names)
-    iou, ends = _iou_by_class(matches, len(names))
+    listed = codes[:MAX_CLASSES].tolist()
     summaries = []
-    for code in codes[:MAX_CLASSES].tolist():
-        of_class = iou[ends[code] : ends[code + 1]]
+    for code, of_class in zip(listed, _iou_of_classes(matches, listed), strict=True):
         summaries.append(
             ClassSummary(
                 name=names[code],
@@ -229,12 +228,14 @@ def class_summaries(
     return summaries, max(len(codes) - MAX_CLASSES, 0)
 
 
-def _iou_by_class(matches: Matches, n_categories: int) -> tuple[FloatArray, IntArray]:
-    """IoU of the pairs of labels with equal class, sorted by class, and the start of every class."""
-    alike = matches.category != NO_CLASS
-    category, iou = matches.category[alike], matches.iou[alike]
-    order = np.argsort(category, kind="stable")
-    return iou[order], np.searchsorted(category[order], np.arange(n_categories + 1))
+def _iou_of_classes(matches: Matches, codes: Sequence[int]) -> Iterator[FloatArray]:
+    """IoU of the pairs of labels that both have one of some classes, class by class."""
+    parts = []
+    for category, iou in zip(matches.category_parts.parts, matches.iou_parts.parts, strict=True):
+        order = np.argsort(category, kind="stable")
+        parts.append((category[order], iou[order]))
+    for code in codes:
+        yield np.concatenate([iou[slice(*np.searchsorted(category, [code, code + 1]))] for category, iou in parts])
 
 
 def _confused(met: SparseCounts, names: Sequence[str]) -> list[list[dict[str, object]]]:

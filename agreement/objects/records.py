@@ -26,6 +26,8 @@ from .vitality import Rematched, rematched
 
 #: objects that are unpacked at once
 MAX_OBJECTS_AT_ONCE = 100_000
+#: overlapping pairs of one sample that are kept at most, to match its objects again; of a sample with more, none is
+MAX_OVERLAPS_KEPT = 100_000
 
 #: meaning of the rows of every column: the column with their number per sample
 _OBJECT, _UNIT, _MATCHED, _SAMPLE_PAIR, _CROWD = "n_objects", "n_units", "n_matched", "n_pairs", "n_crowd"
@@ -62,6 +64,7 @@ _ROWS = {
     "crowded": OF_SAMPLE,
     "n_overlaps": OF_SAMPLE,
     "n_covered": OF_SAMPLE,
+    "without_overlaps": OF_SAMPLE,
     "overlap_i": _OVERLAP,
     "overlap_j": _OVERLAP,
     "intersection": _OVERLAP,
@@ -236,6 +239,11 @@ def _to_match_again(agreement: MatchedBatch) -> Columns:
     )
     first_object = np.cumsum(agreement.n_objects) - agreement.n_objects
     of_overlap = objects.sample[overlaps.i]
+    without_overlaps = np.bincount(of_overlap, minlength=n_samples) > MAX_OVERLAPS_KEPT
+    kept: slice | IntArray = slice(None)
+    if without_overlaps.any():
+        kept = np.flatnonzero(~without_overlaps[of_overlap])
+        of_overlap = of_overlap[kept]
     row, other = agreement.covered
     crowded = np.zeros(len(objects), np.bool_) if overlaps.crowded is None else overlaps.crowded
 
@@ -252,9 +260,10 @@ def _to_match_again(agreement: MatchedBatch) -> Columns:
         "crowded": count(objects.sample[crowded]) > 0,
         "n_overlaps": count(of_overlap),
         "n_covered": count(objects.sample[row]),
-        "overlap_i": compact(overlaps.i - first_object[of_overlap]),
-        "overlap_j": compact(overlaps.j - first_object[of_overlap]),
-        "intersection": overlaps.intersection,
+        "without_overlaps": without_overlaps,
+        "overlap_i": compact(overlaps.i[kept] - first_object[of_overlap]),
+        "overlap_j": compact(overlaps.j[kept] - first_object[of_overlap]),
+        "intersection": overlaps.intersection[kept],
         "covered_row": compact(row - first_object[objects.sample[row]]),
         "covered_by": compact(other),
         **tracks,

@@ -42,6 +42,7 @@ _PREFIX = "annotator_agreement/"
 _IDS = ("results_id", "previous", "updating")
 
 _Array = NDArray[Any]
+_Bytes = bytes | memoryview
 
 
 class _File(Protocol):
@@ -56,21 +57,23 @@ class StoredRecords:
 
     header: dict[str, Any]  #: positions of the columns, and the parts of a report's context that fit into JSON
     #: the columns, concatenated; scores come first, so that they can be read without the rest
-    columns: list[bytes]
+    columns: list[_Bytes]
 
     @classmethod
     def of(cls, records: Records, index: SampleIndex, facts: RowFacts, context: ReportContext) -> StoredRecords:
         """The records of a run, packed for storing."""
         of_records = {name: records.column(name) for name in sorted(records.parts[0], key=lambda n: n != "score")}
-        columns: list[bytes] = []
+        columns: list[_Bytes] = []
+        start = 0
         where: dict[str, dict[str, Any]] = {}
         for kind, arrays in (("records", of_records), ("index", index.to_arrays()), ("facts", facts.to_arrays())):
             where[kind] = {}
             for name, values in arrays.items():
                 packed, is_smaller = _packed(values)
-                start = sum(map(len, columns))
+                padding = bytes(-len(packed) % _ALIGNED)
                 where[kind][name] = (start, len(packed), is_smaller, values.dtype.str, values.shape)
-                columns.append(packed.ljust(-(-len(packed) // _ALIGNED) * _ALIGNED, b"\0"))
+                columns += [packed, padding]
+                start += len(packed) + len(padding)
         return cls({**where, "sums": stored_sums(records), "context": context.to_stored()}, columns)
 
     def write(self, run_id: str) -> None:
@@ -81,7 +84,8 @@ class StoredRecords:
         header = header.ljust(-(-len(header) // _ALIGNED) * _ALIGNED)
         with files.new_file(_id=_file_id(run_id), chunk_size=_CHUNK) as file:
             for part in (_LENGTH.pack(len(header)), header, *self.columns):
-                file.write(part)
+                for start in range(0, len(part), _CHUNK):
+                    file.write(bytes(part[start : start + _CHUNK]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,9 +215,9 @@ class _Unpacked(Mapping[str, _Array]):
         return len(self._where)
 
 
-def _packed(values: _Array) -> tuple[bytes, bool]:
-    """A column as bytes, and whether they are compressed."""
-    content = np.ascontiguousarray(values).tobytes()
+def _packed(values: _Array) -> tuple[_Bytes, bool]:
+    """A column as bytes, and whether they are compressed; if not, they are the memory of the array."""
+    content = np.ascontiguousarray(values).reshape(-1).view(np.uint8).data
     # most float columns do not shrink; the first bytes show it
     probe = content[:_PROBE]
     is_smaller = len(zlib.compress(probe, _COMPRESSION)) < _WORTHWHILE * len(probe)

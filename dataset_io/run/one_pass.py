@@ -27,7 +27,7 @@ from ..record.run_keys import run_behind
 from ..record.sample_index import RowFacts, SampleIndex
 from ..record.stored_records import StoredRecords
 from .read import ReadBatch, Reader
-from .work_through import Progress, work_through
+from .work_through import Progress, return_memory, work_through
 from .worst import worst_samples
 from .write import Writer, Written
 
@@ -133,6 +133,7 @@ class Pass:
     def work(self, progress: Progress) -> None:
         """Read, compute and write everything."""
         self.n_left_out = work_through(self.reader, self._compute, self._count, progress)
+        return_memory()
         if self._videos is not None:
             self._run.require_current()
             for _ in self._videos.write():

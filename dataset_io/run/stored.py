@@ -106,7 +106,8 @@ class NoRoomError(AgreementInputError):
         super().__init__(
             "Samples must have room for what is written, as the database holds 16 MB of each, got "
             f"{of_samples}: they have too many or too large labels. Store masks in files "
-            "(fiftyone.utils.labels.export_segmentations()), or leave these samples out"
+            "(fiftyone.utils.labels.export_segmentations()), take a run_key of one letter if they have tens of "
+            "thousands of labels, or leave these samples out"
         )
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
+import sys
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -79,6 +81,14 @@ def work_through(
             writers.shutdown(cancel_futures=True)  # only what is being written now is finished
             raise
     return n_left_out
+
+
+def return_memory() -> None:
+    """Give memory that is no longer used back to the system, which glibc does not do in time after several threads."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have none
+        if trim is not None:
+            trim(0)
 
 
 #: new objects between two garbage collections (Python's default is 700)

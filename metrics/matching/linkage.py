@@ -95,6 +95,9 @@ def _summed(
 ) -> tuple[IntArray, IntArray, FloatArray]:
     """Every pair of nodes once, with the sum of its similarities."""
     n = len(component)
+    if (component == component[:1]).all():
+        key, total = sums_of_keys(u * n + v, similarity, n * n)
+        return *np.divmod(key, n), total
     order = np.argsort(component, kind="stable")
     n_nodes = np.bincount(component[order]) if n else np.zeros(1, np.int64)
     local = np.empty(n, np.int64)
@@ -124,9 +127,9 @@ def average_linkage_of(nodes: Nodes, threshold: float) -> Joins:
     while True:
         mean = nodes.similarity / (nodes.size[nodes.u] * nodes.size[nodes.v])
         candidates = np.flatnonzero(mean >= threshold - TIE)
-        u, v = nodes.u[candidates], nodes.v[candidates]
+        u, v, mean = nodes.u[candidates], nodes.v[candidates], mean[candidates]
         allowed = np.flatnonzero(~sharing(nodes.annotators, u, v))
-        u, v, mean = u[allowed], v[allowed], mean[candidates[allowed]]
+        u, v, mean = u[allowed], v[allowed], mean[allowed]
         if not len(u):
             break
         chosen = _best_of_both(nodes, u, v, mean.round(_DECIMALS))
@@ -136,9 +139,9 @@ def average_linkage_of(nodes: Nodes, threshold: float) -> Joins:
         heights.append(mean[chosen])
         group = np.arange(len(nodes.size))
         group[v] = u
-        group, _ = number_by_first(group)
         kept = np.ones(len(group), np.bool_)
         kept[v] = False
+        group = (np.cumsum(kept) - 1)[group]
         representative = representative[kept]
         nodes = contracted(nodes, group)
     empty = np.empty(0, np.int64)

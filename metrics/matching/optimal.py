@@ -180,17 +180,23 @@ def _split_hard(
 def are_large(component: IntArray, n_members: IntArray, annotators: IntArray) -> BoolArray:
     """Which components ``(C,)`` are solved by average linkage; ``annotators`` are bit sets ``(V, W)``."""
     large: BoolArray = n_members > MAX_NODES_MERGED
-    if large.any():
-        of_two = large & (n_members <= MAX_NODES_ASSIGNED)
+    of_two = large & (n_members <= MAX_NODES_ASSIGNED)
+    if of_two.any():
         rows = np.flatnonzero(of_two[component])
-        _, kind = np.unique(annotators[rows], axis=0, return_inverse=True)
-        low, high = np.full(len(n_members), len(rows)), np.full(len(n_members), -1)
-        np.minimum.at(low, component[rows], kind.reshape(-1))
-        np.maximum.at(high, component[rows], kind.reshape(-1))
-        between = (kind != low[component[rows]]) & (kind != high[component[rows]])
-        of_two[component[rows[between]]] = False
+        one = _first_rows(component, rows, len(n_members))
+        others = rows[(annotators[rows] != annotators[one[component[rows]]]).any(axis=1)]
+        two = _first_rows(component, others, len(n_members))
+        more = others[(annotators[others] != annotators[two[component[others]]]).any(axis=1)]
+        of_two[component[more]] = False
         large &= ~of_two
     return large
+
+
+def _first_rows(component: IntArray, rows: IntArray, n_components: int) -> IntArray:
+    """The first of some ascending rows in every component, shape ``(C,)``; undefined in the others."""
+    first = np.zeros(n_components, np.int64)
+    first[component[rows[::-1]]] = rows[::-1]
+    return first
 
 
 def _link(

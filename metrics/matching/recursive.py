@@ -46,7 +46,8 @@ def match_recursive(
     every = np.ones(len(i), np.bool_)
     passes = {"ignore": [every], "require": [same_class], "prefer": [same_class, every]}[classes]
     above = similarity > threshold + TIE
-    order = np.lexsort((objects.annotator[i], objects.annotator[j]))  # stable: rows stay in their order
+    short = objects.annotator.astype(np.int16 if objects.annotator.max(initial=0) < 1 << 15 else np.int64)
+    order = np.lexsort((short[i], short[j]))  # stable: rows stay in their order
     starts = np.searchsorted(objects.annotator[j[order]], np.arange(int(objects.annotator.max(initial=0)) + 2))
     for current in np.unique(objects.annotator).tolist():
         taken[:] = False

@@ -86,7 +86,9 @@ def sweep_thresholds(
     if classes == "require":  # every class is a separate layer
         same_class = np.flatnonzero(objects.category[i] == objects.category[j])
         i, j, values, classes = i[same_class], j[same_class], values[same_class], "ignore"
-    reached = np.searchsorted(levels - TIE, values, side="right")  # how many thresholds a pair reaches
+    reached = np.zeros(len(i), np.int8)  # how many thresholds a pair reaches
+    for level in levels.tolist():
+        reached += values >= level - TIE
     connected = _Connected.of(objects.annotator, i, j, reached, len(levels))
     first = connected.root.copy()
     counts = np.stack([connected.n_linked, connected.n_linked])
@@ -133,19 +135,17 @@ class _Connected:
     n_linked: IntArray  # (T,) how many of the latter there are
 
     @classmethod
-    def of(cls, annotator: IntArray, i: IntArray, j: IntArray, reached: IntArray, n_levels: int) -> _Connected:
+    def of(cls, annotator: IntArray, i: IntArray, j: IntArray, reached: NDArray[np.int8], n_levels: int) -> _Connected:
         """From the highest threshold down, every pair is looked at once: components only grow."""
         n = len(annotator)
         shape = n_levels, n
         root, undecided, linked = np.empty(shape, np.int64), np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
         n_linked = np.zeros(n_levels, np.int64)
-        order = np.argsort(reached.astype(np.int8), kind="stable")
-        end = np.searchsorted(reached[order], np.arange(n_levels + 1), side="right")
         bits = annotator_bits(annotator)
         of_object = np.arange(n)
         inside = np.zeros(n, np.int64)  # pairs within the component whose first object is in this row
         for at in reversed(range(n_levels)):
-            new = order[end[at] : end[at + 1]]
+            new = np.flatnonzero(reached == at + 1)
             u, v = of_object[i[new]], of_object[j[new]]
             apart = np.flatnonzero(u != v)
             if len(apart):
@@ -196,7 +196,9 @@ def _copies_to_solve(
     for at, undecided in enumerate(connected.undecided):
         row = np.flatnonzero(undecided)
         number[row] = np.arange(len(row))
-        kept = looked_at[np.flatnonzero(undecided[i[looked_at]] & (n_together > at))]
+        below = np.flatnonzero(n_together > at)
+        looked_at, n_together = looked_at[below], n_together[below]
+        kept = looked_at[np.flatnonzero(undecided[i[looked_at]])]
         yield _Copies(at, row, number[i[kept]], number[j[kept]], similarity[kept])
 
 
@@ -246,9 +248,7 @@ def _link(
     number = np.empty(len(objects), np.int64)
     number[row] = np.arange(len(row))
     used = np.flatnonzero(large.until >= 0)
-    used = used[np.argsort(large.until[used], kind="stable")]
-    end = np.searchsorted(large.until[used], np.arange(len(levels)), side="right")  # of the pairs up to each threshold
-    i, j, similarity = pairs[0][used], pairs[1][used], pairs[2][used]
+    until, i, j, similarity = large.until[used], pairs[0][used], pairs[1][used], pairs[2][used]
     u, v = number[i], number[j]
     annotator = objects.annotator[row]
     _, sample = np.unique(objects.sample[row], return_inverse=True)
@@ -272,7 +272,7 @@ def _link(
         if not large.objects[at].any():
             continue
         level = float(levels[at])
-        new = slice(end[at - 1] if at else 0, end[at])
+        new = np.flatnonzero(until == at)
         nodes = replace(
             nodes,
             u=np.concatenate([nodes.u, of_row[u[new]]]),

@@ -17,6 +17,8 @@ from tests.chance import seeds
 
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.family import records_of
+from annotator_agreement.agreement.match_again import sums_to_json, without_samples
+from annotator_agreement.agreement.objects import records as object_records
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import ObjectRecords, record
 from annotator_agreement.agreement.pixels.compute import compare_masks, measure
@@ -256,3 +258,23 @@ def test_ordinary_samples_take_at_most_2_kilobytes() -> None:
     compared = [compare_masks(list(s.values()), [0, 1, 2], MaskValues(0, (), {}), config) for s in shifted]
     masks = record_pixels(measure(MaskCounts.of(compared, np.ones((2, 3), np.bool_)), 0, config), config)
     assert _bytes_per_sample(masks) < 600
+
+
+def test_overlapping_pairs_of_a_sample_with_too_many_are_not_kept(monkeypatch) -> None:
+    one, two = {0: [(1, 0, 0, 9, 5)], 1: [(1, 1, 0, 10, 5)]}, {}
+    for annotator, labels in one.items():
+        two[annotator] = [*labels, *labels]
+    whole = _record_objects([one, two, one])
+    assert whole.column("n_overlaps").tolist() == [1, 4, 1]
+    monkeypatch.setattr(object_records, "MAX_OVERLAPS_KEPT", 3)
+    found = _record_objects([one, two, one])
+    assert found.column("n_overlaps").tolist() == [1, 0, 1]
+    assert found.column("intersection").tolist() == whole.column("intersection")[[0, 5]].tolist()
+    assert sums_to_json(found) == sums_to_json(whole)
+    # what the second sample had added cannot be told
+    config = config_of(N_ANNOTATORS)
+    assert without_samples(found, np.array([True, True, False]), config) is None
+    without_first, expected = (without_samples(each, np.array([True, False, False]), config) for each in (found, whole))
+    assert without_first is not None
+    assert expected is not None
+    assert sums_to_json(without_first) == sums_to_json(expected)

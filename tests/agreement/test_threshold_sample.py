@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
+from annotator_agreement.agreement.objects import threshold_sample
 from annotator_agreement.agreement.objects.batch import Batch
 from annotator_agreement.agreement.objects.compute import without_crowd
 from annotator_agreement.agreement.objects.threshold_sample import (
@@ -82,6 +83,20 @@ def test_the_order_of_samples_changes_nothing() -> None:
     batch = _batch(N_SAMPLES)
     numbers = np.random.default_rng(1).integers(0, 4, N_SAMPLES)
     _assert_same(_in_batches(batch, numbers), _in_batches(batch, 3 - numbers))
+
+
+@pytest.mark.parametrize("most", [0, 1, 40, 300])
+def test_no_more_values_are_kept_than_allowed_but_of_two_samples(monkeypatch, most: int) -> None:
+    batch = _batch(120)
+    every = _sample(batch).kept
+    assert every is not None
+    monkeypatch.setattr(threshold_sample, "MAX_OBSERVED", most)
+    n_kept = max(2, int(np.searchsorted(np.cumsum(every.n_observed), most, side="right")))
+    assert n_kept < len(every.keys)
+    for found in (_sample(batch).kept, _in_batches(batch, np.arange(120) // 7).kept):
+        assert found is not None
+        assert found.keys.tolist() == every.keys[:n_kept].tolist()
+        assert found.observed.tolist() == every.observed[: every.n_observed[:n_kept].sum()].tolist()
 
 
 def _as_regions(boxes: np.ndarray) -> tuple[Geometry, Geometry]:

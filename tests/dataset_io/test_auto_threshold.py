@@ -11,6 +11,8 @@ import pytest
 from tests.datasets import detections, frames_of
 
 from annotator_agreement import AgreementInputError, compute_agreement, load_agreement
+from annotator_agreement.agreement.objects.threshold_sample import ThresholdSample
+from annotator_agreement.dataset_io.run import read
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -63,6 +65,27 @@ def test_the_order_of_the_samples_changes_nothing(noisy):
     found = compute_agreement(noisy, ANNOTATORS, iou="auto").data_threshold
     reverse = noisy.sort_by("filepath", reverse=True)
     assert compute_agreement(reverse, ANNOTATORS, iou="auto", run_key="reverse").data_threshold == found
+
+
+@pytest.mark.parametrize(
+    ("limit", "value"),
+    [("BATCH_SAMPLES", 7), ("BATCH_LABELS", 14), ("BATCH_LABEL_PAIRS", 7), ("BATCH_PAIRS", 21)],
+)
+def test_labels_are_compared_in_batches_of_bounded_size(noisy, monkeypatch, limit, value):
+    together = compute_agreement(noisy, ANNOTATORS, iou="auto").data_threshold
+    sizes = []
+    of_batch = ThresholdSample.of
+
+    def note(batch, *rest):
+        sizes.append(batch.n_samples)
+        return of_batch(batch, *rest)
+
+    monkeypatch.setattr(read, limit, value)
+    monkeypatch.setattr(ThresholdSample, "of", note)
+    apart = compute_agreement(noisy, ANNOTATORS, iou="auto", sensitivity=False, run_key="apart").data_threshold
+    assert max(sizes) <= 7
+    assert len(sizes) > 2 * len(noisy) // 7
+    assert apart == together
 
 
 def test_a_view_decides_by_its_own_labels(noisy):
