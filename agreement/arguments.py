@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import functools
 import inspect
 import numbers
@@ -153,6 +154,11 @@ def path_of(option: str, value: Any) -> str:
         raise AgreementInputError(
             f"`{option}` must be a path, got {text!r}: there is no such user; write ./{found} for a file of that name"
         )
+    try:
+        os.lstat(found)
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            raise AgreementInputError(f"`{option}` must be a path, got one that is too long: {text!r}") from error
     return found
 
 

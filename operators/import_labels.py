@@ -139,10 +139,13 @@ def _source(ctx: foo.ExecutionContext) -> Any:
 
 
 def _size_of(source: Any) -> int:
-    """Bytes of the files that are named."""
+    """Bytes of the files that are named; 0 if they cannot be read, which is said where they are."""
     paths = [Path(path) for path in (source.values() if isinstance(source, dict) else [source] if source else [])]
-    files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
-    return sum(file.stat().st_size for file in files if file.is_file())
+    try:
+        files = [file for path in paths for file in (path.rglob("*") if path.is_dir() else [path])]
+        return sum(file.stat().st_size for file in files if file.is_file())
+    except OSError:
+        return 0
 
 
 def _options(ctx: foo.ExecutionContext) -> dict[str, Any]:

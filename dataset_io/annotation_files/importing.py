@@ -13,8 +13,9 @@ from typing import Literal, TypeAlias
 import fiftyone as fo
 import pandas as pd
 
-from ...agreement.arguments import one_of, path_of, text_of
+from ...agreement.arguments import one_of, path_of, text_of, true_or_false
 from ...agreement.errors import AgreementInputError, shown
+from ...agreement.options import OPTIONS
 from ..run.work_through import Progress
 from . import fiftyone_formats
 from .annotation_set import AnnotationSet, ImageKey, Page, refuse_repeated
@@ -97,6 +98,8 @@ def import_annotations(
     one_of("into", into, ("fields", "attribute"))
     text_of("field", field)
     text_of("prefix", prefix, may_be_empty=True)
+    OPTIONS["progress"].checked(progress)
+    clip, preview = true_or_false("clip", clip), true_or_false("preview", preview)
     if columns is not None and not isinstance(columns, Mapping):
         raise AgreementInputError(f"`columns` must map meanings to columns, got {columns!r}")
     folder = None if media_dir is None else Path(path_of("media_dir", media_dir)).absolute()
@@ -161,7 +164,7 @@ def _read(
             )
         return fiftyone_formats.read_with_fiftyone(paths, format, media_dir, label_types)
     if not isinstance(source, Mapping):
-        return read_annotations(Path(source).expanduser().absolute(), format, None, columns)
+        return read_annotations(Path(path_of("source", source)).absolute(), format, None, columns)
     first, *others = [read_annotations(path, format, name, columns) for name, path in paths.items()]
     for other in others:
         first.add(other)

@@ -10,7 +10,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ... import names
-from ...agreement.arguments import takes_arrays
+from ...agreement.arguments import takes_arrays, text_of
 from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided
 from ...agreement.errors import AgreementInputError
 from ...agreement.objects.verdicts import AGREED
@@ -169,7 +169,7 @@ def decided_against(
     """
     labels = open_run_labels(samples, run_key)
     open_gold(samples, gold)
-    labels.check_annotators("annotator", [annotator])
+    labels.check_annotators("annotator", [text_of("annotator", annotator)])
     if labels.on_frames:
         raise AgreementInputError(f"`run_key` must be a run on samples, got {run_key!r}, on frames")
     opened = open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))

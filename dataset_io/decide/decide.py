@@ -120,11 +120,13 @@ def decide(
             usable
     """
     labels = open_run_labels(samples, run_key)
-    opened = open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
+    among = None if samples is labels.dataset else documents_of(samples)
+    opened = open_to_decide(labels, text_of("gold", gold), among=among)
+    verdicts = texts_of("verdict", () if verdict is None else verdict)
     rule = Rule(
         objects=None if objects is None else frozenset(texts_of("objects", objects)),
-        verdicts=tuple(one_of("verdict", each, VERDICTS) for each in texts_of("verdict", verdict or ())),
-        classes=frozenset(texts_of("classes", classes or ())),
+        verdicts=tuple(one_of("verdict", each, VERDICTS) for each in verdicts),
+        classes=frozenset(texts_of("classes", () if classes is None else classes)),
         annotators=tuple(labels.annotators.index(name) for name in labels.annotators_asked(annotators)),
         min_votes=count_of("min_votes", min_votes),
         one_class=true_or_false("one_class", one_class),

@@ -508,6 +508,7 @@ def undo_decisions(
         AgreementInputError: if there is no such field
     """
     opened = open_gold(dataset, gold)
+    by = None if by is None else text_of("by", by)
     wanted = opened.latest_step(by) if step is None else text_of("step", step)
     n = 0 if wanted is None else opened.undo(wanted)
     reload_samples(opened.dataset)

@@ -101,7 +101,9 @@ class RunLabels:
         Raises:
             AgreementInputError: if they are not names of annotators of the run
         """
-        named = (annotators,) if isinstance(annotators, str) else annotators or ()
+        if annotators is None or (isinstance(annotators, str) and not annotators):
+            return ()
+        named = (annotators,) if isinstance(annotators, str) else annotators
         if not isinstance(named, Sequence) or not all(isinstance(name, str) for name in named):
             raise AgreementInputError(f"`annotators` must be a name, or a list of names, got {annotators!r}")
         self.check_annotators("annotators", list(named))

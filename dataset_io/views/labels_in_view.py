@@ -112,7 +112,7 @@ def _ids_by_field(selected: Selected, labels: RunLabels) -> dict[str, list[Objec
     try:
         # without an argument, ObjectId() would create a new id
         return {name: [ObjectId(label_id or "") for label_id in ids] for name, ids in by_field.items()}
-    except (TypeError, InvalidId) as error:
+    except (TypeError, ValueError, InvalidId) as error:
         raise AgreementInputError(f"`selected` must be ids of labels, got {selected!r}") from error
 
 

@@ -37,6 +37,8 @@ BASE, SECOND = "base_run", "second_run"
 QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
 #: a message may have so many bytes
 MOST_BYTES = 2_000
+#: what a call that is refused may have changed all the same is noticed after so many rounds
+_MENDED_EVERY = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,17 +75,23 @@ def malformed_calls(call: Call, seed: int, numbers: Iterable[int], mended: Calla
         call: what is called
         seed: of the arguments
         numbers: of the rounds
-        mended: is called after every call, to bring the dataset back to what it was
+        mended: is called after every call that was not refused, to bring the dataset back to what it was
     """
     for number in numbers:
+        returned: list[Any] = []
         random = Random(f"{seed} {call.name} {number}")
         chosen = random.sample(list(call.valid), min(len(call.valid), random.choice((1, 1, 1, 2))))
         given = {**call.valid, **{name: call.value(random) for name in chosen}}
-        wrong = broken_promise(functools.partial(call.function, **given))
+        wrong = broken_promise(functools.partial(_call_into, returned, call.function, given))
         if wrong is not None:
             shown = {name: repr(given[name])[:80] for name in chosen}
             yield f"{call.name} round {number} {shown}: {wrong}"
-        (call.mend or mended)()
+        if returned or wrong is not None or number % _MENDED_EVERY == 0:
+            (call.mend or mended)()
+
+
+def _call_into(returned: list[Any], function: Callable[..., Any], given: Mapping[str, Any]) -> None:
+    returned.append(function(**given))
 
 
 @contextlib.contextmanager
@@ -392,10 +400,15 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
         of_labels = name in _of_labels(labels)
         of, mend = (labels.dataset, labels.mend) if of_labels else (dataset, None)
         for offset, part in enumerate(("form", "execution")):
-            yield Call(f"{name} ({part})", _called(operator, of, part), valid, json_values, offset, 2, mend)
+            after = _nothing if part == "form" else mend
+            yield Call(f"{name} ({part})", _called(operator, of, part), valid, json_values, offset, 2, after)
     unknown = set(manifest_operators()) - set(parameters)
     if unknown:
         raise ValueError(f"All operators must be tried, got none for {sorted(unknown)}")
+
+
+def _nothing() -> None:
+    """To mend after a form, which changes nothing."""
 
 
 def manifest_operators() -> list[str]:
