@@ -48,8 +48,12 @@ def merge_and_move(weights: FloatArray) -> IntArray:
         live, to_group = live[moved], to_group[moved]
         if not len(live):
             break
-    first = (group[:, :, None] == group[:, None, :]).argmax(axis=2)
-    return _rank_of_first(first)
+    return numbered(group)
+
+
+def numbered(groups: IntArray) -> IntArray:
+    """Number groups ``(C, N)`` from 0 in the order of their first node."""
+    return _rank_of_first((groups[:, :, None] == groups[:, None, :]).argmax(axis=2))
 
 
 def _rank_of_first(first: IntArray) -> IntArray:

@@ -52,7 +52,7 @@ def match_optimal(
     threshold: FloatArray,
     classes: ClassHandling,
     *,
-    programme: bool = True,
+    prove: bool = True,
 ) -> OptimalMatching:
     """Maximise the sum over within-unit pairs of (similarity - threshold).
 
@@ -64,14 +64,14 @@ def match_optimal(
         similarity: shape ``(P,)``
         threshold: shape ``(N,)``, equal for all objects of a connected component
         classes: ``prefer``, ``ignore`` or ``require``
-        programme: as :func:`~.partition.best_partitions`
+        prove: as :func:`~.partition.best_partitions`
     """
     n = len(annotator)
     alone = _Nodes(np.arange(n), np.ones(n, np.int64), annotator_bits(annotator), threshold)
     if classes == "ignore":
-        return _stage(alone, i, j, similarity, programme)
+        return _stage(alone, i, j, similarity, prove)
     same_class = np.flatnonzero(category[i] == category[j])
-    first = _stage(alone, i[same_class], j[same_class], similarity[same_class], programme)
+    first = _stage(alone, i[same_class], j[same_class], similarity[same_class], prove)
     if classes == "require":
         return first
     size = np.bincount(first.unit, minlength=first.n_units)
@@ -79,7 +79,7 @@ def match_optimal(
     np.bitwise_or.at(annotators, first.unit, alone.annotators)
     of_node = np.empty(first.n_units)
     of_node[first.unit] = threshold
-    second = _stage(_Nodes(first.unit, size, annotators, of_node), i, j, similarity, programme)
+    second = _stage(_Nodes(first.unit, size, annotators, of_node), i, j, similarity, prove)
     return OptimalMatching(
         second.unit,
         second.n_units,
@@ -97,7 +97,7 @@ def annotator_bits(annotator: IntArray) -> IntArray:
     return bits
 
 
-def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, programme: bool) -> OptimalMatching:
+def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prove: bool) -> OptimalMatching:
     """Join nodes to maximise the sum of (similarity - threshold) over the cross pairs of joined nodes."""
     u, v, gain = _node_pairs(nodes, i, j, similarity)
     share = sharing(nodes.annotators, u, v)
@@ -116,7 +116,7 @@ def _stage(nodes: _Nodes, i: IntArray, j: IntArray, similarity: FloatArray, prog
     if hard.any():
         within = np.flatnonzero(hard[component[u]] & (component[u] == component[v]))
         pairs = (u[within], v[within], gain[within])
-        group, inexact = _split_hard(nodes, component, n_members, hard, pairs, programme)
+        group, inexact = _split_hard(nodes, component, n_members, hard, pairs, prove)
         surplus = _surplus(nodes, inexact[component], group, pairs)
     numbers, n_units = number_by_first(group[nodes.group])
     return OptimalMatching(numbers, n_units, of_component[hard], of_component[inexact], surplus)
@@ -142,7 +142,7 @@ def _split_hard(
     n_members: IntArray,
     hard: BoolArray,
     pairs: tuple[IntArray, IntArray, FloatArray],
-    programme: bool,
+    prove: bool,
 ) -> tuple[IntArray, BoolArray]:
     """Solve the hard components; returns the group of every node, and whether a component was solved inexactly."""
     u, v, gain = pairs
@@ -170,7 +170,7 @@ def _split_hard(
             here = slot[component[u]] >= 0
             c, p, q = slot[component[u[here]]], place[u[here]], place[v[here]]
             weights[c, p, q] = weights[c, q, p] = gain[here]
-            groups, exact = best_partitions(weights, _sharing(nodes.annotators[members]), programme=programme)
+            groups, exact = best_partitions(weights, _sharing(nodes.annotators[members]), prove=prove)
             group[members] = next_group + np.arange(len(members))[:, None] * n + groups
             next_group += members.size
             inexact[component[members[:, 0]]] = ~exact

@@ -15,6 +15,7 @@ from scipy.optimize import Bounds, LinearConstraint, linear_sum_assignment, milp
 from scipy.sparse import coo_array
 
 from ..arrays import BoolArray, FloatArray, IntArray, number_by_first
+from .branching import search
 from .merging import FORBIDDEN, are_certainly_best, merge_and_move
 from .merging import TIE as TIE
 
@@ -22,7 +23,9 @@ from .merging import TIE as TIE
 MAX_NODES_ENUMERATED = 9
 #: components up to this many nodes are first tested, with all bipartitions, for being one group
 MAX_NODES_CERTIFIED = 14
-#: components up to this many nodes are solved by an integer programme; larger ones by greedy merges and local moves
+#: components up to this many nodes are searched for a better partition than that of greedy merges and local moves
+MAX_NODES_SEARCHED = 64
+#: components up to this many nodes, whose search did not come to an end, are solved by an integer programme
 MAX_NODES_EXACT = 24
 #: the integer programme gives up after this many branch-and-bound nodes (a count, so that the result is the same
 #: on every machine)
@@ -32,17 +35,17 @@ _OBJECTIVE_SCALE = 1e4
 _MAX_TOTALS_AT_ONCE = 2_000_000
 
 
-def best_partitions(weights: FloatArray, forbidden: BoolArray, *, programme: bool = True) -> tuple[IntArray, BoolArray]:
+def best_partitions(weights: FloatArray, forbidden: BoolArray, *, prove: bool = True) -> tuple[IntArray, BoolArray]:
     """Partition the nodes of several graphs of equal size into groups with the greatest total weight.
 
     The total is the sum of the weights of all pairs within a group. Of totals equal within ``TIE``, fewer groups win;
-    then the first partition as a restricted growth string (up to ``MAX_NODES_ENUMERATED`` nodes), or the partition that
-    the solver finds.
+    then the first partition as a restricted growth string, except where greedy merges and moves, or the solver, prove
+    another one to be as good.
 
     Args:
         weights: shape ``(C, N, N)``, symmetric; the diagonal is not used
         forbidden: shape ``(C, N, N)``, pairs that must not share a group
-        programme: whether the integer programme (milliseconds for a graph) may be used
+        prove: whether to search for better partitions, and for a proof, where greedy merges and moves give none
 
     Returns:
         groups ``(C, N)``, numbered from 0 in the order of their first node, and whether each solution is proven to be
@@ -67,8 +70,11 @@ def best_partitions(weights: FloatArray, forbidden: BoolArray, *, programme: boo
     if merged:
         groups[merged] = merge_and_move(weights[merged])
         exact[merged] = are_certainly_best(weights[merged], groups[merged])
-    if programme and n <= MAX_NODES_EXACT:
-        for c in np.flatnonzero(~exact).tolist():
+    if prove:
+        uncertain = np.flatnonzero(~exact)
+        if len(uncertain) and n <= MAX_NODES_SEARCHED:
+            groups[uncertain], exact[uncertain] = search(weights[uncertain], groups[uncertain])
+        for c in np.flatnonzero(~exact).tolist() if n <= MAX_NODES_EXACT else ():
             solved = _integer_programme(weights[c])
             if solved is not None:
                 groups[c], exact[c] = solved, True

@@ -67,7 +67,7 @@ def sweep_thresholds(
     """Match objects at several thresholds, with the method ``optimal`` of :func:`~.matching.match_objects`.
 
     Components of at most 9 objects, and larger ones with a fast proof, are solved exactly; the others by greedy merges
-    and local moves (not by the integer programme of ``match_objects``, which takes milliseconds for each).
+    and local moves (without the search for a proof of ``match_objects``).
 
     Args:
         objects: ``N`` objects of any number of samples
@@ -221,7 +221,7 @@ def _solve(
         np.concatenate([each.similarity for each in copies]),
         levels[at],
         classes,
-        programme=False,
+        prove=False,
     )
     start = np.empty(found.n_units, np.int64)
     start[found.unit[::-1]] = row[::-1]

@@ -8,7 +8,7 @@ import pytest
 from tests.chance import seeds
 from tests.metrics.matching_oracle import best_by_subsets, partition_of, total_of
 
-from annotator_agreement.metrics.matching.partition import MAX_NODES_EXACT, best_partitions
+from annotator_agreement.metrics.matching.partition import MAX_NODES_SEARCHED, best_partitions
 
 
 def _total(weights: np.ndarray, forbidden: np.ndarray, groups: np.ndarray) -> float:
@@ -93,15 +93,18 @@ def test_graphs_of_one_size_are_solved_independently() -> None:
 
 
 def test_groups_are_numbered_in_the_order_of_their_first_node() -> None:
-    for n in (6, 11, MAX_NODES_EXACT + 2):
+    for n in (6, 11, MAX_NODES_SEARCHED + 2):
         groups = best_partitions(*(part[None] for part in _graph(n, 3, seed=n)))[0][0]
         first = [int(np.flatnonzero(groups == g)[0]) for g in range(int(groups.max()) + 1)]
         assert first == sorted(first)
 
 
-@pytest.mark.parametrize("n", [MAX_NODES_EXACT + 1, 45])
-@pytest.mark.parametrize("n_annotators", [4, 9])
-def test_beyond_the_exact_limit_the_solution_is_valid_and_says_that_it_is_inexact(n: int, n_annotators: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "n_annotators"), [(45, 4), (45, 9), (MAX_NODES_SEARCHED + 1, 4), (MAX_NODES_SEARCHED + 1, 9)]
+)
+def test_beyond_the_limits_of_the_search_the_solution_is_valid_and_says_that_it_is_inexact(
+    n: int, n_annotators: int
+) -> None:
     weights, forbidden = _graph(n, n_annotators, seed=n)
     groups, exact = best_partitions(weights[None], forbidden[None])
     assert exact.tolist() == [False]

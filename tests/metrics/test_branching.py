@@ -1,0 +1,110 @@
+"""The search for the best partition, against all partitions, dynamic programming and an integer programme."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.chance import seeds
+from tests.metrics.matching_oracle import best_by_enumeration, best_by_subsets, partition_of, total_of
+
+from annotator_agreement.metrics.matching import branching, partition
+from annotator_agreement.metrics.matching.branching import search
+from annotator_agreement.metrics.matching.merging import FORBIDDEN, merge_and_move
+
+Graph = tuple[np.ndarray, np.ndarray]
+
+
+def _crowd(n: int, seed: int, n_annotators: int = 7, step: float = 1 / 1024) -> Graph:
+    """Weights, and pairs of one annotator, of boxes round three places close together; sums of weights are exact."""
+    rng = np.random.default_rng(seed)
+    at = rng.choice([0.0, 0.35, 0.7], n) + rng.normal(0, 0.12, n)
+    likeness = np.clip(1.0 - np.abs(at[:, None] - at), 0, 1) - 0.6 + rng.uniform(-0.1, 0.1, (n, n))
+    weights = np.round(np.triu(likeness, 1) / step) * step
+    annotator = rng.integers(0, n_annotators, n)
+    return weights + weights.T, annotator[:, None] == annotator
+
+
+def _units(n: int, seed: int) -> Graph:
+    """The same where nodes stand for one or two annotators, so that who excludes whom is no division into sides."""
+    weights, _ = _crowd(n, seed)
+    drew = np.random.default_rng(seed).random((n, 6)) < 0.25
+    return weights, (drew @ drew.T) | np.eye(n, dtype=bool)
+
+
+def _search(graphs: list[Graph]) -> tuple[np.ndarray, np.ndarray]:
+    weights = np.array([np.where(forbidden, FORBIDDEN, weights) for weights, forbidden in graphs])
+    return search(weights, merge_and_move(weights))
+
+
+def _listed(graph: Graph) -> list[list[float | None]]:
+    weights, forbidden = graph
+    return np.where(forbidden, None, weights.astype(object)).tolist()
+
+
+@pytest.mark.parametrize("graph_of", [_crowd, _units])
+@pytest.mark.parametrize("n", [3, 7, 10, 12])
+def test_the_total_and_the_number_of_groups_are_those_of_the_oracle(graph_of, n: int) -> None:
+    graphs = [graph_of(n, seed) for seed in seeds(8)]
+    groups, proven = _search(graphs)
+    assert proven.all()
+    for graph, found in zip(graphs, groups, strict=True):
+        total, n_groups = best_by_subsets(*graph)
+        assert total_of(_listed(graph), partition_of(found)) == pytest.approx(total, rel=0, abs=1e-9)
+        assert len(np.unique(found)) == n_groups
+
+
+@pytest.mark.parametrize("seed", seeds(12))
+def test_of_equally_good_partitions_the_one_that_is_written_first_is_taken(seed: int) -> None:
+    graph = _crowd(7, seed, n_annotators=3, step=1 / 4)  # most totals occur many times
+    best = best_by_enumeration(_listed(graph))
+    written = []
+    for groups in best.partitions:
+        by_first = sorted(groups, key=min)
+        written.append([next(k for k, group in enumerate(by_first) if node in group) for node in range(7)])
+    found, proven = _search([graph])
+    assert proven.tolist() == [True]
+    assert found[0].tolist() == min(written)
+
+
+@pytest.mark.parametrize("n", [15, 20])
+def test_it_finds_what_an_integer_programme_finds(n: int) -> None:
+    graphs = [_crowd(n, seed, n_annotators=9, step=1e-12) for seed in seeds(4)]
+    groups, proven = _search(graphs)
+    assert proven.all()
+    for (weights, forbidden), found in zip(graphs, groups, strict=True):
+        solved = partition._integer_programme(np.where(forbidden, FORBIDDEN, weights))
+        assert solved is not None
+        assert found.tolist() == solved.tolist()
+
+
+def test_every_graph_is_searched_as_if_it_were_alone(monkeypatch) -> None:
+    monkeypatch.setattr(branching, "_WIDTHS", (3, 9))
+    graphs = [_crowd(14, seed) for seed in range(12)]
+    groups, proven = _search(graphs)
+    assert 0 < proven.sum() < len(graphs)
+    for order in (range(11, -1, -1), range(3, 8)):
+        again, proven_again = _search([graphs[k] for k in order])
+        np.testing.assert_array_equal(again, groups[list(order)])
+        np.testing.assert_array_equal(proven_again, proven[list(order)])
+    monkeypatch.setattr(branching, "_MAX_ENTRIES", 9 * 14 * 14)  # one or two graphs at a time
+    again, proven_again = _search(graphs)
+    np.testing.assert_array_equal(again, groups)
+    np.testing.assert_array_equal(proven_again, proven)
+
+
+def test_a_search_that_is_cut_short_claims_no_proof_and_is_not_worse_than_its_start(monkeypatch) -> None:
+    monkeypatch.setattr(branching, "_WIDTHS", (1,))
+    graphs = [_crowd(16, seed, n_annotators=8) for seed in range(20)]
+    weights = np.array([np.where(forbidden, FORBIDDEN, weights) for weights, forbidden in graphs])
+    start = merge_and_move(weights)
+    groups, proven = search(weights, start)
+    assert (~proven).sum() > 0
+    best, exact = partition.best_partitions(*(np.array(part) for part in zip(*graphs, strict=True)))
+    assert exact.all()  # the integer programme solves the rest
+    for k, graph in enumerate(graphs):
+        totals = [total_of(_listed(graph), partition_of(found[k])) for found in (start, groups, best)]
+        assert totals[0] <= totals[1] + 1e-9
+        assert totals[1] <= totals[2] + 1e-9
+        if proven[k]:
+            assert totals[1] == pytest.approx(totals[2], rel=0, abs=1e-9)
