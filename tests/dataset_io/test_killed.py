@@ -39,10 +39,10 @@ def _check_and_delete(dataset, values, before, keys):
     assert stored(reopened) == before
 
 
-def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agreement",), step=1, **options):
-    """Kill a call before its first write, a later one, and so on, until it survives."""
+def kill_everywhere(killable, dataset, prepare, function, *arguments, keys=("agreement",), first=1, step=1, **options):
+    """Kill a call before a first write, a later one, and so on, until it survives."""
     before, values = stored(dataset), user_values(dataset, [])
-    for n in itertools.count(1, step):
+    for n in itertools.count(first, step):
         prepare()
         killed = killable(dataset, function, *arguments, kill_before=n, **options)
         if killed and function == "compute_agreement" and not options.get("overwrite"):

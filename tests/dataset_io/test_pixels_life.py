@@ -135,10 +135,11 @@ def test_a_folder_that_is_gone_does_not_hinder_deleting(dataset, tmp_path):
 
 
 @pytest.mark.parametrize("in_files", [True, False], ids=["files", "database"])
-def test_a_run_killed_before_any_of_its_writes(killable, dataset, folder, in_files):
+def test_a_run_killed_before_every_second_of_its_writes(killable, dataset, folder, in_files):
     files = _files(folder)
     options = {"map_folder": str(folder)} if in_files else {"disagreement_map": True}
-    n = kill_everywhere(killable, dataset, lambda: None, "compute_agreement", ANNOTATORS, **options)
+    every_second = {"first": 1 if in_files else 2, "step": 2}
+    n = kill_everywhere(killable, dataset, lambda: None, "compute_agreement", ANNOTATORS, **every_second, **options)
     assert n > 10
     assert _files(folder) == files
 
