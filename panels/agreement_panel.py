@@ -21,6 +21,7 @@ from .items import Choices, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
 from .model_cache import cached_shown, hash_of, hash_of_view
 from .panel_state import WITHOUT_DATASET, PanelState, panel_state_of
+from .tab_decide import ALL, after_decision, decide_on, one_back, undo_last
 from .view_model import FIRST_TAB, TABS, ViewModel, view_model
 
 logger = logging.getLogger(__name__)
@@ -33,9 +34,10 @@ class AgreementPanel(foo.Panel):
     """Shows how far the annotators agree, opens the samples and labels behind every number, and leads on from there.
 
     The state that the App keeps: ``run_key``, ``of_view`` and ``tab`` as chosen, ``known`` (the runs so far), ``sort``
-    and ``page`` of tables by their names, ``jumps`` (how often a button opened a tab), ``before`` (stages of the user's
-    view before the first drill-down), ``behind`` and ``behind_view`` (title of a drill-down, and the hash of its view),
-    ``refreshed`` (how often the user refreshed) and ``shown`` (hash of the schema that the App shows).
+    and ``page`` of tables by their names, ``decide`` (who decides on which objects) and ``decider`` (the name as it is
+    typed), ``jumps`` (how often a button opened a tab), ``before`` (stages of the user's view before the first
+    drill-down), ``behind`` and ``behind_view`` (title of a drill-down, and the hash of its view), ``refreshed`` (how
+    often the user refreshed) and ``shown`` (hash of the schema that the App shows).
     """
 
     @property
@@ -71,7 +73,7 @@ class AgreementPanel(foo.Panel):
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Reset the choices that belong to another dataset."""
-        ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}})
+        ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}, "decide": {}})
         _set_behind(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
@@ -114,6 +116,52 @@ class AgreementPanel(foo.Panel):
         elif isinstance(column, int):
             name, chosen = item_name(str(ctx.params.get("path", ""))), _state(ctx, "sort") or {}
             ctx.panel.set_state("sort", {**chosen, name: sort_after_click(column, chosen.get(name))})
+
+    # ---- decisions ----
+
+    def type_name(self, ctx: foo.ExecutionContext) -> None:
+        """Keep the name that the user types."""
+        ctx.panel.set_state("decider", ctx.params.get("value"))
+
+    def start_deciding(self, ctx: foo.ExecutionContext) -> None:
+        """Take the name that the user typed, or the one that was proposed."""
+        typed = _state(ctx, "decider") or ctx.params.get("name")
+        if isinstance(typed, str) and typed.strip():
+            ctx.panel.set_state("decide", {**_deciding(ctx), "by": typed.strip()})
+
+    def seek_verdict(self, ctx: foo.ExecutionContext) -> None:
+        """Look for objects with another verdict."""
+        _seek(ctx, "verdict", ctx.params.get("value"))
+
+    def seek_annotator(self, ctx: foo.ExecutionContext) -> None:
+        """Look for objects of another annotator."""
+        _seek(ctx, "annotator", ctx.params.get("value"))
+
+    def seek_skipped(self, ctx: foo.ExecutionContext) -> None:
+        """Go through the skipped objects."""
+        ctx.panel.set_state("decide", {**_deciding(ctx), "skipped": True, "at": None})
+
+    def decide_object(self, ctx: foo.ExecutionContext) -> None:
+        """Decide on the object that is shown, and show the next one."""
+        problem = decide_on(ctx.dataset, str(self._require_run(ctx).run_key), _deciding(ctx), ctx.params)
+        if problem is not None:
+            ctx.ops.notify(problem, variant="warning")
+        ctx.panel.set_state("decide", after_decision(_deciding(ctx), ctx.params))
+
+    def previous_object(self, ctx: foo.ExecutionContext) -> None:
+        """Show the object before again."""
+        ctx.panel.set_state("decide", one_back(_deciding(ctx)))
+
+    def undo_decision(self, ctx: foo.ExecutionContext) -> None:
+        """Take back what the user decided last, and show that object again."""
+        if not undo_last(ctx.dataset, _deciding(ctx)):
+            ctx.ops.notify("There is nothing to undo", variant="warning")
+        ctx.panel.set_state("decide", one_back(_deciding(ctx)))
+
+    def open_object(self, ctx: foo.ExecutionContext) -> None:
+        """Open the sample of an object, with the labels of the object selected."""
+        self.open_sample(ctx)
+        ctx.ops.set_selected_labels(ctx.params.get("labels") or [])
 
     def refresh(self, ctx: foo.ExecutionContext) -> None:
         """Reload everything."""
@@ -179,7 +227,7 @@ class AgreementPanel(foo.Panel):
                 [state.keys, state.run_key, state.problem, state.notes, state.results_id],
                 [hash_of_view(samples) if samples is not None else None, _state(ctx, "refreshed")],
                 [bool(_state(ctx, "of_view")), state.n_changed],
-                [_state(ctx, name) for name in ("tab", "jumps", "sort", "page")],
+                [_state(ctx, name) for name in ("tab", "jumps", "sort", "page", "decide")],
             )
             if shown == _state(ctx, "shown") and not always:
                 return
@@ -227,12 +275,23 @@ class AgreementPanel(foo.Panel):
     def _model(self, ctx: foo.ExecutionContext, state: PanelState) -> ViewModel:
         refreshed = _state(ctx, "refreshed") or 0
         shown = cached_shown(ctx, state.run_key or "", state.results_id, _samples(ctx), refreshed)
-        choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {})
+        choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {}, _deciding(ctx))
         return view_model(shown, state, _state(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
 
 
 def _state(ctx: foo.ExecutionContext, name: str) -> Any:
     return (ctx.panel_state or {}).get(name)
+
+
+def _deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
+    return _state(ctx, "decide") or {}
+
+
+def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
+    """Look for other objects to decide on; the App sends the value of a dropdown also when it draws it."""
+    chosen = None if value == ALL else value
+    if value and _deciding(ctx).get(what) != chosen:
+        ctx.panel.set_state("decide", {**_deciding(ctx), "skipped": False, "at": None, what: chosen})
 
 
 def _set_behind(

@@ -218,12 +218,99 @@ _ROW = {
     },
 }
 
+
+def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
+    """The question who decides, asked once."""
+    root.str(
+        f"who_{name}",
+        label="Your name",
+        description=item["text"],
+        default=item["value"],
+        on_change=handlers("type_name"),
+    )
+    root.btn(
+        f"start_{name}",
+        label="Start",
+        variant="contained",
+        on_click=handlers("start_deciding"),
+        params={"name": item["value"]},
+    )
+
+
+_LINE = {"display": "flex", "flexWrap": "wrap", "gap": "8px", "alignItems": "center"}
+_FITTING = {"item": {"sx": {"width": "auto"}}}
+
+
+def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
+    """How far it is, which objects are sought, and the object with a button for everything that can be decided."""
+    head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": _LINE}})
+    progress = types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary")
+    head.view("progress", progress)
+    for what, titles in (("verdict", item["verdicts"]), ("annotator", item["annotators"])):
+        view = types.DropdownView(componentsProps={"item": {"sx": {"width": "auto", "minWidth": "120px"}}})
+        for key, title in titles.items():
+            view.add_choice(key, label=title)
+        # the App sends the value alone
+        handler = handlers(f"seek_{what}")
+        head.enum(what, list(titles), default=item[what], view=view, on_change=handler)
+    found = item["object"]
+    row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": _LINE}})
+    if found is not None:
+        for label, icon, key in (("No object", "block", "none"), ("Skip", "skip_next", "skip")):
+            _step(row, label, icon, handlers("decide_object"), found[key])
+    _step(row, "Previous", "arrow_back", handlers("previous_object"), {}, disabled=not item["can_go_back"])
+    _step(row, "Undo", "undo", handlers("undo_decision"), {})
+    if found is None:
+        return
+    opened = {"id": found["sample"], "labels": found["labels"]}
+    _step(row, "Open", "open_in_full", handlers("open_object"), opened)
+    versions = root.h_stack(f"versions_{name}", gap=1, componentsProps={"grid": {"sx": _LINE}})
+    for k, version in enumerate(found["versions"]):
+        style = {
+            "borderColor": version["colour"],
+            "borderWidth": "3px",
+            "borderStyle": "solid",
+            "textTransform": "none",
+        }
+        versions.btn(
+            f"version_{k}",
+            label=version["label"],
+            title=version["hint"] or None,
+            variant="outlined",
+            disabled=version["disabled"],
+            on_click=handlers("decide_object"),
+            params=version["params"],
+            componentsProps={"button": {"sx": style}, **_FITTING},
+        )
+    heading(root, name, found["title"], found["note"])
+    if found["picture"]:
+        view = types.ImageView(alt=found["title"], componentsProps={"image": {"style": {"maxWidth": "100%"}}})
+        root.define_property(f"picture_{name}", types.String(), default=found["picture"], view=view)
+
+
+def _step(
+    row: types.Object, label: str, icon: str, handler: str, params: dict[str, Any], *, disabled: bool = False
+) -> None:
+    row.btn(
+        label.lower().replace(" ", "_"),
+        label=label,
+        icon=icon,
+        variant="outlined",
+        disabled=disabled,
+        on_click=handler,
+        params=params,
+        componentsProps=_FITTING,
+    )
+
+
 _DRAW: dict[str, Callable[[types.Object, Item, str, Handlers], None]] = {
     "text": _text,
     "chart": _chart,
     "table": _table,
     "buttons": _buttons,
     "work": _work,
+    "name": _name,
+    "decide": _decide,
 }
 
 

@@ -26,6 +26,7 @@ class Choices:
 
     sort: Mapping[str, Any] = field(default_factory=dict)  #: column of a table by its name, negative: the reverse order
     page: Mapping[str, int] = field(default_factory=dict)  #: page of a list by its name
+    decide: Mapping[str, Any] = field(default_factory=dict)  #: who decides, on which objects, and on which of them now
 
 
 @dataclass(frozen=True, slots=True)

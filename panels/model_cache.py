@@ -14,8 +14,9 @@ import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
-from ..agreement.disputes.costs import LeftOut, left_out
+from ..agreement.disputes.costs import CostlyObjects, LeftOut, costly_objects, left_out
 from ..agreement.family import build_report
+from ..agreement.objects.verdicts import VERDICTS
 from ..agreement.records import Records
 from ..agreement.report import AgreementReport, ReportContext
 from ..charts.families import family_of
@@ -61,6 +62,7 @@ class Shown:
         self._records = records
         self._index = index
         self._context = context
+        self._costly: dict[tuple[str | None, str | None], CostlyObjects] = {}
         self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
         values = records.sample_values()
         self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
@@ -86,6 +88,24 @@ class Shown:
     def left_out(self) -> LeftOut:
         """Who left out what, by class; of objects alone."""
         return left_out(self._records, len(self._context.class_names), range(len(self._context.annotators)))  # type: ignore[arg-type]
+
+    @property
+    def index(self) -> SampleIndex:
+        """The samples of the records."""
+        return self._index
+
+    @functools.cached_property
+    def n_units(self) -> Any:
+        """Number of units of every sample, shape ``(S,)``."""
+        return self._records.sample_values().n_units
+
+    def costly(self, verdict: str | None, annotator: str | None) -> CostlyObjects:
+        """The disputed objects, the most costly first; of objects alone."""
+        if (verdict, annotator) not in self._costly:
+            code = None if verdict is None else VERDICTS.index(verdict)
+            number = None if annotator is None else list(self._context.annotators).index(annotator)
+            self._costly[verdict, annotator] = costly_objects(self._records, code, number)  # type: ignore[arg-type]
+        return self._costly[verdict, annotator]
 
     def class_code(self, name: str) -> int:
         """Code of a class in the records."""

@@ -15,6 +15,7 @@ from ..charts.words import documents, ends_of, percent, shown_number
 from .items import Choices, Item, Link, link
 from .tab_annotators import annotator_items
 from .tab_classes import RATED, class_items
+from .tab_decide import decide_items
 from .tab_images import image_items
 from .tab_objects import object_items, votes_link
 from .tab_run import CAUSE, overview_items, rule_items
@@ -32,6 +33,7 @@ TABS = {
     "classes": "Classes",
     "images": "Images",
     "objects": "Objects",
+    "decide": "Decide",
     "rules": "How it was computed",
 }
 FIRST_TAB = "overview"
@@ -68,6 +70,7 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
     "classes": lambda shown, state, choices, dataset: class_items(shown, choices),
     "images": lambda shown, state, choices, dataset: image_items(shown, dataset, choices),
     "objects": lambda shown, state, choices, dataset: object_items(shown, choices),
+    "decide": decide_items,
     "rules": lambda shown, state, choices, dataset: rule_items(shown, state),
 }
 
@@ -75,7 +78,7 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
 def _tabs(shown: Shown) -> dict[str, str]:
     """The tabs for which the report has numbers."""
     report: Any = shown.report
-    without = set() if hasattr(report, "existence") else {"objects"}
+    without = set() if hasattr(report, "existence") else {"objects", "decide"}
     classes = family_of(report).classes
     parts: dict[str, Any] = type(report).parts
     if classes is None and not hasattr(parts["pairs"], "confusion"):

@@ -9,7 +9,7 @@ import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
-from ..objects.verdicts import CLASS_CONFLICT, NO_VERDICT
+from ..objects.verdicts import AGREED, CLASS_CONFLICT, NO_VERDICT
 from ..records import Columns, unpacked
 
 
@@ -73,22 +73,73 @@ def unit_columns(records: ObjectRecords) -> Iterator[tuple[int, UnitColumns]]:
         start += len(part["n_units"])
 
 
+def object_costs(votes: IntArray, asked: IntArray, alike: IntArray, conflict: BoolArray) -> IntArray:
+    """What every disputed object costs, shape ``(U,)``.
+
+    1 for every two annotators of whom only one drew it, 2 for every two who gave it different classes.
+
+    Args:
+        votes: shape ``(U,)``, annotators who drew it
+        asked: shape ``(U,)``, annotators who should have drawn it
+        alike: shape ``(U,)``, ordered pairs of its labels with the same class
+        conflict: shape ``(U,)``, whether classes differ
+    """
+    return votes * (asked - votes) + np.where(conflict, votes * (votes - 1) - alike, 0)
+
+
+def _costs(units: UnitColumns) -> IntArray:
+    """What every object costs, shape ``(U,)``; 0 on samples that are not rated."""
+    conflict = units.verdict == CLASS_CONFLICT
+    of_class, _, count = units.classes(conflict)
+    alike = sums_by(of_class, count * (count - 1), len(conflict)).astype(np.int64)
+    return np.where(units.verdict != NO_VERDICT, object_costs(units.votes, units.asked, alike, conflict), 0)
+
+
 def dispute_costs(records: ObjectRecords) -> FloatArray:
     """What the disputed objects of every sample cost, shape ``(S,)``.
 
-    An object costs 1 for every two annotators of whom only one drew it, 2 for every two who gave it different classes:
-    ``(n_a + n_b) (1 - RQ)`` of a sample, summed over the pairs of annotators. How an object is drawn costs nothing.
+    The sum of :func:`object_costs`: ``(n_a + n_b) (1 - RQ)`` of a sample, summed over the pairs of annotators. How an
+    object is drawn costs nothing.
     """
     costs = np.zeros(records.n_samples)
     for start, units in unit_columns(records):
-        of_unit = np.where(units.verdict != NO_VERDICT, units.votes * (units.asked - units.votes), 0)
-        conflict = units.verdict == CLASS_CONFLICT
-        of_class, _, count = units.classes(conflict)
-        alike = sums_by(of_class, count * (count - 1), len(conflict))
-        of_unit = of_unit + np.where(conflict, units.votes * (units.votes - 1) - alike, 0)
         n_samples = len(units.assigned)
-        costs[start : start + n_samples] = sums_by(units.sample, of_unit, n_samples)
+        costs[start : start + n_samples] = sums_by(units.sample, _costs(units), n_samples)
     return costs
+
+
+@dataclass(frozen=True, slots=True)
+class CostlyObjects:
+    """Numbers of disputed objects by sample and cost, the most costly first; then those of the most costly samples."""
+
+    row: IntArray  #: shape ``(E,)``, row of the sample in the records
+    cost: IntArray  #: shape ``(E,)``, what each of these objects costs
+    n: IntArray  #: shape ``(E,)``, number of objects
+
+
+def costly_objects(records: ObjectRecords, verdict: int | None = None, annotator: int | None = None) -> CostlyObjects:
+    """The disputed objects of a run; those with a verdict, or that an annotator drew or should have drawn.
+
+    Args:
+        records: the records of the run
+        verdict: code of the verdict of objects; None for all
+        annotator: number of an annotator who drew them, or was assigned; None for all
+    """
+    rows, costs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for start, units in unit_columns(records):
+        kept = units.verdict > AGREED if verdict is None else units.verdict == verdict
+        if annotator is not None:
+            kept &= units.assigned[units.sample, annotator]
+        rows.append(start + units.sample[kept])
+        costs.append(_costs(units)[kept])
+    row, cost = np.concatenate(rows), np.concatenate(costs)
+    most = int(cost.max(initial=0)) + 1
+    key, n = np.unique(row * most + cost, return_counts=True)
+    row, cost = key // most, key % most
+    of_sample = np.zeros(records.n_samples, np.int64)
+    np.add.at(of_sample, row, cost * n)
+    order = np.lexsort((row, -of_sample[row], -cost))
+    return CostlyObjects(row[order], cost[order], n[order])
 
 
 @dataclass(frozen=True, slots=True)

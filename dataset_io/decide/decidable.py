@@ -80,6 +80,11 @@ class Decidable:
     gold: list[dict[Any, Stored]]  #: for every sample, the labels in the field of decisions, by id
     found: list[list[Stored]]  #: for every object, the decisions on any of its labels
 
+    def verdict(self, unit: int) -> str | None:
+        """The verdict of an object; None on samples that are not rated."""
+        code = int(self.members.verdict[unit])
+        return VERDICTS[code] if code >= 0 else None
+
     def gold_label(self, unit: int) -> Stored | None:
         """The label in the field of decisions for an object; None if it was decided that there is none."""
         gold_id = self.found[unit][0]["gold_id"]

@@ -415,6 +415,7 @@ class _Pass:
             "labels": keys,
             "hashes": [hashes.get(key) for key in keys],
             "unit": objects.members.unit_ids[unit],
+            "verdict": objects.verdict(unit),
             "run_key": self._objects.labels.run_key,
             "decided_by": new.by,
             "decided_at": now(),

@@ -69,6 +69,7 @@ class Decision:
     remark: str | None
     run_key: str  #: the run in which the object was decided
     unit: str  #: match id of the object in that run
+    verdict: str | None  #: verdict of the object in that run
     labels: tuple[str, ...]  #: field and id of the annotators' labels of the object
     gold_id: str | None  #: id of the label in the field of decisions; None without one
     step: str  #: what was decided at once has one id, for :func:`undo_decisions`
@@ -248,6 +249,33 @@ class Gold:
         ]
         return next((row[decision]["step"] for row in self.collection.aggregate(stages)), None)
 
+    def counts(self, verdicts: Sequence[str]) -> tuple[int, int]:
+        """Number of objects with one of some verdicts that were decided, and that were skipped."""
+        if not self.exists:
+            return 0, 0
+        decision = self._decisions
+        counted: list[Stored] = [
+            {"$match": {f"{decision}.id": {"$exists": True}}},
+            {"$project": {"choice": f"${decision}.choice", "verdict": f"${decision}.verdict"}},
+            {"$project": {"each": {"$zip": {"inputs": ["$choice", "$verdict"]}}}},
+            {"$unwind": "$each"},
+            {"$group": {"_id": "$each", "n": {"$sum": 1}}},
+        ]
+        found = [(row["_id"], row["n"]) for row in self.collection.aggregate(counted)]
+        of_verdicts = [(choice == "skip", n) for (choice, verdict), n in found if verdict in verdicts]
+        n_skipped = sum(n for is_skipped, n in of_verdicts if is_skipped)
+        return sum(n for _, n in of_verdicts) - n_skipped, n_skipped
+
+    def numbers(self) -> dict[ObjectId, int]:
+        """Number of decisions in every sample, or frame, that has some."""
+        if not self.exists:
+            return {}
+        stages: list[Stored] = [
+            {"$match": {f"{self._decisions}.id": {"$exists": True}}},
+            {"$project": {"n": {"$size": f"${self._decisions}"}}},
+        ]
+        return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
+
     # ---- writing ----
 
     def update(self, document_id: ObjectId, made: Sequence[Made]) -> UpdateOne:
@@ -425,6 +453,7 @@ def _decision(stored: Stored, row: Stored, hashes: Mapping[str, str], kind: Labe
         remark=stored["remark"],
         run_key=stored["run_key"],
         unit=stored["unit"],
+        verdict=stored["verdict"],
         labels=tuple(stored["labels"]),
         gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
         step=stored["step"],

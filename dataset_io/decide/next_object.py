@@ -1,0 +1,224 @@
+"""The disputed objects of a run one by one, the most costly first, for somebody who decides on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from bson import ObjectId
+
+from ...agreement.disputes.costs import CostlyObjects, object_costs
+from ...agreement.objects.verdicts import CLASS_CONFLICT
+from ...metrics.arrays import IntArray, sums_by
+from ..fiftyone_private import frame_collection, sample_collection
+from ..record.run_labels import RunLabels
+from ..record.sample_index import SampleIndex
+from ..units.patches import DISPUTED
+from ..units.unit_members import UnitMembers
+from .decidable import CHANGED, OPEN, SKIPPED, Decidable
+from .decide import ObjectsToDecide, open_to_decide
+from .decisions import Stored, stored_labels
+
+#: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
+MEANT: dict[str | None, tuple[str, ...]] = {
+    None: DISPUTED,
+    "class_conflict": ("class_conflict",),
+    "attribute_conflict": ("attribute_conflict",),
+    "missed": ("missed", "split"),
+    "lone": ("lone", "split", "duplicate"),
+}
+#: samples that are read at once while looking for the next object
+_BATCH = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """An annotator's label of an object."""
+
+    annotator: str
+    label: str  #: its class
+    iou: float | None  #: mean IoU with the others' labels
+    stored: Stored  #: the label as stored
+
+
+@dataclass(frozen=True, slots=True)
+class ShownObject:
+    """An object to decide on."""
+
+    sample_id: str  #: id of the sample, for frames of the video
+    document_id: str  #: id of the sample or frame
+    frame_number: int | None
+    unit: str  #: match id
+    verdict: str | None
+    versions: list[Version]  #: by annotator
+    missing: list[str]  #: annotators who were assigned and did not draw it
+    consensus: str | None  #: class of the consensus; None if there is no consensus
+    state: int  #: one of :data:`~.decidable.STATES`
+    decision: Stored | None  #: what was decided on it before
+    filepath: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Sought:
+    """Which objects somebody decides on."""
+
+    verdict: str | None = None  #: a key of :data:`MEANT`; None for all disputed ones
+    annotator: str | None = None  #: an annotator who was assigned; None for all
+    skipped: bool = False  #: those that were left for later, instead of those on which nobody decided
+
+
+def next_object(
+    labels: RunLabels,
+    gold: str,
+    index: SampleIndex,
+    objects: CostlyObjects,
+    sought: Sought,
+    n_units: IntArray,
+    left_out: Sequence[tuple[str, str]] = (),
+) -> tuple[str, str] | None:
+    """The most costly object that is still to be decided: id of its sample, or frame, and match id; None if none is.
+
+    Args:
+        labels: the labels of the run
+        gold: the field of decisions
+        index: the samples of the records
+        objects: the disputed objects in the records
+        sought: which objects
+        n_units: shape ``(S,)``, number of objects of every sample in the records
+        left_out: objects to pass over
+    """
+    decided = open_to_decide(labels, gold, among=()).gold.numbers()
+    wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
+    ids, numbers = index.ids(), index.frame_numbers()
+    for start in range(0, len(objects.row), _BATCH):
+        rows = objects.row[start : start + _BATCH].tolist()
+        documents = _documents(labels, [(ids[k], None if numbers is None else int(numbers[k])) for k in rows])
+        if sought.skipped:
+            open_ones = {each for each in documents if each is not None and each in decided}
+        else:
+            open_ones = {
+                each for each, k in zip(documents, rows, strict=True)
+                if each is not None and decided.get(each, 0) < n_units[k]
+            }  # fmt: skip
+        if not open_ones:
+            continue
+        found = {each.document_id: each for each in _read(labels, gold, sorted(open_ones), sought)}
+        for document, cost in zip(documents, objects.cost[start : start + _BATCH].tolist(), strict=True):
+            of_sample = found.get(document) if document is not None else None
+            for unit in [] if of_sample is None else of_sample.units(wanted, cost):
+                if (str(document), unit) not in left_out:
+                    return str(document), unit
+    return None
+
+
+def _documents(labels: RunLabels, places: Sequence[tuple[str, int | None]]) -> list[ObjectId | None]:
+    """Ids of the samples, or frames, that still exist, in the same order."""
+    if not labels.on_frames:
+        wanted = [ObjectId(each) for each, _ in places]
+        existing = {row["_id"] for row in sample_collection(labels.dataset).find({"_id": {"$in": wanted}}, {"_id": 1})}
+        return [each if each in existing else None for each in wanted]
+    queries = [{"_sample_id": ObjectId(each), "frame_number": number} for each, number in places]
+    rows = frame_collection(labels.dataset).find({"$or": queries}, {"_sample_id": 1, "frame_number": 1})
+    found = {(str(row["_sample_id"]), row["frame_number"]): row["_id"] for row in rows}
+    return [found.get((each, number)) for each, number in places]
+
+
+@dataclass(frozen=True, slots=True)
+class _OfSample:
+    """The sought objects of one sample, the most costly first."""
+
+    document_id: ObjectId
+    found: list[tuple[int, int, str]]  #: cost, state and match id
+
+    def units(self, states: Sequence[int], least: int) -> list[str]:
+        """Match ids of the objects in some states that cost at least so much."""
+        return [unit for cost, state, unit in self.found if state in states and cost >= least]
+
+
+def _read(labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought) -> list[_OfSample]:
+    _, objects, stored = _opened(labels, gold, documents)
+    verdicts = MEANT[sought.verdict]
+    costs = _costs(objects.members).tolist()
+    found: dict[int, list[tuple[int, int, str]]] = {}
+    annotator = None if sought.annotator is None else labels.annotators.index(sought.annotator)
+    for unit, sample in enumerate(objects.members.sample.tolist()):
+        is_sought = annotator is None or objects.assigned[sample, annotator]
+        if is_sought and objects.verdict(unit) in verdicts:
+            state = objects.state(unit, objects.hashes(unit, stored[objects.document_ids[sample]]))
+            found.setdefault(sample, []).append((costs[unit], state, objects.members.unit_ids[unit]))
+    return [
+        _OfSample(objects.document_ids[sample], sorted(each, key=lambda one: (-one[0], one[2])))
+        for sample, each in found.items()
+    ]
+
+
+def _opened(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tuple[ObjectsToDecide, Decidable, Any]:
+    """The objects of some samples, or frames."""
+    among = tuple(documents)
+    if labels.on_frames:
+        rows = frame_collection(labels.dataset).find({"_id": {"$in": list(documents)}}, {"_sample_id": 1})
+        among = tuple({row["_sample_id"] for row in rows})
+    opened = open_to_decide(labels, gold, among=among)
+    reader = opened.reader()
+    objects = reader.columns(reader.again(documents)).labels
+    return opened, objects, stored_labels(opened.gold.collection, documents, opened.fields)
+
+
+def _costs(members: UnitMembers) -> IntArray:
+    """What every object costs, by its labels as they are now."""
+    n_codes = int(members.category.max(initial=0)) + 1
+    key, count = np.unique(members.unit * n_codes + members.category, return_counts=True)
+    alike = sums_by(key // n_codes, count * (count - 1), members.n_units).astype(np.int64)
+    return object_costs(members.votes, members.assigned, alike, members.verdict == CLASS_CONFLICT)
+
+
+def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
+    """An object with all its versions; None if it is gone.
+
+    Args:
+        labels: the labels of the run
+        gold: the field of decisions
+        document_id: id of its sample, or frame
+        unit_id: its match id
+    """
+    opened, objects, stored = _opened(labels, gold, [ObjectId(document_id)])
+    members = objects.members
+    if unit_id not in members.unit_ids:
+        return None
+    unit = members.unit_ids.index(unit_id)
+    rows = np.flatnonzero(members.unit == unit).tolist()
+    labels_of_sample = stored[ObjectId(document_id)]
+    versions = [
+        Version(
+            labels.annotators[int(members.annotator[row])],
+            str(members.labels[row]),
+            None if np.isnan(members.iou[row]) else float(members.iou[row]),
+            labels_of_sample[objects.member_keys[row]][0],
+        )
+        for row in rows
+        if objects.member_keys[row] in labels_of_sample
+    ]
+    drew = {version.annotator for version in versions}
+    assigned = objects.assigned[int(members.sample[unit])].tolist()
+    of_unit = np.zeros(members.n_units, np.bool_)
+    of_unit[unit] = True
+    (consensus,) = opened.consensus(members.only(of_unit))
+    decisions = objects.found[unit]
+    document = opened.gold.collection.find_one({"_id": ObjectId(document_id)}, {"_sample_id": 1, "frame_number": 1})
+    sample_id = (document or {}).get("_sample_id", ObjectId(document_id))
+    sample = sample_collection(labels.dataset).find_one({"_id": sample_id}, {"filepath": 1}) or {}
+    return ShownObject(
+        str(sample_id),
+        document_id,
+        (document or {}).get("frame_number"),
+        unit_id,
+        objects.verdict(unit),
+        versions,
+        [name for name, asked in zip(labels.annotators, assigned, strict=True) if asked and name not in drew],
+        None if consensus is None else str(consensus.get("label")),
+        objects.state(unit, objects.hashes(unit, labels_of_sample)),
+        decisions[0] if decisions else None,
+        sample.get("filepath"),
+    )

@@ -1,0 +1,80 @@
+"""A picture of an object with everybody's outline, as small as the panel needs it."""
+
+from __future__ import annotations
+
+import base64
+import io
+from collections.abc import Mapping
+
+import numpy as np
+from PIL import Image, ImageDraw
+
+from ...metrics.arrays import FloatArray
+from .decisions import Stored
+from .next_object import ShownObject
+
+#: the longer side of the picture in pixels, and what is shown around the object, as a share of its size
+_LONGEST, _AROUND = 460, 0.6
+#: the least part of the image that is shown
+_LEAST_SHARE = 0.08
+_OPENED_AS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP")
+
+
+def picture_of(shown: ShownObject, colours: Mapping[str, str]) -> str | None:
+    """The part of the image around an object, with all outlines in the colours of the annotators, as a data URI.
+
+    None if the image cannot be read, or the object is on a frame of a video.
+
+    Args:
+        shown: the object
+        colours: CSS colour of every annotator
+    """
+    if shown.filepath is None or shown.frame_number is not None:
+        return None
+    outlines = {version.annotator: _outline(version.stored) for version in shown.versions}
+    known = [outline for outline in outlines.values() if len(outline)]
+    if not known:
+        return None
+    try:
+        with Image.open(shown.filepath, formats=_OPENED_AS) as image:
+            size = np.array(image.size, np.float64)
+            low, high = _part(np.concatenate(known), size)
+            image.draft("RGB", tuple((2 * _LONGEST * size / (high - low)).astype(int).tolist()))
+            drawn_on = np.array(image.size, np.float64) / size
+            box = tuple(np.concatenate([low * drawn_on, high * drawn_on]).round().astype(int).tolist())
+            part = image.convert("RGB").crop(box)
+    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError):
+        return None
+    scale = _LONGEST / max(part.size)
+    part = part.resize((max(1, round(part.width * scale)), max(1, round(part.height * scale))))
+    draw = ImageDraw.Draw(part)
+    for name, outline in outlines.items():
+        points = [tuple(point) for point in ((outline * size - low) / (high - low) * part.size).tolist()]
+        if len(points) > 1:
+            draw.line([*points, points[0]], fill=colours.get(name, "white"), width=3)
+    content = io.BytesIO()
+    part.save(content, "JPEG", quality=85)
+    return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"
+
+
+def _part(points: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The corners of what is shown, in pixels."""
+    low, high = points.min(axis=0), points.max(axis=0)
+    half = np.maximum((high - low) * (0.5 + _AROUND), _LEAST_SHARE / 2)
+    middle = (low + high) / 2
+    low, high = np.clip(middle - half, 0.0, 1.0) * size, np.clip(middle + half, 0.0, 1.0) * size
+    return np.floor(low), np.maximum(np.ceil(high), np.floor(low) + 1)
+
+
+def _outline(label: Stored) -> FloatArray:
+    """The corners of a label in shares of the image, shape ``(P, 2)``: of its first shape, or of its box."""
+    points = label.get("points") or ()
+    if points:
+        first = points[0] if label.get("_cls") == "Polyline" else points
+        found = np.array(first, np.float64).reshape(-1, 2)
+        return found[np.isfinite(found).all(axis=1)]
+    box = label.get("bounding_box") or ()
+    if len(box) != 4:
+        return np.empty((0, 2))
+    x, y, width, height = (float(number) for number in box)
+    return np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]])

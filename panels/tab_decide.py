@@ -1,0 +1,170 @@
+"""The tab on which somebody decides on disputed objects, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import fiftyone as fo
+
+from ..agreement.errors import AgreementInputError
+from ..charts.words import VERDICTS, counted, file_name, shown_number
+from ..dataset_io import decide, undo_decisions
+from ..dataset_io.decide.decidable import CHANGED
+from ..dataset_io.decide.decide import Decided, open_to_decide, user_name
+from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
+from ..dataset_io.decide.picture import picture_of
+from ..dataset_io.record.run_labels import RunLabels, open_run_labels
+from ..names import ANNOTATOR_COLORS, DEFAULT_GOLD_FIELD
+from .items import Choices, Item, button_item, text_item
+
+if TYPE_CHECKING:
+    from .model_cache import Shown
+    from .panel_state import PanelState
+
+#: what the dropdowns call all objects
+ALL = "all"
+#: objects that one can go back to
+_MOST_BACK = 50
+
+
+def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
+    """The next object with everybody's version, how far it is, and what can be done."""
+    if dataset is None:
+        return
+    chosen = choices.decide
+    if not chosen.get("by"):
+        yield {"name": "who", "kind": "name", "text": _ASKED, "value": user_name()}
+        return
+    labels = open_run_labels(dataset, state.run_key or "")
+    open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
+    item = _item(shown, labels, _sought(chosen), chosen)
+    yield item
+    if item["object"] is None:
+        yield text_item("done", "Everything that you look for is decided or skipped.")
+        if item["n_skipped"] and not chosen.get("skipped"):
+            label = f"Go through {counted(item['n_skipped'], 'skipped object')}"
+            yield button_item("skipped", "", [(label, "replay", "seek_skipped", {})])
+
+
+_ASKED = "Your name is stored with every decision."
+
+
+def _sought(chosen: Mapping[str, Any]) -> Sought:
+    return Sought(chosen.get("verdict"), chosen.get("annotator"), bool(chosen.get("skipped")))
+
+
+def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
+    objects = shown.costly(sought.verdict, sought.annotator)
+    gold = open_to_decide(labels, DEFAULT_GOLD_FIELD, among=()).gold
+    n_decided, n_skipped = gold.counts(MEANT[sought.verdict])
+    at = tuple(chosen["at"]) if chosen.get("at") else None
+    if at is None:
+        at = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, objects, sought, shown.n_units)
+    found = None if at is None else shown_object(labels, DEFAULT_GOLD_FIELD, *at)
+    colours = dict(zip(labels.annotators, list(ANNOTATOR_COLORS.values()) * len(labels.annotators), strict=False))
+    return {
+        "name": "decide",
+        "kind": "decide",
+        "by": chosen["by"],
+        "progress": f"{n_decided:,} of {int(objects.n.sum()):,} decided"
+        + (f", {n_skipped:,} skipped" if n_skipped else ""),
+        "n_skipped": n_skipped,
+        "verdict": sought.verdict or ALL,
+        "verdicts": {ALL: "all disputed", **{name: VERDICTS[name] for name in MEANT if name is not None}},
+        "annotator": sought.annotator or ALL,
+        "annotators": {ALL: "everybody", **{name: name for name in labels.annotators}},
+        "can_go_back": bool(chosen.get("past")),
+        "object": None if found is None else _described(found, labels, colours),
+    }
+
+
+def _described(found: ShownObject, labels: RunLabels, colours: Mapping[str, str]) -> dict[str, Any]:
+    """What is shown of an object, and the parameters of its buttons."""
+    place = {"document": found.document_id, "unit": found.unit}
+    drew = {version.annotator: version for version in found.versions}
+    asked = sorted({*drew, *found.missing})
+    versions = [
+        {
+            "label": f"{name}: {drew[name].label}" if name in drew else f"{name}: –",
+            "hint": f"IoU {shown_number(drew[name].iou, 2)}" if name in drew and drew[name].iou is not None else "",
+            "colour": colours[name],
+            "disabled": name not in drew,
+            "params": {**place, "choice": "version", "annotator": name},
+        }
+        for name in asked
+    ]
+    consensus = {
+        "label": f"Consensus: {found.consensus}" if found.consensus is not None else "Consensus: tie",
+        "hint": "The median, or the most typical shape, of all who drew it",
+        "colour": "var(--fo-palette-text-secondary)",
+        "disabled": found.consensus is None,
+        "params": {**place, "choice": "consensus"},
+    }
+    frame = "" if found.frame_number is None else f", frame {found.frame_number}"
+    note = ""
+    if found.decision is not None:
+        what = found.decision["annotator"] or found.decision["choice"]
+        note = f"{found.decision['decided_by']} decided: {what}"
+        note += "; labels were changed since" if found.state == CHANGED else ""
+    return {
+        **place,
+        "sample": found.sample_id,
+        "title": f"{VERDICTS.get(str(found.verdict), '')} · {file_name(found.filepath)}{frame}",
+        "note": note,
+        "versions": [*versions, consensus],
+        "none": {**place, "choice": "none"},
+        "skip": {**place, "choice": "skip"},
+        "picture": picture_of(found, colours),
+        "labels": [
+            {"label_id": str(version.stored["_id"]), "sample_id": found.sample_id,
+             "field": labels.field_of(version.annotator)}
+            for version in found.versions
+        ],
+    }  # fmt: skip
+
+
+def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], params: Mapping[str, Any]) -> str | None:
+    """Decide as a button says; what to tell the user if somebody was faster, or the object is gone.
+
+    Raises:
+        AgreementInputError: if the name of who decides is not known, or the object cannot be decided so
+    """
+    if not chosen.get("by"):
+        raise AgreementInputError("Say your name first: it is stored with every decision")
+    document, unit = str(params.get("document")), str(params.get("unit"))
+    labels = open_run_labels(dataset, run_key)
+    sample = shown_object(labels, DEFAULT_GOLD_FIELD, document, unit)
+    if sample is None:
+        return "The labels of this object were deleted or added since the run"
+    again = bool(chosen.get("at"))  # the user went back to it
+    done: Decided = decide(
+        dataset.select(sample.sample_id),
+        run_key,
+        params["choice"],
+        annotator=params.get("annotator"),
+        objects=unit,
+        by=chosen["by"],
+        overwrite=again,
+        progress=False,
+    )
+    if done.n_decided:
+        return None
+    return "Somebody decided on this object meanwhile" if done.n_before else "This version cannot be taken; it is gone"
+
+
+def after_decision(chosen: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
+    """What is chosen after a decision: the next object, with a way back to this one."""
+    past = [*(chosen.get("past") or []), [str(params.get("document")), str(params.get("unit"))]]
+    return {**chosen, "at": None, "past": past[-_MOST_BACK:], "n": (chosen.get("n") or 0) + 1}
+
+
+def one_back(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What is chosen after going back to the object before."""
+    past = list(chosen.get("past") or [])
+    return {**chosen, "at": past.pop() if past else None, "past": past, "n": (chosen.get("n") or 0) + 1}
+
+
+def undo_last(dataset: fo.Dataset, chosen: Mapping[str, Any]) -> bool:
+    """Take back what the user decided last; False if there was nothing."""
+    return undo_decisions(dataset, by=chosen.get("by")) > 0

@@ -1,0 +1,150 @@
+"""The tab Decide: one object after the other, by real events."""
+
+from __future__ import annotations
+
+import base64
+import io
+import itertools
+
+import pytest
+from PIL import Image
+
+from tests.datasets import EXAMPLE, random_annotators
+
+from annotator_agreement import compute_agreement, decide, list_decisions
+
+ANNOTATORS = ["alice", "bob", "carol"]
+
+
+@pytest.fixture
+def named(event, dataset):
+    """The state of a panel on the tab, with the name of who decides."""
+    sent = event("choose_tab", dataset, event("on_load", dataset).state, value="decide")
+    assert "Your name is stored" in sent.text
+    typed = event("type_name", dataset, sent.state, value=" mia ").state
+    return event("start_deciding", dataset, typed, name="somebody").state
+
+
+def button(sent, name):
+    """A button of the tab by the beginning of its label."""
+    found = [each["view"] for each in sent.parts.values() if (each["view"].get("label") or "").startswith(name)]
+    assert found, name
+    return found[0]
+
+
+def press(event, dataset, state, sent, name):
+    """Press a button by the beginning of its label."""
+    view = button(sent, name)
+    assert not view.get("disabled")
+    return event(view["operator"].rsplit("#", 1)[-1], dataset, state, **(view.get("params") or {}))
+
+
+def show(event, dataset, state):
+    """What the panel shows in a state."""
+    return event("refresh", dataset, state)
+
+
+def _cost(dataset, document_id, unit):
+    """1 for every two annotators of whom one drew an object, 2 for every two who gave it different classes."""
+    sample = dataset[document_id]
+    asked = [name for name in ANNOTATORS if sample[name] is not None]
+    given = {name: [each.label for each in sample[name].detections if each.agreement_id == unit] for name in asked}
+    pairs = itertools.combinations(given.values(), 2)
+    return sum(bool(a) != bool(b) or 2 * (bool(a) and bool(b) and a != b) for a, b in pairs)
+
+
+def test_deciding_one_after_the_other_goes_through_all_disputed_objects_the_costliest_first(event, make_dataset):
+    dataset = make_dataset(random_annotators(9, seed=3))
+    compute_agreement(dataset, ANNOTATORS, resamples=0, sensitivity=False, progress=False)
+    sent, pressed = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}}), []
+    n = sum(dataset.values("agreement_n_disputed")[k] or 0 for k in range(len(dataset)))
+    while "Everything that you look for" not in sent.text:
+        assert f"{len(pressed)} of {n} decided" in sent.said
+        pressed.append(button(sent, "No object")["params"])
+        sent = press(event, dataset, sent.state, sent, "No object")
+    assert len({each["unit"] for each in pressed}) == len(pressed) == n > 10
+    found = list_decisions(dataset)
+    assert {(each.choice, each.decided_by) for each in found} == {("none", "mia")}
+    assert [each.unit for each in found] == [each["unit"] for each in pressed]
+    costs = [_cost(dataset, each["document"], each["unit"]) for each in pressed]
+    assert costs == sorted(costs, reverse=True)
+    assert len(set(costs)) > 1
+
+
+def test_versions_skip_back_undo_and_filters(event, make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    state = {"tab": "decide", "decide": {"by": "mia"}}
+    sent = show(event, dataset, state)
+    assert "0 of 3 decided" in sent.said
+    assert "class conflict · 1.jpg" in sent.said
+    after = press(event, dataset, sent.state, sent, "bob: dog")
+    assert "1 of 3 decided" in after.said
+    (decision,) = list_decisions(dataset)
+    assert (decision.annotator, decision.choice) == ("bob", "version")
+    assert button(after, "carol: –")["disabled"]
+    skipped = press(event, dataset, after.state, after, "Skip")
+    assert "1 of 3 decided, 1 skipped" in skipped.said
+    done = press(event, dataset, skipped.state, skipped, "Consensus: dog")
+    assert "Everything that you look for" in done.text
+    again = press(event, dataset, done.state, done, "Go through 1 skipped object")
+    assert button(again, "Skip")["params"]["unit"] == button(after, "Skip")["params"]["unit"]
+    back = press(event, dataset, done.state, done, "Previous")
+    assert "mia decided: consensus" in back.text
+    changed = press(event, dataset, back.state, back, "No object")  # decided again, without asking
+    assert [each.choice for each in list_decisions(dataset)] == ["version", "skip", "none"]
+    undone = press(event, dataset, changed.state, changed, "Undo")
+    assert [each.choice for each in list_decisions(dataset)] == ["version", "skip", "consensus"]
+    anew = event("choose_tab", dataset, event("on_load", dataset).state, value="decide")
+    assert "2 of 3 decided, 1 skipped" in event("start_deciding", dataset, anew.state, name="noa").said
+    lone = event("seek_verdict", dataset, undone.state, value="lone")
+    assert "1 of 1 decided" in lone.said
+    assert not event("seek_verdict", dataset, lone.state, value="lone").of("show_panel_output")
+    of_carol = event("seek_annotator", dataset, state, value="carol")
+    assert "of 2 decided" in of_carol.said  # she was not asked about the lone one
+
+
+def test_two_people_never_decide_on_one_object(event, dataset, named):
+    sent = show(event, dataset, named)
+    params = button(sent, "No object")["params"]
+    decide(dataset, objects=params["unit"], choice="skip", by="noa")
+    decide(dataset, objects=params["unit"], choice="none", by="noa")
+    late = press(event, dataset, sent.state, sent, "No object")
+    assert [each["message"] for each in late.of("notify")] == ["Somebody decided on this object meanwhile"]
+    assert [each.decided_by for each in list_decisions(dataset)] == ["noa"]
+    assert button(late, "No object")["params"]["unit"] != params["unit"]
+
+
+def test_the_picture_shows_the_outlines_in_the_colours_of_the_buttons(event, make_dataset, tmp_path):
+    place = (0.25, 0.25, 0.5, 0.5)
+    dataset = make_dataset({"alice": [[("car", place)]], "bob": [[("bus", place)]], "carol": [[]]})
+    sample = dataset.first()
+    sample.filepath = str(tmp_path / "white.png")
+    Image.new("RGB", (400, 200), "white").save(sample.filepath)
+    sample.save()
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    (uri,) = [each["default"] for each in sent.parts.values() if str(each.get("default")).startswith("data:")]
+    picture = Image.open(io.BytesIO(base64.b64decode(uri.split(",")[1])))
+    red, green, blue = picture.getpixel((round(picture.width * 0.25), picture.height // 2))
+    assert blue > green > red  # bob's light blue, drawn over alice's orange
+    assert picture.getpixel((picture.width // 2, picture.height // 2)) == (255, 255, 255)
+
+
+def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
+    sent = show(event, dataset, named)
+    document = button(sent, "No object")["params"]["document"]
+    dataset.delete_samples([document])
+    late = press(event, dataset, sent.state, sent, "No object")
+    assert "deleted or added" in str(late.of("notify"))
+    assert button(late, "No object")["params"]["document"] != document
+
+
+def test_label_types_that_cannot_be_decided_have_no_such_tab(event, make_dataset):
+    dataset = make_dataset(random_annotators(3))
+    for name in ("one", "two"):
+        dataset.add_sample_field(name, __import__("fiftyone").StringField)
+        dataset.set_values(name, ["a", "b", "a"])
+    compute_agreement(dataset, ["one", "two"], resamples=0, progress=False)
+    sent = event("on_load", dataset)
+    assert "decide" not in str(sent.parts["tabs"])
