@@ -17,7 +17,7 @@ from ..agreement.arguments import one_of
 from ..charts.sections import plain_markdown
 from ..dataset_io import export_agreement
 from ..dataset_io.results.export import checked_path
-from .base import AgreementOperator, add_choice, chosen_run, summary_output
+from .base import AgreementOperator, add_choice, add_switch, chosen_run, summary_output
 
 #: the formats: title in the form, and ending of the path
 _FORMATS = {
@@ -48,6 +48,7 @@ class ExportAgreement(AgreementOperator):
             default=_default_path(ctx),
             required=True,
         )
+        add_switch(inputs, "download", "Download it with the browser, too", default=True)
         inputs.bool("overwrite", label="Replace the file if there is one", default=False)
         if "path" in ctx.params:
             checked_path(_path(ctx), _format(ctx), overwrite=ctx.params.get("overwrite") or False)
@@ -60,6 +61,8 @@ class ExportAgreement(AgreementOperator):
             format=_format(ctx),
             overwrite=ctx.params.get("overwrite") or False,
         )
+        if ctx.params.get("download") and path.is_file() and not ctx.delegated:
+            ctx.ops.browser_download(address_of_file(path), path.name)
         return {"path": str(path), "summary": summary_of_file(path)}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
@@ -102,4 +105,9 @@ def _path(ctx: foo.ExecutionContext) -> str:
 def summary_of_file(path: Path) -> str:
     """The path, with a link through the App's server, which serves files of its machine."""
     shown = plain_markdown(path) if "`" in str(path) else f"`{path}`"
-    return f"Written to {shown} · [open it](/media?filepath={quote(str(path))})"
+    return f"Written to {shown} · [open it]({address_of_file(path)})"
+
+
+def address_of_file(path: Path) -> str:
+    """Where the App's server gives a file of its machine to the browser."""
+    return f"/media?filepath={quote(str(path))}"

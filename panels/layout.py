@@ -6,6 +6,7 @@ from typing import Any
 
 from fiftyone.operators import types
 
+from ..names import UPDATE_AGREEMENT
 from .drawing import LINK, Handlers, draw_item
 from .model_cache import hash_of
 from .panel_state import PanelState
@@ -115,10 +116,22 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
     text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
     shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
     if state.n_changed:
-        changed = types.TextView(
+        row = head.h_stack(
+            f"changed_{state.n_changed}", gap=1, align_y="center", componentsProps={"grid": {"sx": _LINE}}
+        )
+        said = types.TextView(
             title=f"⚠ {state.changed_sentence}", color=_LEVELS["fair"], padding="0", font_size=".85rem", bold=True
         )
-        head.view(f"changed_{state.n_changed}", changed)
+        row.view("said", said, componentsProps=_FITTING)
+        row.btn(
+            "update",
+            label="Update",
+            icon="update",
+            variant="outlined",
+            on_click=handlers("run_operator"),
+            params={"operator": UPDATE_AGREEMENT},
+            componentsProps=_FITTING,
+        )
 
 
 def _dropdown(row: types.Object, name: str, titles: dict[str, str], value: str | None, handler: str) -> None:

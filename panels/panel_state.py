@@ -41,7 +41,7 @@ class PanelState:
     def changed_sentence(self) -> str:
         """What changed since the run."""
         what = "sample was" if self.n_changed == 1 else "samples were"
-        return f"{self.n_changed:,} {what} changed since this run: compute again to see what it did"
+        return f"{self.n_changed:,} {what} changed since this run"
 
     @property
     def field_key(self) -> str | None:

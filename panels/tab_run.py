@@ -18,6 +18,7 @@ from ..names import (
     RENAME_AGREEMENT,
     RESOLVE_UNITS,
     SAVE_AGREEMENT_VIEWS,
+    TAG_AGREEMENT_LABELS,
 )
 from .items import Item, button_item, chart_item, text_item
 from .tab_images import FIRST, work_item
@@ -47,6 +48,7 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) 
         *([("Show disputed objects", "crop", AGREEMENT_PATCHES)] if has_objects else []),
         ("Save these as views", "bookmark_add", SAVE_AGREEMENT_VIEWS),
         *([("Make a consensus", "how_to_vote", RESOLVE_UNITS)] if has_objects else []),
+        ("Tag labels", "sell", TAG_AGREEMENT_LABELS),
         ("Export the report", "file_download", EXPORT_AGREEMENT),
         ("Delete this run", "delete", DELETE_AGREEMENT),
     ]

@@ -82,7 +82,23 @@ def test_the_whole_walk(walk: tuple[Any, AppPage]) -> None:
     app.close_result()
     panel.get_by_role("button", name="Export the report").click()
     expect(app.form).to_contain_text(new)
-    app.form.get_by_role("button", name="Cancel").click()
+    with app.page.expect_download() as download:
+        app.submit("Export")
+    assert download.value.suggested_filename == f"{dataset.name}-{new}.html"
+    assert report.score.mean is not None
+    assert f"{report.score.mean:.3f}" in download.value.path().read_text("utf-8")
+    app.close_result()
+    # a label is edited: the panel says so, and brings the run up to date
+    sample = dataset.first()
+    sample[report.config["fields"][0]].detections[0].label = "other"
+    sample.save()
+    app.refresh_panel()
+    expect(panel).to_contain_text("1 sample was changed since this run")
+    panel.get_by_role("button", name="Update", exact=True).click()
+    app.submit("Update")
+    expect(app.messages.last).to_contain_text(f"Updated the run '{new}'")
+    app.close_result()
+    expect(panel).not_to_contain_text("changed since this run")
     panel.get_by_role("button", name="Show disputed objects").click()
     app.submit("Show")
     expect(app.counts).to_contain_text("patches")

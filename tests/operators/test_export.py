@@ -167,7 +167,7 @@ def test_who_changes_the_format_only_means_the_path_to_follow(export, dataset, t
 
 def test_the_form_offers_a_file_and_shows_what_is_wrong(export, dataset, form, tmp_path):
     inputs = form(export, dataset, run_key="agreement")
-    assert list(inputs) == ["run_key", "format", "path", "overwrite"]
+    assert list(inputs) == ["run_key", "format", "path", "download", "overwrite"]
     assert inputs["path"]["default"].endswith(f"{dataset.name}-agreement.html")
     taken = tmp_path / "report.html"
     taken.write_text("mine")
