@@ -220,7 +220,7 @@ def run_agreement(
                         "Agreement needs samples, but all of them were deleted or changed meanwhile"
                     )
                 report, records = compared.report(family, one_pass.run_facts(compared, started))
-            run.complete(report, records, fields, stamps)
+                run.complete(report, records, fields, stamps)
         except BaseException as error:
             _after_failure(run, config, fields, error)
             raise

@@ -57,8 +57,8 @@ class Compared:
             clusters=self.index.clusters(),
             describe=functools.partial(self.index.list_samples, dataset),
         )
-        stored = StoredRecords.of(self.records, self.index, self.facts, context)
-        return build_report(self.records, context), stored
+        report = build_report(self.records, context)  # which needs much memory, so before the records are packed
+        return report, StoredRecords.of(self.records, self.index, self.facts, context)
 
 
 def run_facts(source: Source, compared: Compared, *, n_damaged: int, started: float, **more: Any) -> RunFacts:
