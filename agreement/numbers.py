@@ -15,7 +15,7 @@ from typing import Any, TypeAlias, TypeVar
 import numpy as np
 
 from ..metrics.arrays import FloatArray, IntArray, sums_by
-from ..metrics.bootstrap.confidence import FEW_SAMPLES, ROUNDING, ConfidenceIntervals
+from ..metrics.bootstrap.confidence import MIN_SAMPLES, ROUNDING, ConfidenceIntervals
 from ..metrics.bootstrap.draws import (
     Part,
     SparseColumns,
@@ -29,6 +29,7 @@ from ..metrics.bootstrap.draws import (
 from ..metrics.bootstrap.resampling import Resampling, bootstrap_parts
 from .codes import are_without_class
 from .content_order import Hashes, content_ranks
+from .evidence.ranking import name_of
 from .no_labels import OtherReading, opposite, reading_warning
 from .records import Records
 from .report import AgreementReport, Interval, ReportContext, ScoreSummary, number, read
@@ -260,8 +261,9 @@ def report_estimates(
 def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, seed: int) -> dict[Key, Estimate]:
     """All numbers with their values and intervals.
 
-    A number of only some samples has an interval if these are at least ``FEW_SAMPLES``. Resamples in which a number is
-    undefined are left out. It has no interval if most resamples are undefined, or if leaving out a single sample makes
+    A number of only some samples has an interval if these are at least ``MIN_SAMPLES``; from fewer than ``FEW_SAMPLES``
+    it is expanded (:func:`~..metrics.bootstrap.confidence.expanded_tails`). Resamples in which a number is undefined
+    are left out. It has no interval if most resamples are undefined, or if leaving out a single sample makes
     it undefined.
 
     Args:
@@ -297,8 +299,13 @@ def _add_intervals(
     about = [_samples_about(each, ranks, n_drawn) for each in numbers]
     resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
     parts = [
-        Part(each.columns, each.formula, _of_rows(ranks, each.samples) if alone else each.samples)
-        for each, _ in resampled
+        Part(
+            each.columns,
+            each.formula,
+            _of_rows(ranks, each.samples) if alone else each.samples,
+            None if each.basis is None else n,
+        )
+        for each, n in resampled
     ]
     resampling = Resampling(resamples, seed, clusters=None if alone else ranks)
     for (each, n), found in zip(resampled, bootstrap_parts(parts, len(ranks), resampling), strict=True):
@@ -309,7 +316,7 @@ def _add_intervals(
 
 def _least(numbers: Numbers) -> int:
     """Minimum number of samples for an interval."""
-    return 2 if numbers.basis is None else FEW_SAMPLES
+    return 2 if numbers.basis is None else MIN_SAMPLES
 
 
 def _of_rows(ranks: IntArray, samples: IntArray | None) -> IntArray:
@@ -381,9 +388,13 @@ class Fields:
 def report_of(kind: type[P], fields: Fields, records: Records, context: ReportContext, **parts: Any) -> P:
     """A report: the fields of all families, the numbers in the fields with their names, and the given parts.
 
+    Annotators and pairs are in the order of the annotators; in natural order (2 before 10) if that is alphabetical.
     The warnings of the report follow from the rest.
     """
     own, config = fields.of(), context.config
+    names = list(context.annotators)
+    if names == sorted(names):  # the order of names, not one that the user gave
+        parts |= {part: sorted(parts[part], key=name_of) for part in ("annotators", "pairs")}
     mean, intervals = own.pop("score")["mean"], own.pop("intervals")
     numbers = {
         name: read(kind.parts[name], value) if name in kind.parts else value

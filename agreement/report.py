@@ -74,7 +74,8 @@ class Interval:
     ``low`` and ``high`` are the bias-corrected and accelerated (BCa) limits, which handle skewness; percentiles of the
     resampled values if BCa is undefined. ``error`` is the standard error (standard deviation of the resampled values).
     ``n`` is the number of samples (videos, groups) that the number uses. None if undefined; numbers that use only some
-    samples have an interval from 20 samples on.
+    samples have an interval from 10 samples on, with quantiles further out up to 19 samples (Hesterberg's expanded
+    percentiles), because resampling few samples gives intervals that are too narrow.
     """
 
     low: float | None

@@ -5,6 +5,7 @@ This is the only place in ``charts`` that knows the families; everything else ca
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -72,6 +73,10 @@ class FamilyCharts:
     shares_of_classes: bool = False  #: whether annotators have shares of classes instead of counts
 
 
+def _in_full(build: Callable[..., list[Section]]) -> Sections:
+    return functools.partial(build, full=True)
+
+
 #: verdicts that are drawn; missed objects are drawn for the annotators who missed them
 _DRAWN_VERDICTS = ("lone", "class_conflict", "attribute_conflict", "split", "duplicate")
 
@@ -113,6 +118,7 @@ _FAMILIES = {
             *(ratings.rating_coefficients, ratings.rating_annotators),
             *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
         ),
+        details=(_in_full(ratings.rating_annotators), _in_full(ratings.rating_pairs)),
         overview=(ratings.rating_coefficients,),
         pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
         verdicts=VerdictShares(
@@ -128,6 +134,7 @@ _FAMILIES = {
         rules=tags.tag_rules,
         words=tags.tag_words,
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
+        details=(_in_full(tags.tag_annotators), _in_full(tags.tag_pairs)),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
         classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
         verdicts=VerdictShares(
@@ -144,6 +151,7 @@ _FAMILIES = {
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
+        details=(_in_full(pixels.pixel_annotators), _in_full(pixels.pixel_pairs)),
         overview=(pixels.pixel_means,),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..agreement.evidence.ranking import least_first
 from .advice import OF_TWO, apart, talk_to
 from .sections import Facts, Part, Section
-from .tables import Cell, Column, best_and_worst, table
+from .shortlists import annotator_sections, pair_sections, shortlist_annotators
+from .tables import Cell, Column, table
 from .words import documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
@@ -108,7 +110,7 @@ def pixel_means(report: PixelReport) -> list[Section]:
 
 def pixel_classes(report: PixelReport) -> list[Section]:
     """The classes, the lowest IoU first."""
-    classes = sorted(report.classes, key=lambda entry: (entry.is_background, entry.mean_iou or 0.0, entry.value))
+    classes = sorted(least_first(report.classes, "mean_iou"), key=lambda entry: entry.is_background)
     total = sum(entry.n_pixels for entry in report.classes)
     columns = [
         Column("class", lambda entry: entry.name + (" (background)" if entry.is_background else "")),
@@ -117,33 +119,30 @@ def pixel_classes(report: PixelReport) -> list[Section]:
         *(Column("mean IoU", "mean_iou", shown_number), Column("mean Dice", "mean_dice", shown_number)),
         *(Column("IoU of all", "iou", shown_number), Column("Dice of all", "dice", shown_number)),
     ]
-    title = "Classes, the worst first"
+    title = "Classes, least agreement first"
     if report.n_classes > MANY_CLASSES:
         title += f": {MANY_CLASSES} of {report.n_classes}"
     note = f"mean over {documents(report)}; of all pixels together"
     return [Section(title, [table(columns, classes[:MANY_CLASSES])], note, ("classes",))]
 
 
-def pixel_annotators(report: PixelReport) -> list[Section]:
+def pixel_annotators(report: PixelReport, *, full: bool = False) -> list[Section]:
     """Agreement of each annotator with the others, and the classes that they painted most."""
     columns = [
         *(Column("annotator", "name"), Column("masks", "n_assigned"), Column("without", "n_not_assigned")),
         Column("score with the others", "score", shown_number),
     ]
-    parts: list[Part] = [table(columns, report.annotators)]
     facts = []
-    for entry in report.annotators:
+    for entry in shortlist_annotators(report).entries:
         largest = sorted(entry.classes.items(), key=lambda item: (-item[1], item[0]))[:_SHARES]
         if largest:
             facts.append((entry.name, ", ".join(f"{name} {100.0 * share:.1f} %" for name, share in largest)))
-    if facts:
-        parts += ["Largest shares of their pixels", Facts(facts)]
-    return [Section("Annotators", parts)]
+    more: list[Part] = ["Largest shares of their pixels", Facts(facts)] if facts else []
+    return annotator_sections(report, columns, more=more, full=full)
 
 
-def pixel_pairs(report: PixelReport) -> list[Section]:
+def pixel_pairs(report: PixelReport, *, full: bool = False) -> list[Section]:
     """Agreement of each pair of annotators."""
-    shown_pairs, title = best_and_worst(report.pairs)
     numbers = {"score": "score", "mean.iou": "IoU", "mean.iou_with_background": "IoU+bg", "mean.dice": "Dice"}
     numbers |= {"alpha": "alpha", "accuracy": "accuracy", "kappa": "kappa"}
     if report.config["boundaries"]:
@@ -152,4 +151,4 @@ def pixel_pairs(report: PixelReport) -> list[Section]:
         *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
         *(Column(title, name, shown_number) for name, title in numbers.items()),
     ]
-    return [Section(title, [table(columns, shown_pairs)], figures=("pairs",))]
+    return pair_sections(report, columns, full=full)

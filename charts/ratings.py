@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from .advice import OF_TWO, one_behind, talk_to, write_down
 from .sections import Part, Section
-from .tables import Cell, Column, best_and_worst, table, verdict_column
+from .shortlists import annotator_sections, pair_sections, shortlist_pairs
+from .tables import Cell, Column, table, verdict_column
 from .words import documents, percent, shown_number
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ def _weighted_column(kind: str) -> Column:
     return Column(_WEIGHTS[kind], cell)
 
 
-def rating_annotators(report: RatingReport) -> list[Section]:
+def rating_annotators(report: RatingReport, *, full: bool = False) -> list[Section]:
     """Agreement of each annotator with the others."""
     columns = [
         *(Column("annotator", "name"), Column("rated", "n_assigned"), Column("not rated", "n_not_assigned")),
@@ -129,7 +130,7 @@ def rating_annotators(report: RatingReport) -> list[Section]:
     if any(entry.mean is not None for entry in report.annotators):
         columns += [Column("mean", "mean", shown_number), Column("std", "std", shown_number)]
     note = "share of the others' ratings that agree with theirs"
-    return [Section("Annotators", [table(columns, report.annotators)], note, ("annotators",))]
+    return annotator_sections(report, columns, note, full=full)
 
 
 def rating_classes(report: RatingReport) -> list[Section]:
@@ -155,19 +156,19 @@ def _class_column(rater: RaterSummary) -> Column:
     return Column(rater.name, lambda name: rater.classes.get(name, 0))
 
 
-def rating_pairs(report: RatingReport) -> list[Section]:
+def rating_pairs(report: RatingReport, *, full: bool = False) -> list[Section]:
     """Agreement of each pair of annotators."""
-    shown_pairs, title = best_and_worst(report.pairs)
-    weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in shown_pairs)]
+    pairs: Sequence[RatingPairSummary] = report.pairs if full else shortlist_pairs(report).entries
+    weights = [kind for kind in _WEIGHTS if any(kind in pair.kappa for pair in pairs)]
     columns = [
         *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
         *(Column("agree", "score", shown_number), Column("alpha", "alpha", shown_number)),
         *map(_kappa_column, weights),
         *([Column("Scott's pi", "scott_pi", shown_number)] if weights else []),
     ]
-    if any(pair.mean_distance is not None for pair in shown_pairs):
+    if any(pair.mean_distance is not None for pair in pairs):
         columns.append(Column("mean distance", "mean_distance", shown_number))
-    return [Section(title, [table(columns, shown_pairs)], figures=("pairs",))]
+    return pair_sections(report, columns, full=full)
 
 
 def _kappa_column(kind: str) -> Column:

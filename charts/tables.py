@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from .words import UNDEFINED, end_of_path, file_name, percent, shown_interval
 
@@ -111,31 +111,3 @@ def sample_table(
     if any("frame_number" in entry for entry in entries):
         of_sample.append(Column(frame, "frame_number"))
     return table([*columns, *of_sample], entries, title, [entry["id"] for entry in entries])
-
-
-class ScoredPair(Protocol):
-    """A pair of annotators with a score."""
-
-    @property
-    def a(self) -> str:
-        """One annotator."""
-
-    @property
-    def b(self) -> str:
-        """The other."""
-
-    @property
-    def score(self) -> float | None:
-        """Agreement of the pair, None where undefined."""
-
-
-Pair = TypeVar("Pair", bound=ScoredPair)
-
-
-def best_and_worst(pairs: Sequence[Pair], at_most: int = 30) -> tuple[list[Pair], str]:
-    """The pairs by descending score, and a title; with many pairs only the best and the worst."""
-    ordered = sorted(pairs, key=lambda pair: (pair.score is None, -(pair.score or 0.0), pair.a, pair.b))
-    if len(ordered) <= at_most:
-        return ordered, "Pairs of annotators, best first"
-    half = at_most // 2
-    return ordered[:half] + ordered[-half:], f"Pairs of annotators: the best {half} and the last {half} of {len(pairs)}"

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from .advice import OF_TWO, write_down
 from .sections import Section
-from .tables import Column, best_and_worst, part_of, table, verdict_column
+from .shortlists import annotator_sections, pair_sections
+from .tables import Column, part_of, table, verdict_column
 from .words import counted, documents, percent, shown_number
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def most_disputed_tags(report: TagReport) -> list[Section]:
     ]
 
 
-def tag_annotators(report: TagReport) -> list[Section]:
+def tag_annotators(report: TagReport, *, full: bool = False) -> list[Section]:
     """Number of tags of each annotator, and their verdicts."""
     columns = [
         *(Column("annotator", "name"), Column("assigned", "n_assigned"), Column("gave none", "n_gave_nothing")),
@@ -101,15 +102,14 @@ def tag_annotators(report: TagReport) -> list[Section]:
         Column("missed by them", "n_missed"),
     ]
     note = "mean Jaccard index with the others, and what became of their tags"
-    return [Section("Annotators", [table(columns, report.annotators)], note, ("annotators",))]
+    return annotator_sections(report, columns, note, full=full)
 
 
-def tag_pairs(report: TagReport) -> list[Section]:
+def tag_pairs(report: TagReport, *, full: bool = False) -> list[Section]:
     """Agreement of each pair of annotators."""
-    shown_pairs, title = best_and_worst(report.pairs)
     columns = [
         *(Column("a", "a"), Column("b", "b"), Column(documents(report), "n_samples")),
         Column("mean Jaccard", "score", shown_number),
         Column("same tags", "same_tags", shown_number),
     ]
-    return [Section(title, [table(columns, shown_pairs)], figures=("pairs",))]
+    return pair_sections(report, columns, full=full)

@@ -17,7 +17,7 @@ from .alpha.kappas import (
 from .alpha.nominal import NominalTally, alpha_by_group
 from .alpha.rated import krippendorff_alpha, percent_agreement
 from .alpha.sets import TagSets
-from .bootstrap.confidence import FEW_SAMPLES, ConfidenceIntervals
+from .bootstrap.confidence import FEW_SAMPLES, MIN_SAMPLES, ConfidenceIntervals
 from .bootstrap.resampling import Resampling, bootstrap, sums_of_clusters
 from .consensus import Votes, unit_votes
 from .geometry.boxes import (
@@ -48,6 +48,7 @@ from .pixels.joint_counts import (
 __all__ = [
     "COCO_SIGMAS",
     "FEW_SAMPLES",
+    "MIN_SAMPLES",
     "THRESHOLDS",
     "Alignment",
     "BoundaryAgreement",

@@ -107,6 +107,11 @@ class Shown:
             self._costly[verdict, annotator] = costly_objects(self._records, code, number)  # type: ignore[arg-type]
         return self._costly[verdict, annotator]
 
+    @property
+    def annotator_codes(self) -> dict[str, int]:
+        """Code of every annotator in the records."""
+        return {name: k for k, name in enumerate(self._context.annotators)}
+
     def class_code(self, name: str) -> int:
         """Code of a class in the records."""
         return list(self._context.class_names).index(name)

@@ -11,11 +11,10 @@ from ..charts.advice import OF_TWO
 from ..charts.families import family_of
 from ..charts.figures.matrices import annotator_order
 from ..charts.sections import plain_markdown
+from ..charts.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
 from ..charts.words import VERDICTS, ends_of, shown_number, shown_share, signed
 from .items import Choices, Field, Item, Link, link, table_item, text_item
 
-#: with more annotators, only the least and the most reliable are shown
-MOST_ANNOTATORS = 12
 #: verdicts in the table
 _VERDICTS = ("lone", "class_conflict", "missed")
 _EDGES = {"size": "Size", "left": "Left", "top": "Top", "right": "Right", "bottom": "Bottom"}
@@ -28,29 +27,13 @@ _ROOMY = 5
 def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """The tables on annotators and pairs."""
     everybody: Sequence[Any] = getattr(report, "annotators", [])
-    shown = shown_annotators(report)
-    names = {entry.name for entry in shown}
-    note = "Score: with each of the others, on average. […] are 95 % intervals."
-    if len(shown) < len(everybody):
-        half = MOST_ANNOTATORS // 2
-        note = f"The {half} least and the {half} most reliable of {len(everybody)} annotators, by score. {note}"
+    listed, shown = shortlist_annotators(report), annotators_by_evidence(report)
+    note = f"{listed.rest} Score: with each of the others, on average. […] are 95 % intervals.".lstrip()
     if len(everybody) == 2:
         yield text_item("two", plain_markdown(OF_TWO))
-    yield table_item("annotators", list(_fields(report)), shown, choices, title="Annotators", note=note)
-    yield from _pairs(report, names, choices)
+    yield table_item("annotators", list(_fields(report)), shown, choices, title=listed.title, note=note)
+    yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)
-
-
-def shown_annotators(report: AgreementReport) -> list[Any]:
-    """The annotators, the least reliable first; of many the least and the most reliable."""
-    ordered = sorted(
-        getattr(report, "annotators", []), key=lambda entry: (entry.score is None, entry.score or 0.0, entry.name)
-    )
-    if len(ordered) <= MOST_ANNOTATORS:
-        return ordered
-    scored = [entry for entry in ordered if entry.score is not None]
-    half = MOST_ANNOTATORS // 2
-    return [*scored[:half], *scored[-half:]]
 
 
 def _fields(report: AgreementReport) -> Iterator[Field]:
@@ -122,11 +105,12 @@ def _size(entry: Any) -> str:
     return f"{signed(mean, 0)} %\n{ends_of(interval, lambda end: signed(end, 0))}".rstrip()
 
 
-def _pairs(report: AgreementReport, names: set[str], choices: Choices) -> Iterator[Item]:
+def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     """The score of every two annotators."""
     pairs: Sequence[Any] = getattr(report, "pairs", [])
+    everybody: Sequence[Any] = getattr(report, "annotators", [])
     found = {(pair.a, pair.b): pair for pair in pairs} | {(pair.b, pair.a): pair for pair in pairs}
-    ordered = [name for name in annotator_order(report) if name in names]
+    ordered = annotator_order(report, MOST_ANNOTATORS)
     if not any(pair.score is not None for pair in pairs) or len(ordered) < 2:
         return
 
@@ -145,6 +129,8 @@ def _pairs(report: AgreementReport, names: set[str], choices: Choices) -> Iterat
 
     fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, ordered)]
     note = f"{family_of(report).pair_values['score'].capitalize()} of every two. A click shows what they disagree on."
+    if len(ordered) < len(everybody):
+        note = f"The {len(ordered)} of {len(everybody)} who share most with each other. {note}"
     slanted = len(ordered) > _ROOMY
     yield table_item("pairs", fields, ordered, choices, title="Pairs of annotators", note=note, slanted=slanted)
 

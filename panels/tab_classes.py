@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agreement.errors import AgreementInputError
+from ..agreement.evidence.ranking import least_first, name_of
 from ..charts.families import family_of
 from ..charts.figures.matrices import class_confusions
+from ..charts.shortlists import annotators_by_evidence
 from ..charts.words import ends_of, shown_number, shown_share
 from .items import Choices, Field, Item, Link, link, table_item
-from .tab_annotators import shown_annotators
 
 if TYPE_CHECKING:
     from .model_cache import Shown
@@ -32,7 +33,7 @@ def class_items(shown: Shown, choices: Choices) -> Iterator[Item]:
     if classes is not None and getattr(report, classes.entries):
         entries = getattr(report, classes.entries)
         if hasattr(entries[0], "share_of_disagreement"):
-            entries = sorted(entries, key=lambda entry: (-(entry.share_of_disagreement or 0.0), entry.name))
+            entries = sorted(entries, key=lambda entry: (-(entry.share_of_disagreement or 0.0), name_of(entry)))
             yield _object_classes(report, entries, choices)
         else:
             yield _other_classes(report, entries, choices)
@@ -96,11 +97,11 @@ def _alpha(entry: Any) -> str:
 
 
 def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Item:
-    """Tags, or classes of pixels, the worst first."""
+    """Tags, or classes of pixels, those with the least agreement first."""
     classes = family_of(report).classes
     assert classes is not None
     known = [entry for entry in entries if not getattr(entry, "is_background", False)]
-    known.sort(key=lambda entry: (_or_one(getattr(entry, classes.number)), getattr(entry, classes.name)))
+    known = least_first(known, classes.number)
 
     def name(entry: Any) -> str:
         found: str = getattr(entry, classes.name)
@@ -116,11 +117,9 @@ def _other_classes(report: Any, entries: Sequence[Any], choices: Choices) -> Ite
               lambda entry: getattr(entry, classes.number), first_down=False),
     ]  # fmt: skip
     title = "Tags" if classes.kind == "tag" else "Classes"
-    return table_item("classes", fields, known, choices, title=f"{title}, the worst first", per_page=PER_PAGE)
-
-
-def _or_one(value: float | None) -> float:
-    return 1.0 if value is None else value
+    return table_item(
+        "classes", fields, known, choices, title=f"{title}, those with the least agreement first", per_page=PER_PAGE
+    )
 
 
 def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
@@ -170,12 +169,12 @@ def _by_annotator(shown: Shown, entries: Sequence[Any], choices: Choices) -> Ite
     report: Any = shown.report
     several = len(report.annotators) > 2
     counts = shown.left_out.missed if several else shown.left_out.lone
-    place: Mapping[str, int] = {entry.name: k for k, entry in enumerate(report.annotators)}
+    place = shown.annotator_codes
     rows = [(entry.name, counts[shown.class_code(entry.name)]) for entry in entries[:_MATRIX]]
     rows = [(name, row) for name, row in rows if row.any()]
     if not rows:
         return
-    names = [entry.name for entry in shown_annotators(report)]
+    names = [entry.name for entry in annotators_by_evidence(report)]
     most = max(int(row[place[name]]) for _, row in rows for name in names) or 1
 
     def column(name: str) -> Field:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,14 +14,14 @@ from ..numbers import Fields, Numbers, other_reading, rated_only, report_estimat
 from ..report import ReportContext, mean_defined
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
 from .attributes import attribute_numbers
-from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, merges, similar_names
+from .classes import ClassNumbers, ClassSums, class_pairs, class_summaries, given_together, merges, similar_names
 from .headline import HeadlineNumbers, HeadlineSums, headline_otherwise, headline_parts
 from .pairs import PairNumbers, PairSums, clusters, intra_pairs, pair_numbers, pair_summaries, sessions
 from .records import ObjectRecords, RunTotals
 from .report import ObjectReport
 from .sensitivity import rule_alphas, threshold_points
 from .sizes import SizeRule, SizeSums, size_summaries, size_sums
-from .sums import Additive, Chunk, SparseCounts
+from .sums import Additive, Chunk
 from .threshold_sample import data_threshold
 from .vitality import VitalityNumbers
 
@@ -248,16 +248,9 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         merges=merges(
             sums.classes.met, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
         ),
-        similar_names=similar_names([class_names[code] for code in drawn], _names_of(met, class_names)),
+        similar_names=similar_names([class_names[code] for code in drawn], given_together(met, class_names)),
         thresholds=threshold_points(totals.sweep, config),
         data_threshold=data_threshold(totals.threshold_sample, config),
         rules=rule_alphas(totals.rules, config, other),
         other_reading=other,
     )
-
-
-def _names_of(met: SparseCounts, names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """The names of pairs of classes."""
-    first, second = met.columns()
-    for a, b in zip(first.tolist(), second.tolist(), strict=True):
-        yield names[a], names[b]

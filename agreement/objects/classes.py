@@ -15,6 +15,7 @@ from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ..codes import MISSING
 from ..config import Undefined
+from ..evidence.ranking import MIN_LABELS, in_order, natural_key
 from ..numbers import Fields, Numbers, Rows, ratio
 from ..report import number
 from .compute import Counting
@@ -367,15 +368,50 @@ def _effect(merge: Merge) -> tuple[bool, float, int, list[str]]:
     return False, merge.alpha_before - merge.alpha_after, -merge.n_confused, merge.classes
 
 
-def similar_names(names: Sequence[str], confused: Iterable[tuple[str, str]] | None = None) -> list[list[str]]:
-    """Groups of names that differ in case, spaces, underscores, hyphens or one letter; nothing is merged.
-
-    One added, missing or replaced letter (or space) counts only in names of at least ``MIN_LENGTH`` characters. Digits
-    are not letters: "class_01" and "class_02" are different. A name joins the group of any similar name.
+def similar_names(names: Sequence[str], together: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Groups of names that are spelled alike and given to the same objects; nothing is merged.
 
     Args:
         names: class names, each once
-        confused: names that somebody gave to the same object; one letter counts only between these (None: always)
+        together: names that annotators give to the same objects, see :func:`given_together`
+
+    Returns:
+        groups of at least two names, everything in natural order
+    """
+    group = {name: {name} for name in names}
+    for a, b in together:
+        if a in group and b in group and group[a] is not group[b] and similar_spellings([a, b]):
+            group[a] |= group[b]
+            for name in group[a]:
+                group[name] = group[a]
+    found = {id(own): in_order(own) for own in group.values() if len(own) > 1}
+    return sorted(found.values(), key=lambda own: list(map(natural_key, own)))
+
+
+def given_together(met: SparseCounts, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Pairs of names that mean one class as far as the labels can tell.
+
+    The labels of the rarer name meet the other name on the same object more often than anything else, their own name
+    included, and the two meet on 20 labels or more. Names of two classes that are now and then confused do not.
+
+    Args:
+        met: counts of (class, class) over all pairs of labels of one unit, equal classes included
+        names: name of every class code
+    """
+    first, second = met.columns()
+    differ = first != second
+    own = sums_by(first, met.counts, len(names)) + sums_by(second[differ], met.counts[differ], len(names))
+    rarer = np.minimum(own[first], own[second])
+    often = differ & (2 * met.counts >= MIN_LABELS) & (2 * met.counts > rarer)
+    for a, b in zip(first[often].tolist(), second[often].tolist(), strict=True):
+        yield names[a], names[b]
+
+
+def similar_spellings(names: Sequence[str]) -> list[list[str]]:
+    """Groups of names that differ in case, spaces, underscores, hyphens or one letter.
+
+    One added, missing or replaced letter (or space) counts only in names of at least ``MIN_LENGTH`` characters. Digits
+    are not letters: "class_01" and "class_02" are different. A name joins the group of any similar name.
 
     Returns:
         groups of at least two names, everything in alphabetical order
@@ -390,14 +426,7 @@ def similar_names(names: Sequence[str], confused: Iterable[tuple[str, str]] | No
             form = group[form]
         return form
 
-    form_of = {name: form for form, own in by_form.items() for name in own}
-    pairs = ({form_of[a], form_of[b]} for a, b in confused or () if a in form_of and b in form_of)
-    alike = (
-        _one_letter_apart(sorted(by_form))
-        if confused is None
-        else (apart for pair in pairs for apart in _one_letter_apart(sorted(pair)))
-    )
-    for a, b in alike:
+    for a, b in _one_letter_apart(sorted(by_form)):
         first, second = sorted((root(a), root(b)))
         group[second] = first
     joined: dict[str, list[str]] = defaultdict(list)

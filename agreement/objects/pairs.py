@@ -20,6 +20,7 @@ from ...metrics.pairs import Alignment, average_linkage, f1_score, panoptic_qual
 from ..annotators import chosen_pairs, n_shared, pair_names
 from ..codes import MISSING
 from ..config import AgreementConfig, Undefined
+from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
 from ..main_numbers import MEASURES
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
 from ..report import ReportContext, number
@@ -455,14 +456,14 @@ def sessions(pairs: Sequence[PairSummary], fields: Fields, intra: BoolArray) -> 
 def clusters(pairs: Sequence[PairSummary], annotators: Sequence[str]) -> list[Cluster]:
     """The joins of an average-linkage clustering of annotators by the score of their pairs, the closest first.
 
-    Pairs without a score are ignored; groups without a scored pair between them are not joined. Ties go to the first
-    by name.
+    Pairs without a score, or with fewer labels or images than a ranking needs, are ignored; groups without such a pair
+    between them are not joined. Ties go to the first by name.
     """
-    names = sorted(annotators)
+    names = in_order(annotators)
     place = {name: k for k, name in enumerate(names)}
     similarity = np.full((len(names), len(names)), np.nan)
     for pair in pairs:
-        if pair.score is not None:
+        if pair.score is not None and pair.n_samples >= MIN_IMAGES and n_labels_of(pair) >= MIN_LABELS:
             a, b = place[pair.a], place[pair.b]
             similarity[a, b] = similarity[b, a] = pair.score
     return [Cluster([names[k] for k in members], value) for members, value in average_linkage(similarity)]

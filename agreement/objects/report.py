@@ -313,7 +313,8 @@ class Sessions:
 class Cluster:
     """A group of annotators in the hierarchical clustering, and the mean pair score at which it was joined.
 
-    Average linkage over the pairs that have a score; groups without a scored pair between them are not joined.
+    Average linkage over the pairs with a score of 10 images and 20 labels or more; groups without such a pair between
+    them are not joined.
     """
 
     members: list[str]
@@ -412,7 +413,9 @@ class DataThreshold:
     It compares the best similarity of every object with another annotator's objects on the same image (observed) and on
     another image (expected). ``threshold`` is where the two densities cross; ``ks`` is the largest distance of their
     cumulative distributions (1: a threshold separates them, 0: they are equal). ``observed`` and ``expected`` are
-    histograms with bins of 0.05 from 0 to 1. ``reason`` says why there is no threshold.
+    histograms with bins of 0.05 from 0 to 1. ``reason`` says why there is no threshold. ``halves`` are the thresholds
+    of two halves of the images (None: there is none), of at most 500 images each: a threshold that is not alike on both
+    is no suggestion.
     """
 
     threshold: float | None
@@ -423,6 +426,7 @@ class DataThreshold:
     observed: list[int]
     expected: list[int]
     reason: str | None = None
+    halves: list[float | None] = dataclasses.field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
@@ -484,7 +488,8 @@ class ObjectReport(AgreementReport):
     n_classes_unlisted: int = 0
     #: the most confused pairs of classes, the largest effect first
     merges: list[Merge] = dataclasses.field(default_factory=list)
-    #: groups of class names that differ in case, spaces, separators or one letter; never merged
+    #: groups of class names that differ in case, spaces, separators or one letter, and that annotators give to the same
+    #: objects; never merged
     similar_names: list[list[str]] = dataclasses.field(default_factory=list)
     thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
     data_threshold: DataThreshold | None = None

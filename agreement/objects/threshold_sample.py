@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
 from ...metrics.geometry.objects import Geometry, Objects, Overlaps, Similarity
 from ...metrics.matching.threshold import (
     MAX_PAIRS,
@@ -22,6 +22,8 @@ from .report import DataThreshold
 
 #: maximum number of samples: for boxes and temporal intervals, and for shapes that take longer to compare
 MAX_SAMPLES, MAX_SAMPLES_OF_SHAPES = 2_000, 200
+#: samples of a half, by which a threshold is confirmed
+MIN_OF_HALF, MAX_OF_HALF = 2, 500
 #: maximum number of best similarities within samples, if two samples do not have more
 MAX_OBSERVED = 2_000_000
 #: maximum number of compared pairs of objects of different samples, for shapes that take longer
@@ -132,6 +134,22 @@ class ThresholdSample:
         """Whether the maximum number of samples is reached."""
         return self.kept is not None and self.n_samples == self.kept.limit
 
+    def halves(self) -> list[ThresholdSample]:
+        """Every other sample in the order of their keys, and the rest; none of fewer than four samples.
+
+        Samples of one key are ordered by their content, so that the order of samples does not matter.
+        """
+        kept = self.kept
+        if kept is None or self.n_samples < 2 * MIN_OF_HALF:
+            return []
+        samples = np.arange(self.n_samples)
+        observed = sums_by(np.repeat(samples, kept.n_observed), kept.observed, self.n_samples).round(9)
+        areas = np.nan_to_num(kept.geometry.area)
+        area = sums_by(np.repeat(samples, kept.n_objects), areas, self.n_samples)
+        counts = (kept.assigned.sum(axis=1), kept.n_observed, kept.n_objects)
+        order = np.lexsort((area.round(9), observed, *counts, kept.keys))
+        return [ThresholdSample(kept.take(order[first::2][:MAX_OF_HALF])) for first in (0, 1)]
+
     def threshold(self, similarity: Similarity, seed: int) -> ThresholdFromData:
         """The threshold; objects of different samples are compared as if all images had the same size.
 
@@ -159,6 +177,7 @@ def data_threshold(sample: ThresholdSample, config: AgreementConfig) -> DataThre
     if not sample.n_samples:
         return None
     found = sample.threshold(config.similarity, config.seed)
+    halves = [half.threshold(config.similarity, config.seed).threshold for half in sample.halves()]
     return DataThreshold(
         threshold=number(found.threshold),
         ks=number(found.ks),
@@ -168,6 +187,7 @@ def data_threshold(sample: ThresholdSample, config: AgreementConfig) -> DataThre
         observed=found.observed.tolist(),
         expected=found.expected.tolist(),
         reason=found.reason or None,
+        halves=[number(half) for half in halves],
     )
 
 

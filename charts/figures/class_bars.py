@@ -8,6 +8,7 @@ import plotly.graph_objects as go
 
 from ...agreement.arguments import count_of, without_numpy
 from ...agreement.errors import AgreementInputError
+from ...agreement.evidence.ranking import ends_of_ranking, least_first
 from ..families import ClassValues, family_of
 from ..words import shown_number
 from .theme import BLUE, LINE, figure, names_axis, require, safe
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from ...agreement.report import AgreementReport
 
 _ROW = 26
-#: nothing is said of rarer classes
-_FEW = 10
 
 
 def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
@@ -31,7 +30,7 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
     entries: list[Any] = [entry for entry in listed if not getattr(entry, "is_background", False)]
     classes = [entry for entry in entries[:top] if getattr(entry, number) is not None]
     require(classes, "no class has a defined agreement")
-    classes.sort(key=lambda entry: (getattr(entry, number), getattr(entry, name_of)))
+    classes = least_first(classes, number)
     names = [getattr(entry, name_of) for entry in classes]
     values = [getattr(entry, number) for entry in classes]
     ends = [getattr(entry, "intervals", {}).get(number) for entry in classes]
@@ -63,18 +62,15 @@ def plot_classes(report: AgreementReport, top: int = 30) -> go.Figure:
 
 
 def _finding(classes: list[Any], entries: list[Any], drawn_of: ClassValues, report: AgreementReport) -> str:
-    """The class that agrees least, if it is frequent and clearly below the agreement on all classes together."""
+    """The class that agrees least, if there is evidence that it agrees less than all classes together."""
     title, whole = drawn_of.title[:1].upper() + drawn_of.title[1:], report.alpha.pooled
-    for entry in classes:
-        interval = getattr(entry, "intervals", {}).get(drawn_of.number)
-        high = interval.high if interval is not None else None
-        if _size(entry) < _FEW or high is None or whole is None or high >= whole or drawn_of.number != "alpha":
-            continue
-        name, value = getattr(entry, drawn_of.name), getattr(entry, drawn_of.number)
-        rarer = any(_size(other) < _FEW for other in entries)
-        among = f" of those with {_FEW} {_what(entry)} or more" if rarer else ""
-        return f"{name} is the hardest {drawn_of.kind}{among}: {shown_number(value, 2)} on {_count(entry)}"
-    return title
+    ends = ends_of_ranking(classes, 1, whole if drawn_of.number == "alpha" else None, drawn_of.number)
+    if not ends.least:
+        return title
+    (entry,) = ends.least
+    name, value = getattr(entry, drawn_of.name), getattr(entry, drawn_of.number)
+    among = f" of the {ends.n_supported:,} with enough labels" if ends.n_supported < len(entries) else ""
+    return f"{name} is the hardest {drawn_of.kind}{among}: {shown_number(value, 2)} on {_count(entry)}"
 
 
 def _size(entry: Any) -> int:

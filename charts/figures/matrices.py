@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 
 from ...agreement.arguments import count_of, one_of, without_numpy
 from ...agreement.errors import AgreementInputError
+from ...agreement.evidence.ranking import in_order, least_first, most_first, natural_key, supported
 from ..families import family_of
 from ..words import documents, shown_number
 from .theme import SCALE, figure, names_axis, require, safe
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 #: larger matrices show no numbers in their cells
 _READABLE = 15
+#: annotators in the matrix, those who share most with each other
+_MOST = 30
 #: larger matrices have small cells, for one short number
 _ROOMY = 6
 _CELL = 44
@@ -37,7 +40,7 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
     found |= {(pair.b, pair.a): pair for pair in pairs}
     numbers = {members: _number(pair, value) for members, pair in found.items()}
     require(any(number is not None for number in numbers.values()), f"no two annotators have a defined {title}")
-    names = annotator_order(report)
+    names = annotator_order(report, _MOST)
     cells = [[numbers.get((a, b)) for b in names] for a in names]
     what = documents(report)
     hover = [[_hover(a, b, found.get((a, b)), title, numbers.get((a, b)), what) for b in names] for a in names]
@@ -61,7 +64,9 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
         showscale=len(names) > _READABLE,
         **({"texttemplate": "%{text}"} if len(names) <= _READABLE else {}),
     )
-    return _matrix(heatmap, names, _pairs_finding(numbers, _ends(found, value), title))
+    finding = _pairs_finding([pair for pair in pairs if _number(pair, value) is not None], value, title)
+    n = len(report.annotators)  # type: ignore[attr-defined]
+    return _matrix(heatmap, names, finding + (f"; the {_MOST} of {n:,} who share most" if len(names) < n else ""))
 
 
 def _both(names: Sequence[str]) -> list[list[list[str] | None]]:
@@ -89,30 +94,20 @@ def _hover(a: str, b: str, pair: Any, title: str, number: float | None, what: st
     return f"{safe(a)} – {safe(b)}<br>{title} {shown_number(number)}<br>{pair.n_samples:,} shared {what}"
 
 
-def _ends(pairs: Mapping[tuple[str, str], Any], value: str) -> dict[tuple[str, str], tuple[float, float]]:
-    """The intervals of a number of pairs."""
-    intervals = {members: getattr(pair, "intervals", {}).get(value) for members, pair in pairs.items()}
-    return {
-        members: (each.low, each.high)
-        for members, each in intervals.items()
-        if each is not None and each.low is not None and each.high is not None
-    }
-
-
-def _pairs_finding(
-    numbers: Mapping[tuple[str, str], float | None], ends: Mapping[tuple[str, str], tuple[float, float]], title: str
-) -> str:
+def _pairs_finding(pairs: Sequence[Any], value: str, title: str) -> str:
     """The pairs that agree least and most, if their intervals tell them apart."""
-    defined = sorted((number, *sorted(pair)) for pair, number in numbers.items() if number is not None)
-    low, high = defined[0], defined[-1]
-    if low[1:] == high[1:]:
-        return f"{low[1]} and {low[2]}: {title} {low[0]:.2f}"
-    if f"{low[0]:.2f}" == f"{high[0]:.2f}":
-        return f"All pairs agree equally ({title} {low[0]:.2f})"
-    worst, best = (ends.get((str(a), str(b))) for _, a, b in (low, high))
-    if worst is None or best is None or worst[1] >= best[0]:
-        return f"{title[:1].upper()}{title[1:]} of two annotators: {low[0]:.2f} to {high[0]:.2f}"
-    return f"{low[1]} and {low[2]} agree least ({title} {low[0]:.2f}), {high[1]} and {high[2]} most ({high[0]:.2f})"
+    if len(pairs) == 1:
+        return f"{pairs[0].a} and {pairs[0].b}: {title} {_number(pairs[0], value):.2f}"
+    low, high = (first[0] for first in (least_first(pairs, value), most_first(pairs, value)))
+    below, above = supported(low, value), supported(high, value)
+    if below is not None and above is not None and (below.high or 0.0) < (above.low or 0.0):
+        least, most = (f"({title} {_number(low, value):.2f})", f"({_number(high, value):.2f})")
+        return f"{low.a} and {low.b} agree least {least}, {high.a} and {high.b} most {most}"
+    values = [_number(pair, value) or 0.0 for pair in pairs]
+    first, last = f"{min(values):.2f}", f"{max(values):.2f}"
+    if first == last:
+        return f"All pairs agree equally ({title} {first})"
+    return f"{title[:1].upper()}{title[1:]} of two annotators: {first} to {last}"
 
 
 def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None, top: int = 20) -> go.Figure:
@@ -205,16 +200,42 @@ def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figur
     return drawn
 
 
-def annotator_order(report: AgreementReport) -> list[str]:
-    """The annotators in the order of the clustering, so that similar ones are neighbours; else by name."""
-    names = sorted({name for pair in getattr(report, "pairs", []) for name in (pair.a, pair.b)})
+def annotator_order(report: AgreementReport, at_most: int | None = None) -> list[str]:
+    """The annotators in the order of the clustering, so that similar ones are neighbours; else by name.
+
+    Args:
+        report: report of any family
+        at_most: of more annotators, those who share the most samples with each other
+    """
+    pairs: Sequence[Any] = getattr(report, "pairs", [])
+    names = in_order({name for pair in pairs for name in (pair.a, pair.b)})
+    if at_most is not None and len(names) > at_most:
+        names = _who_share_most(names, pairs, at_most)
     groups = [[name] for name in names]
     for join in getattr(report, "clusters", []):
         members = set(join.members)
         joined = [group for group in groups if members.issuperset(group)]
         if len(joined) > 1:
             # the larger group first, so that the last to join is at the end
-            joined.sort(key=lambda group: (-len(group), group))
+            joined.sort(key=lambda group: (-len(group), list(map(natural_key, group))))
             groups = [group for group in groups if group not in joined]
             groups.insert(0, [name for group in joined for name in group])
     return [name for group in groups for name in group]
+
+
+def _who_share_most(names: Sequence[str], pairs: Sequence[Any], at_most: int) -> list[str]:
+    """The pair that shares most samples, then one by one who shares most with those before; ties by name."""
+    shared: dict[str, Counter[str]] = {name: Counter() for name in names}
+    for pair in pairs:
+        shared[pair.a][pair.b] = shared[pair.b][pair.a] = pair.n_samples
+    first = min(pairs, key=lambda pair: (-pair.n_samples, natural_key(pair.a), natural_key(pair.b)))
+    chosen, left = [first.a, first.b], [name for name in names if name not in (first.a, first.b)]
+    n_shared = {name: shared[name][first.a] + shared[name][first.b] for name in left}
+    while left and len(chosen) < at_most:
+        # left is in order, and the first of equal ones is taken
+        best = max(left, key=n_shared.__getitem__)
+        left.remove(best)
+        chosen.append(best)
+        for name in left:
+            n_shared[name] += shared[name][best]
+    return in_order(chosen)

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from ...agreement.errors import AgreementInputError
+from ...agreement.evidence.ranking import most_first, supported
 from ...names import VERDICT_COLORS
 from ..families import VerdictShares, family_of
 from ..objects.bias import bias_in_words
-from ..words import shown_share
+from ..words import percent, shown_share
 from .theme import (
     BLUE,
     GREEN,
@@ -46,8 +47,6 @@ _COLOURS = {
 MISSED = "missed_by"
 _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "right edge", "bottom": "lower edge"}
 _ROW = 26
-#: nothing is said of shares of fewer
-_FEW = 10
 
 
 def plot_annotators(report: AgreementReport) -> go.Figure:
@@ -102,28 +101,27 @@ def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: lis
         else []
     )
     if known:
-        leader = _leader(known)
+        leader = _leader(annotators, "miss_rate")
         if leader is not None:
-            return f"{leader[0]} misses most: {leader[1]} of what two others drew"
+            return f"{leader.name} misses most: {shown_share(leader.miss_rate)} of what two others drew"
         return f"Annotators miss {_range(known)} of what two others drew"
     counts = [(entry.name, entry.verdicts.get(shown.worst, 0), sum(entry.verdicts.values())) for entry in annotators]
-    leader = _leader(counts)
+    leader = _leader(annotators, f"verdict_shares.{shown.worst}")
     if leader is not None:
-        return f"{leader[0]} {shown.finding.format(leader[1])}"
+        share = percent(leader.verdicts[shown.worst], sum(leader.verdicts.values()))
+        return f"{leader.name} {shown.finding.format(share)}"
     whose = shown.title.split("<br>")[0].removeprefix("share ")
     return f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} {whose}"
 
 
-def _leader(counts: Sequence[tuple[str, int, int]]) -> tuple[str, str] | None:
-    """The annotator with clearly the largest share, and that share; None if others may have as large a one."""
-    ordered = sorted(((n / whole, whole, name) for name, n, whole in counts), reverse=True)
-    share, whole, name = ordered[0]
-    if not share or whole < _FEW:
+def _leader(annotators: Sequence[Any], share: str) -> Any | None:
+    """The annotator whose interval of a share is above those of all others; None if there is none."""
+    first, *others = most_first(annotators, share)
+    interval, ends = supported(first, share), [each for entry in others if (each := supported(entry, share))]
+    if interval is None or interval.low is None or not ends:
         return None
-    # two standard errors of the difference of two shares
-    errors = (share * (1.0 - share) / whole + other * (1.0 - other) / n for other, n, _ in ordered[1:])
-    is_clear = all(share - other > 2.0 * error**0.5 for error, (other, *_) in zip(errors, ordered[1:], strict=True))
-    return (name, shown_share(share)) if is_clear else None
+    is_clear = all(each.high is not None and interval.low > each.high for each in ends)
+    return first if is_clear else None
 
 
 def _range(counts: Sequence[tuple[str, int, int]]) -> str:

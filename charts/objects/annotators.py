@@ -6,7 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ..sections import Part, Section
+from ..sections import Section
+from ..shortlists import shortlist_annotators, shortlist_parts
 from ..tables import Cell, Column, Table, table, verdict_column
 from ..words import (
     UNDEFINED,
@@ -27,8 +28,6 @@ if TYPE_CHECKING:
 
 #: verdicts that are shown only if they occur
 _RARE = ("attribute_conflict", "split", "duplicate")
-#: more annotators are shown only in detail
-_MOST_SHOWN = 12
 #: a larger share of objects drawn twice is mentioned in a sentence
 _NOTABLE_TWICE = 0.01
 _SIDES = ("size", "left", "top", "right", "bottom")
@@ -53,22 +52,9 @@ def annotators_section(report: ObjectReport) -> list[Section]:
     ]
     if has_bias and len(report.annotators) == 2:
         notes.append("The median of two boxes lies between them: each annotator shows half of the difference.")
-    shown, title = _best_and_worst(report.annotators)
-    parts: list[Part] = [table(columns, shown), " ".join(notes), *_habits_in_words(shown), *_sides(report)]
-    return [Section(title, parts, figures=("annotators", "bias"))]
-
-
-def _best_and_worst(annotators: Sequence[AnnotatorSummary]) -> tuple[Sequence[AnnotatorSummary], str]:
-    """All annotators; of many those who agree most, and least, with the others."""
-    if len(annotators) <= _MOST_SHOWN:
-        return annotators, "Annotators"
-    scored = sorted(annotators, key=lambda entry: (entry.score is None, -(entry.score or 0.0), entry.name))
-    scored = [entry for entry in scored if entry.score is not None] or scored
-    half = _MOST_SHOWN // 2
-    title = (
-        f"Annotators: of {len(annotators)} the {half} who agree most with the others, and the {half} who agree least"
-    )
-    return [*scored[:half], *scored[half:][-half:]], title
+    shown = shortlist_annotators(report)
+    words = [" ".join(notes), *_habits_in_words(shown.entries), *_sides(report)] if shown.entries else []
+    return [Section(shown.title, [*shortlist_parts(columns, shown), *words], figures=("annotators", "bias"))]
 
 
 def _missed(entry: AnnotatorSummary) -> Cell:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...agreement.evidence.ranking import most_first
 from ...agreement.main_numbers import MEASURES, OBJECT_PAIR_NUMBERS
 from ..headline import FORMS
 from ..sections import Part, Section
-from ..tables import Cell, Column, best_and_worst, table
+from ..shortlists import shortlist_pairs, shortlist_parts
+from ..tables import Cell, Column, table
 from ..words import UNDEFINED, documents, shown_number
 
 if TYPE_CHECKING:
@@ -19,7 +21,7 @@ _ALIGNMENT = {"n_aligned": "aligned", "recall": "recall", "precision": "precisio
 
 def pairs_section(report: ObjectReport) -> list[Section]:
     """The main numbers of pairs."""
-    shown_pairs, title = best_and_worst(report.pairs)
+    shown = shortlist_pairs(report)
     measure = MEASURES[report.localisation.measure]
     columns = [
         *_NAMES,
@@ -35,12 +37,12 @@ def pairs_section(report: ObjectReport) -> list[Section]:
             "matched objects", lambda pair: Cell(pair.n_matched, f"{pair.n_matched:,} of {pair.n_a:,} / {pair.n_b:,}")
         ),
     ]
-    return [Section(title, [table(columns, shown_pairs)], figures=("pairs",))]
+    return [Section(shown.title, shortlist_parts(columns, shown), figures=("pairs",))]
 
 
 def pair_details(report: ObjectReport) -> list[Section]:
     """Everything on pairs."""
-    shown_pairs, _ = best_and_worst(report.pairs)
+    shown_pairs = most_first(report.pairs)
     measure = report.localisation.measure
     tables = {group: list(_NAMES) for group in dict.fromkeys(number.group for number in OBJECT_PAIR_NUMBERS)}
     for number in OBJECT_PAIR_NUMBERS:

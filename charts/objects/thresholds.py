@@ -5,9 +5,10 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
+from ...agreement.evidence.ranking import MIN_IMAGES
 from ..sections import Section
 from ..tables import Column, table
-from ..words import counted, shown_number
+from ..words import counted, listed, shown_number
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport, ThresholdPoint
@@ -24,6 +25,8 @@ _CLOSE = 0.05
 _FEW_VALUES = 30
 #: with a smaller separation (Kolmogorov-Smirnov distance), the threshold hardly tells same from different objects
 _TOLD_APART = 0.2
+#: thresholds of two halves of the images that differ by more confirm none
+_ALIKE = 0.1
 #: why the data suggest no threshold
 _REASONS = {
     "too_few_values": "there are too few objects to compare",
@@ -61,16 +64,22 @@ def _where_it_falls(report: ObjectReport, last: ThresholdPoint) -> str:
 
 
 def suggested_threshold(report: ObjectReport) -> list[str]:
-    """The threshold that the data suggest; nothing if they are too few to suggest one."""
+    """The threshold that the data suggest, if two halves of the images confirm it; nothing if they are too few."""
     found = report.data_threshold
-    if found is None or found.n_observed < _FEW_VALUES:
+    if found is None or found.n_observed < _FEW_VALUES or found.n_samples < MIN_IMAGES:
         return []
     if found.threshold is None:
         return [f"The data suggest no threshold: {_REASONS.get(found.reason or '', found.reason)}."]
-    text = f"The data suggest {found.threshold:.2f}{_beside_own(report, found.threshold)}"
-    if found.ks is not None and found.ks < _TOLD_APART:
-        text += ", but it hardly tells the same object from different ones"
-    return [text + "."]
+    if found.ks is None or found.ks < _TOLD_APART:
+        reason = f"the best one, {found.threshold:.2f}, hardly tells the same object from different ones"
+        return [f"The data suggest no threshold: {reason}."]
+    halves = [f"{half:.2f}" if half is not None else "none" for half in found.halves]
+    known = [half for half in (found.threshold, *found.halves) if half is not None]
+    if len(known) < 3 or max(known) - min(known) > _ALIKE:
+        of_halves = f": {listed(halves)} on two halves of the images" if halves else ""
+        return [f"The data suggest no threshold: {found.threshold:.2f} is not confirmed{of_halves}."]
+    confirmed = f" ({listed(halves)} on two halves of the images)"
+    return [f"The data suggest {found.threshold:.2f}{confirmed}{_beside_own(report, found.threshold)}."]
 
 
 def _beside_own(report: ObjectReport, suggested: float) -> str:

@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import ndtr, ndtri
+from scipy.special import ndtr, ndtri, stdtrit
 
 from ..arrays import BoolArray, FloatArray, IntArray
 
-#: reports warn below this many samples: an interval is not reliable
+#: fewer samples give no interval of a number that uses only some samples
+MIN_SAMPLES = 10
+#: with fewer samples, intervals of such numbers are expanded, and reports warn about intervals of all samples
 FEW_SAMPLES = 20
 
 #: differences up to this share of the estimate (at least of 1) are rounding
@@ -53,7 +55,13 @@ class ConfidenceIntervals:
 
 
 def confidence_intervals(
-    estimate: FloatArray, values: FloatArray, power_sums: FloatArray, *, n_samples: int, level: float
+    estimate: FloatArray,
+    values: FloatArray,
+    power_sums: FloatArray,
+    *,
+    n_samples: int,
+    level: float,
+    n_used: IntArray | None = None,
 ) -> ConfidenceIntervals:
     """Intervals from the values of the resamples and the leave-one-out values.
 
@@ -69,6 +77,8 @@ def confidence_intervals(
             ``t``
         n_samples: number of leave-one-out values, ``>= 2``
         level: confidence level, in (0, 1)
+        n_used: shape ``(V,)``, samples that every value uses; where these are fewer than ``FEW_SAMPLES``, the quantiles
+            are those of :func:`expanded_tails`. None: never
 
     Undefined:
         nan where the estimate is undefined. All but the estimate are nan where more than half of the resamples, or a
@@ -85,8 +95,8 @@ def confidence_intervals(
     defined = ~np.isnan(estimate) & ~np.isnan(spread) & (2 * n_undefined <= len(values))
 
     ordered = np.sort(values, axis=0)
-    tails = np.array([[0.5 - level / 2], [0.5 + level / 2]])
-    percentile = _quantiles(ordered, n_defined, np.broadcast_to(tails, (2, len(estimate))))
+    tails = expanded_tails(level, np.full(len(estimate), FEW_SAMPLES) if n_used is None else n_used)
+    percentile = _quantiles(ordered, n_defined, tails)
     bias = _bias_correction(estimate, values, n_defined)
     bca = _quantiles(ordered, n_defined, _bca_tails(tails, bias, _acceleration(estimate, spread, skew, n_samples)))
 
@@ -106,6 +116,29 @@ def confidence_intervals(
         n_undefined=n_undefined,
         n_samples=n_samples,
     )
+
+
+def expanded_tails(level: float, n_used: IntArray) -> FloatArray:
+    """Quantile levels of the two ends of intervals, shape ``(2, V)``.
+
+    From fewer than ``FEW_SAMPLES`` samples, resampling gives intervals that are too narrow, because it has the variance
+    with the divisor ``n`` and normal tails. Quantiles further out make up for that: ``Φ(±√(n / (n - 1)) t)``, with the
+    quantile ``t`` of Student's distribution with ``n - 1`` degrees of freedom.
+
+    Args:
+        level: confidence level, in (0, 1)
+        n_used: shape ``(V,)``, samples that every value uses; fewer than 3 count as 3
+
+    References:
+        T. C. Hesterberg, "What teachers should know about the bootstrap", 2015, section 4.3 (expanded percentiles)
+
+    Undefined:
+        never
+    """
+    n = np.maximum(n_used, 3)
+    expanded = ndtr(np.sqrt(n / (n - 1)) * stdtrit(n - 1, 0.5 - level / 2))
+    low = np.where(n_used < FEW_SAMPLES, expanded, 0.5 - level / 2)
+    return np.stack([low, 1.0 - low])
 
 
 def _central(power_sums: FloatArray, n: int) -> tuple[FloatArray, FloatArray]:
@@ -139,7 +172,7 @@ def _acceleration(estimate: FloatArray, spread: FloatArray, skew: FloatArray, n:
 
 
 def _bca_tails(tails: FloatArray, bias: FloatArray, acceleration: FloatArray) -> FloatArray:
-    """Quantile levels of BCa; shapes ``(2, 1)``, ``(V,)``, ``(V,)`` to ``(2, V)``."""
+    """Quantile levels of BCa; shapes ``(2, V)``, ``(V,)``, ``(V,)`` to ``(2, V)``."""
     known = np.isfinite(bias) & np.isfinite(acceleration)
     bias, acceleration = np.where(known, bias, 0.0), np.where(known, acceleration, 0.0)
     shifted = bias + ndtri(tails)

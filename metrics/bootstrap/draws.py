@@ -43,6 +43,8 @@ class Part:
     #: shape ``(T,)``, sample of every row, each at most once; samples without a row count as zeros. None: all samples
     #: in order
     samples: IntArray | None = None
+    #: shape ``(V,)``, samples that every value uses, for intervals from few; None: all
+    n_used: IntArray | None = None
 
 
 def checked_columns(columns: Columns, name: str) -> Columns:

@@ -162,6 +162,7 @@ def bootstrap_parts(
             left_out_power_sums(part, total, estimate),
             n_samples=n_samples,
             level=resampling.level,
+            n_used=part.n_used,
         )
         for part, total, estimate, found in zip(parts, totals, estimates, values, strict=True)
     ]
@@ -174,8 +175,8 @@ def _of_clusters(part: Part, n_samples: int, clusters: IntArray | None) -> Part:
     if rows.shape[0] != (n_samples if samples is None else len(samples)):
         raise ValueError(f"`columns` must have a row for every sample of the part, got {rows.shape[0]} rows")
     if clusters is None:
-        return Part(rows, part.statistic, samples)
+        return Part(rows, part.statistic, samples, part.n_used)
     number = np.unique(clusters, return_inverse=True)[1].ravel()
     if samples is None:
-        return Part(sums_of_clusters(rows, number), part.statistic)
-    return Part(sums_of_clusters(rows, number[samples]), part.statistic, np.unique(number[samples]))
+        return Part(sums_of_clusters(rows, number), part.statistic, n_used=part.n_used)
+    return Part(sums_of_clusters(rows, number[samples]), part.statistic, np.unique(number[samples]), part.n_used)

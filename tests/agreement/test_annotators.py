@@ -200,11 +200,16 @@ def test_clusters_join_those_whose_mean_score_is_highest(seed: int, rules: dict)
 
 def test_annotators_who_share_no_sample_are_not_joined() -> None:
     labels = [(1, 0.1, 0.1, 0.3, 0.3)]
-    report = found_in([{0: labels, 1: labels}, {2: labels, 3: labels}]).report
+    report = found_in([{0: labels, 1: labels}, {2: labels, 3: labels}] * 10).report
     assert [(cluster.members, cluster.similarity) for cluster in report.clusters] == [
         (["alice", "bob"], 1.0),
         (["carol", "dave"], 1.0),
     ]
+
+
+def test_annotators_who_share_few_images_are_not_joined() -> None:
+    labels = [(1, 0.1, 0.1, 0.3, 0.3)]
+    assert found_in([{0: labels * 2, 1: labels}] * 9 + [{2: labels, 0: []}] * 10).report.clusters == []
 
 
 def test_of_nothing_there_is_no_share() -> None:

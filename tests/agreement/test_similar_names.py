@@ -9,7 +9,7 @@ import pytest
 
 from tests.chance import seeds
 
-from annotator_agreement.agreement.objects.classes import similar_names
+from annotator_agreement.agreement.objects.classes import similar_spellings
 
 
 @pytest.mark.parametrize(
@@ -35,7 +35,7 @@ from annotator_agreement.agreement.objects.classes import similar_names
 )  # fmt: skip
 def test_names_are_similar_up_to_case_separators_and_one_letter(names: list[str], groups: list[list[str]]) -> None:
     for order in (names, names[::-1]):
-        assert similar_names(order) == groups
+        assert similar_spellings(order) == groups
 
 
 def _one_edit(a: str, b: str) -> bool:
@@ -58,4 +58,4 @@ def test_groups_are_those_of_trying_every_edit(seed: int) -> None:
             for name in group[a]:
                 group[name] = group[a]
     expected = sorted({tuple(sorted(own)) for own in group.values() if len(own) > 1})
-    assert [tuple(own) for own in similar_names(names)] == expected
+    assert [tuple(own) for own in similar_spellings(names)] == expected

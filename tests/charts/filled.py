@@ -210,6 +210,7 @@ def filled_values() -> dict[str, Any]:
             for k, threshold in enumerate(THRESHOLDS)
         ],
         "data_threshold": {
+            "halves": [0.36, 0.39],
             "threshold": 0.37,
             "ks": 0.91,
             "n_samples": 200,

@@ -22,6 +22,7 @@ from tests.charts.filled import (
     THRESHOLDS,
     filled_report,
     filled_values,
+    interval,
     unfilled_report,
 )
 from tests.charts.other_families import OTHERS
@@ -90,7 +91,7 @@ def test_the_title_of_the_matrix_names_who_agrees_least_and_most() -> None:
 
 
 def test_pairs_that_agree_alike_are_not_the_best_and_the_worst() -> None:
-    pairs = [{**pair, "alpha": 1.0} for pair in filled_values()["pairs"]]
+    pairs = [{**pair, "alpha": 1.0, "intervals": {}} for pair in filled_values()["pairs"]]
     assert filled_report(pairs=pairs).plot_pairs().layout.title.text == "All pairs agree equally (alpha 1.00)"
 
 
@@ -98,7 +99,8 @@ def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
     def title(values: dict[str, Any]) -> str:
         return report_from_dict(values).plot_annotators().layout.title.text
 
-    missed = [{**entry, "n_missed": 150 - k} for k, entry in enumerate(filled_values()["annotators"])]
+    alike = {"intervals": {"miss_rate": interval(0.2, 0.3)}}
+    missed = [{**entry, "n_missed": 150 - k, **alike} for k, entry in enumerate(filled_values()["annotators"])]
     assert title({**filled_report(annotators=missed).to_dict()}) == (
         "Annotators miss 24.5 % to 25.0 % of what two others<br>drew"
     )
@@ -106,8 +108,10 @@ def test_nobody_is_said_to_be_the_worst_where_others_are_as_bad() -> None:
     ratings = OTHERS["ratings"]().to_dict()
     ratings["annotators"] = [{**e, "verdicts": {"agreed": 40, "class_conflict": 10}} for e in ratings["annotators"][:2]]
     assert title(ratings) == "Disputed: 20.0 % of their ratings"
-    few = [{**entry, "n_missed": 9 * k, "n_could_miss": 9} for k, entry in enumerate(filled_values()["annotators"][:2])]
-    assert "misses most" not in title(filled_report(annotators=few).to_dict())
+    for too_few in ({"n_objects": 19}, {"intervals": {"miss_rate": interval(0.8, 0.9, n=9)}}, {"intervals": {}}):
+        few = filled_values()["annotators"]
+        few[3] |= too_few
+        assert "misses most" not in title(filled_report(annotators=few).to_dict())
 
 
 def test_confusions_are_symmetric_and_the_largest_comes_first() -> None:
@@ -186,15 +190,16 @@ def test_whoever_draws_elsewhere_is_named_though_no_size_differs(order: list[str
     assert title.endswith("draws boxes left edge 5 % further right")
 
 
-def test_classes_are_drawn_with_intervals_the_hardest_first() -> None:
+def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:
     figure = filled_report().plot_classes()
     (dots,) = figure.data
     defined = {_safe(name).replace("<", "&lt;").replace(">", "&gt;"): (alpha, 0.02 + 0.02 * k)
                for k, (name, alpha) in enumerate(zip(CLASSES, ALPHA_OF_CLASSES, strict=True)) if alpha}  # fmt: skip
-    expected = sorted((alpha, name) for name, (alpha, _) in defined.items())
+    # by the end of the interval that is nearer to all classes together
+    expected = sorted(((alpha, name) for name, (alpha, _) in defined.items()), key=lambda row: sum(defined[row[1]]))
     assert list(zip(dots.x, dots.y, strict=True)) == expected
     assert list(dots.error_x.array) == pytest.approx([defined[name][1] for name in dots.y])
-    assert figure.layout.title.text == "coach is the hardest class: 0.44 on 133 objects"
+    assert figure.layout.title.text == "coach is the hardest class of the 5 with enough<br>labels: 0.44 on 133 objects"
 
 
 def test_of_many_classes_the_most_frequent_are_drawn() -> None:

@@ -227,14 +227,15 @@ def test_the_threshold_hint_looks_at_thresholds_nearby(points: list, expected: l
 @pytest.mark.parametrize(
     ("threshold", "expected"),
     [
-        (0.37, "0.37, below the 0.5"),
-        (0.45, "0.45, close to"),
-        (0.56, "0.56, above the"),
+        (0.37, "0.37 (0.37 and 0.37 on two halves of the images), below the 0.5"),
+        (0.45, "images), close to"),
+        (0.56, "images), above the"),
         (None, "no threshold: there are too few objects"),
     ],
 )
 def test_the_threshold_of_the_data_is_compared_with_that_of_the_run(threshold: float | None, expected: str) -> None:
-    found = {**filled_values()["data_threshold"], "threshold": threshold, "reason": "too_few_values"}
+    halves = {"halves": [threshold, threshold]}
+    found = {**filled_values()["data_threshold"], "threshold": threshold, "reason": "too_few_values", **halves}
     (sentence,) = suggested_threshold(filled_report(thresholds=[], data_threshold=found))
     assert expected in sentence
 
@@ -248,17 +249,26 @@ def test_why_there_is_no_threshold_is_said_in_words(reason: str) -> None:
     assert "None" not in sentence
 
 
-def test_a_threshold_that_hardly_tells_objects_apart_is_not_praised() -> None:
-    found = {**filled_values()["data_threshold"], "ks": 0.036}
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"ks": 0.036}, "the best one, 0.37, hardly tells the same object from different ones."),
+        ({"halves": [0.3, 0.41]}, "0.37 is not confirmed: 0.30 and 0.41 on two halves of the images."),
+        ({"halves": [None, 0.37]}, "0.37 is not confirmed: none and 0.37 on two halves of the images."),
+        ({"halves": []}, "0.37 is not confirmed."),
+    ],
+)
+def test_a_threshold_without_evidence_is_not_suggested(changes: dict, expected: str) -> None:
+    found = {**filled_values()["data_threshold"], **changes}
     (sentence,) = suggested_threshold(filled_report(thresholds=[], data_threshold=found))
-    assert sentence.endswith("but it hardly tells the same object from different ones.")
+    assert sentence == f"The data suggest no threshold: {expected}"
 
 
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"method": "mutual_best"}, "suggest 0.37; this run matches without one."),
-        ({"iou_from_data": True, "iou": 0.37}, "suggest 0.37, and this run used 0.37."),
+        ({"method": "mutual_best"}, "images); this run matches without one."),
+        ({"iou_from_data": True, "iou": 0.37}, "images), and this run used 0.37."),
     ],
 )
 def test_the_threshold_of_the_data_is_not_compared_with_one_that_the_run_has_not(changes: dict, expected: str) -> None:
@@ -268,5 +278,6 @@ def test_the_threshold_of_the_data_is_not_compared_with_one_that_the_run_has_not
 
 
 def test_a_few_similarities_suggest_no_threshold() -> None:
-    found = {**filled_values()["data_threshold"], "n_observed": 29}
-    assert suggested_threshold(filled_report(thresholds=[], data_threshold=found)) == []
+    for few in ({"n_observed": 29}, {"n_samples": 9}):
+        found = {**filled_values()["data_threshold"], **few}
+        assert suggested_threshold(filled_report(thresholds=[], data_threshold=found)) == []

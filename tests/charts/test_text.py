@@ -238,17 +238,30 @@ def test_the_short_report_has_files_instead_of_ids_unless_names_are_alike() -> N
     assert WORST["id"] in report_text(filled_report(worst_samples=alike))
 
 
-def test_of_many_annotators_the_best_and_the_worst_are_listed() -> None:
+def test_of_many_annotators_those_who_clearly_agree_least_and_most_are_listed() -> None:
+    """Ordered by the end of the interval that is nearer to all together; without evidence nobody is named."""
     one, run = filled_values()["annotators"][0], filled_values()["run"]
-    names = [f"worker{k:03d}" for k in range(100)]
-    annotators = [{**one, "name": name, "score": k / 100} for k, name in enumerate(names)]
+    names = [f"worker {k}" for k in range(100)]
+    annotators = [
+        {**one, "name": name, "score": k / 100, "intervals": {"score": interval(k / 100 - 0.01, k / 100 + 0.01)}}
+        for k, name in enumerate(names)
+    ]
+    annotators[0]["n_objects"] = 19
+    annotators[1]["intervals"] = {"score": interval(0.0, 0.02, n=9)}
+    annotators[2]["intervals"] = {"score": interval(0.01, 0.25)}
+    annotators[99]["intervals"] = {"score": interval(0.6, 1.0)}
     lists = [{"name": name, "n_labels": 3, "n_empty": 0, "n_null": k} for k, name in enumerate(names)]
-    text = report_text(filled_report(annotators=annotators, clusters=[], run={**run, "lists": lists}))
-    (section,) = [part for part in text.split("\n\n") if part.startswith("Annotators: of 100 the 6 who agree most")]
-    listed = [line.split()[0] for line in section.splitlines() if line.startswith("  worker")]
-    assert listed == [*reversed(names[-6:]), *reversed(names[:6])]
+    report = filled_report(annotators=annotators, clusters=[], run={**run, "lists": lists})
+    text = report_text(report)
+    title = "Annotators: of 100 the 4 who agree least and the 4 who agree most"
+    (section,) = [part for part in text.split("\n\n") if part.startswith(title)]
+    listed = [line.split()[1] for line in section.splitlines() if line.startswith("  worker")]
+    assert listed == ["3", "4", "5", "6", "98", "97", "96", "95"]
+    assert "Score of all 100 annotators: 0.10 to 0.89 for the middle 80 %, half have 0.49 or more" in text
+    assert "not ranked: 2 with fewer than 20 labels or 10 images" in text
     assert "the 12 of 100 who have no list most often" in text
-    assert len(text.splitlines()) <= 110
+    unranked = filled_report(annotators=[{**entry, "intervals": {}} for entry in annotators], clusters=[])
+    assert "Annotators: of 100 none agrees clearly less or more than all" in report_text(unranked)
 
 
 def test_tags_that_everybody_gave_are_not_listed() -> None:

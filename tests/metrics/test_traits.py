@@ -29,6 +29,7 @@ NOT_METRICS = {
     "JointCounts": "sufficient statistics, tested with joint_counts",
     "Keypoints": "columns, tested with keypoints",
     "Lines": "columns, tested with lines",
+    "MIN_SAMPLES": "a number for reports",
     "MaskCrops": "columns, tested with masks",
     "Matching": "result of match_objects",
     "NominalTally": "sufficient statistics, tested with alpha",

@@ -11,6 +11,7 @@ from tests.panels.conftest import ANNOTATORS, of_tab
 from tools.bench.database import make_dataset as generated_dataset
 
 from annotator_agreement import agreement_on, compute_agreement, delete_agreement, load_agreement, rename_agreement
+from annotator_agreement.agreement.evidence.ranking import least_first
 
 #: every event of the panel but those that the App sends by itself
 EVENTS = [
@@ -96,7 +97,7 @@ def test_every_event_after_the_run_was_renamed(event, dataset, state):
 def test_drill_downs_after_a_new_run_of_the_key_are_those_of_the_new_run(event, dataset, state):
     compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
     report = load_agreement(dataset)
-    row = [entry.name for entry in sorted(report.annotators, key=lambda e: (e.score, e.name))].index("alice")
+    row = [entry.name for entry in least_first(report.annotators)].index("alice")
     sent = event("click_cell", dataset, of_tab(state, "annotators"), path="annotators_1", row=row, column=3)
     n_lone = next(entry.verdicts["lone"] for entry in report.annotators if entry.name == "alice")
     view = sent.view(dataset)
@@ -177,7 +178,7 @@ def test_of_videos_the_frames_of_views_of_every_kind_count(event, make_videos):
     compute_agreement(dataset, ["frames.alice", "frames.bob"], progress=False)
     state = event("on_load", dataset).state
     report = load_agreement(dataset)
-    row = [entry.name for entry in sorted(report.annotators, key=lambda e: (e.score, e.name))].index("alice")
+    row = [entry.name for entry in least_first(report.annotators)].index("alice")
     opened = event("click_cell", dataset, of_tab(state, "annotators"), path="annotators_1", row=row, column=2)
     n_lone = next(entry.verdicts["lone"] for entry in report.annotators if entry.name == "alice")
     assert opened.view(dataset).count("frames.alice.detections") == n_lone > 0

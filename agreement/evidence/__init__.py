@@ -1,0 +1,1 @@
+"""What the data are enough to say: rankings, and findings as tests."""

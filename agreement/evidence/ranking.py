@@ -1,0 +1,106 @@
+"""What may be ranked or named: enough labels on enough images, and an interval that supports it; names in order.
+
+One rule for text, page, panel and tables. An annotator, a pair or a class has evidence if its number has an interval
+(10 images or more) and rests on 20 labels or more. Rankings go by the conservative end of the interval: who agrees most
+by the lower end, who agrees least by the upper end. So few labels, which have a wide interval, lead to neither end.
+What has no evidence comes last, in the order of names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
+
+from ...metrics.bootstrap.confidence import MIN_SAMPLES
+
+if TYPE_CHECKING:
+    from ..report import Interval
+
+E = TypeVar("E")
+
+#: nothing is named on fewer labels, or on fewer images (videos, groups)
+MIN_LABELS, MIN_IMAGES = 20, MIN_SAMPLES
+_DIGITS = re.compile(r"(\d+)")
+
+
+def natural_key(name: object) -> tuple[Any, ...]:
+    """Sort key of a name by which numbers in it count as numbers: ``worker 2`` is before ``worker 10``."""
+    text = str(name)
+    parts = enumerate(_DIGITS.split(text))
+    key = [(len(digits := part.lstrip("0")), digits) if k % 2 else part.casefold() for k, part in parts]
+    return (key, text)
+
+
+def in_order(names: Iterable[str]) -> list[str]:
+    """Names in natural order."""
+    return sorted(names, key=natural_key)
+
+
+def name_of(entry: Any) -> tuple[Any, ...]:
+    """The sort key of an annotator, a pair, a class or a tag by its name."""
+    names = (entry.a, entry.b) if hasattr(entry, "b") else (getattr(entry, "tag", None) or entry.name,)
+    return tuple(map(natural_key, names))
+
+
+def n_labels_of(entry: Any) -> int:
+    """Number of labels behind the agreement of an annotator, a pair, a class or a tag; one a sample if not counted."""
+    if hasattr(entry, "b"):
+        n: int = entry.n_a + entry.n_b if hasattr(entry, "n_a") else 2 * entry.n_samples
+        return n
+    counted = ("n_objects", "n_samples", "n_assigned")
+    return next(int(getattr(entry, name)) for name in counted if hasattr(entry, name))
+
+
+def supported(entry: Any, number: str = "score") -> Interval | None:
+    """The interval of a number, if there is enough evidence to rank or name the entry by it."""
+    interval: Interval | None = entry.intervals.get(number)
+    if interval is None or interval.low is None or interval.n < MIN_IMAGES or n_labels_of(entry) < MIN_LABELS:
+        return None
+    return interval
+
+
+def most_first(entries: Sequence[E], number: str = "score") -> list[E]:
+    """By the lower end of the interval, the highest first; what has no evidence last, by name."""
+    return _ranked(entries, number, "low", -1.0)
+
+
+def least_first(entries: Sequence[E], number: str = "score") -> list[E]:
+    """By the upper end of the interval, the lowest first; what has no evidence last, by name."""
+    return _ranked(entries, number, "high", 1.0)
+
+
+def _ranked(entries: Sequence[E], number: str, end: str, sign: float) -> list[E]:
+    def key(entry: Any) -> tuple[Any, ...]:
+        interval = supported(entry, number)
+        # rounded, so that rounding errors do not decide the order
+        return (interval is None, 0.0 if interval is None else sign * round(getattr(interval, end), 9), name_of(entry))
+
+    return sorted(entries, key=key)
+
+
+@dataclass(frozen=True, slots=True)
+class Ends(Generic[E]):
+    """The entries that agree least and most, as far as their intervals support it."""
+
+    least: list[E]  #: whole interval below the number of all together, the surest first
+    most: list[E]  #: whole interval above it, the surest first
+    n_supported: int  #: entries with enough evidence
+
+
+def ends_of_ranking(entries: Sequence[E], at_most: int, whole: float | None, number: str = "score") -> Ends[E]:
+    """The entries that agree clearly less, and clearly more, than all together.
+
+    Args:
+        entries: annotators, pairs, classes or tags
+        at_most: maximum number of each
+        whole: the number of all together, None where undefined
+        number: the number to rank by
+    """
+    known = [(entry, interval) for entry in entries if (interval := supported(entry, number)) is not None]
+    if whole is None:
+        return Ends([], [], len(known))
+    below = [entry for entry, interval in known if interval.high is not None and interval.high < whole]
+    above = [entry for entry, interval in known if interval.low is not None and interval.low > whole]
+    return Ends(least_first(below, number)[:at_most], most_first(above, number)[:at_most], len(known))
