@@ -331,7 +331,7 @@ class AgreementReport:
         return plot_classes(self, top)
 
     def plot_annotators(self) -> Figure:
-        """Share of missed objects and of contradicted labels for every annotator.
+        """Share of missed objects and of contradicted labels for every annotator; of more than 12, score and labels.
 
         Raises:
             AgreementInputError: if nothing was missed or contradicted

@@ -225,6 +225,13 @@ def _similar_names(report: Any) -> list[Row]:
     return [{"group": k, "name": name} for k, group in enumerate(report.similar_names, 1) for name in group]
 
 
+def _findings(report: Any) -> list[Row]:
+    """What stands out by test; names joined with commas."""
+    names = ("annotators", "classes")
+    return [{**dataclasses.asdict(each), **{name: ", ".join(getattr(each, name)) for name in names}}
+            for each in report.findings]  # fmt: skip
+
+
 def _coefficients(report: Any) -> list[Row]:
     """Coefficients of ratings, one row for each kind of weights."""
     return [
@@ -256,6 +263,7 @@ _TABLES: dict[str, tuple[str, Rows]] = {
     "merges": ("merges", _merges),
     "similar_names": ("similar_names", _similar_names),
     "clusters": ("clusters", _clusters),
+    "findings": ("findings", _findings),
     "thresholds": ("thresholds", _entries("thresholds")),
     "best_matches": ("data_threshold", _best_matches),
     "rules": ("rules", _entries("rules")),

@@ -9,7 +9,7 @@ from ..agreement.main_numbers import HEADLINE
 from .decided import decisions_section
 from .families import family_of
 from .headline import headline, single_alphas
-from .sections import Facts, Section, as_markdown, as_text
+from .sections import Facts, Part, Section, as_markdown, as_text
 from .tables import Cell, Column, sample_table, table
 from .words import counted, documents, shown_number
 
@@ -28,6 +28,11 @@ _COVERAGE = {
 
 #: so many annotators are listed
 _MOST_LISTS = 12
+#: lines of the short text, at most
+_MOST_LINES = 60
+_RULES, _MEANINGS, _FIRST = "How it was computed", "What the words mean", "Where to look first"
+#: sections that are left out of the short text first, and last; of the others the last one
+_LEAVE_OUT = {_MEANINGS: 1, _FIRST: -1, _RULES: -1}
 _WORDS = (
     (
         "Krippendorff's alpha",
@@ -37,9 +42,19 @@ _WORDS = (
 
 
 def report_text(report: AgreementReport, *, full: bool = False) -> str:
-    """The report as lines of text."""
-    details = report_details(report) if full else []
-    return as_text([report_head(report, _changed(report)), *report_sections(report), *details])
+    """The report as lines of text; the short one has at most 60."""
+    head = report_head(report, _changed(report))
+    if full:
+        return as_text([head, *report_sections(report), *report_details(report)])
+    kept = [head, *report_sections(report, flowing=True)]
+    left_out: list[str] = []
+    while len(as_text(kept).splitlines()) > _MOST_LINES - 3 * bool(left_out) and len(kept) > 1:
+        least = max(kept[1:], key=lambda section: (_LEAVE_OUT.get(section.title, 0), kept.index(section)))
+        kept.remove(least)
+        left_out.append(least.title.split(":")[0])
+    if left_out:
+        kept.append(Section("More in print_report(full=True)", [], ", ".join(reversed(left_out))))
+    return as_text(kept)
 
 
 def report_markdown(report: AgreementReport) -> str:
@@ -88,15 +103,16 @@ def computation_markdown(report: AgreementReport, notes: Sequence[str] = ()) -> 
         notes: additional notes on the numbers
     """
     threshold = [section for build in family_of(report).threshold for section in build(report)]
-    rules = Section("How it was computed", [Facts(_rules(report))])
+    rules = Section(_RULES, [Facts(_rules(report))])
     return as_markdown([headline(report, notes), rules, *_lists(report), *threshold, *_words(report)])
 
 
-def report_sections(report: AgreementReport) -> list[Section]:
-    """The most important sections below the headline."""
+def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[Section]:
+    """The most important sections below the headline; ``flowing``: the rules as one text."""
     shown = [section for build in family_of(report).sections for section in build(report)]
-    rules = Section("How it was computed", [Facts(_rules(report))])
-    return [*shown, *_decisions(report), *_worst(report), *_lists(report), rules, *_words(report)]
+    told = _rules(report)
+    parts: list[Part] = [" · ".join(f"{name}: {text}" for name, text in told)] if flowing else [Facts(told)]
+    return [*shown, *_decisions(report), *_worst(report), *_lists(report), Section(_RULES, parts), *_words(report)]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
@@ -124,7 +140,7 @@ def _rules(report: AgreementReport) -> list[tuple[str, str]]:
 
 def _words(report: AgreementReport) -> list[Section]:
     """What the words of the report mean."""
-    return [Section("What the words mean", [Facts([*_WORDS, *family_of(report).words(report)])])]
+    return [Section(_MEANINGS, [Facts([*_WORDS, *family_of(report).words(report)])])]
 
 
 def _lists(report: AgreementReport) -> list[Section]:
@@ -155,7 +171,7 @@ def _worst(report: AgreementReport) -> list[Section]:
             Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']:,} of {entry['n_units']:,}"))
         )
     samples = sample_table(columns, report.worst_samples, frame="worst frame", ids=False)
-    return [Section("Where to look first", [samples], figures=("scores",))]
+    return [Section(_FIRST, [samples], figures=("scores",))]
 
 
 def _intervals(report: AgreementReport) -> list[Section]:

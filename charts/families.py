@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from . import pixels, ratings, reasons, tags
 from .objects.annotators import annotator_details, annotators_section
 from .objects.classes import class_details, confusions_section
-from .objects.findings import object_findings
+from .objects.findings import all_findings, object_findings
 from .objects.pairs import pair_details, pairs_section
 from .objects.questions import question_details, questions_section
 from .objects.rules import object_rules, object_words, other_rules
@@ -88,6 +88,7 @@ _FAMILIES = {
         words=object_words,
         sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
         details=(
+            all_findings,
             *(question_details, class_details, annotator_details, pair_details, threshold_details),
             other_rules,
         ),
@@ -134,7 +135,7 @@ _FAMILIES = {
         rules=tags.tag_rules,
         words=tags.tag_words,
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
-        details=(_in_full(tags.tag_annotators), _in_full(tags.tag_pairs)),
+        details=(_in_full(tags.most_disputed_tags), _in_full(tags.tag_annotators), _in_full(tags.tag_pairs)),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
         classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
         verdicts=VerdictShares(
@@ -151,7 +152,7 @@ _FAMILIES = {
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
-        details=(_in_full(pixels.pixel_annotators), _in_full(pixels.pixel_pairs)),
+        details=(_in_full(pixels.pixel_classes), _in_full(pixels.pixel_annotators), _in_full(pixels.pixel_pairs)),
         overview=(pixels.pixel_means,),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..agreement.evidence.ranking import least_first
-from .advice import OF_TWO, apart, talk_to
 from .sections import Facts, Part, Section
-from .shortlists import annotator_sections, pair_sections, shortlist_annotators
+from .shortlists import OF_TWO, agree_less, annotator_sections, pair_sections, shortlist_annotators
 from .tables import Cell, Column, table
 from .words import documents, percent, shown_number, shown_share
 
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
     from ..agreement.pixels.report import PixelReport
 
 #: maximum number of listed classes
-MANY_CLASSES = 40
+MANY_CLASSES = 10
 _SHARES = 5
 
 
@@ -49,12 +48,7 @@ def pixel_findings(report: PixelReport) -> list[str]:
             f"Two annotators give {shown_share(report.alpha.percent_agreement)} of the pixels the same class; most of "
             "them may be background, so read the score, which leaves it out."
         )
-    other = apart(report.pairs, lambda pair: pair.score, lambda pair: float(pair.n_samples))
-    if other is not None:
-        found.append(
-            f"Masks of {other.name} overlap less with the others' (score {shown_number(other.with_them)}) than these "
-            f"do among themselves ({shown_number(other.without)}): {talk_to(other.name)}."
-        )
+    found += agree_less(report.annotators, report.score.mean)
     if len(report.annotators) == 2 and report.n_disputed:
         found.append(OF_TWO)
     return found
@@ -108,8 +102,10 @@ def pixel_means(report: PixelReport) -> list[Section]:
     return [Section("Masks", [Facts(facts)], note)]
 
 
-def pixel_classes(report: PixelReport) -> list[Section]:
-    """The classes, the lowest IoU first."""
+def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
+    """The classes, the lowest IoU first; ``full``: all, if some are left out."""
+    if full and len(report.classes) <= MANY_CLASSES:
+        return []
     classes = sorted(least_first(report.classes, "mean_iou"), key=lambda entry: entry.is_background)
     total = sum(entry.n_pixels for entry in report.classes)
     columns = [
@@ -120,10 +116,11 @@ def pixel_classes(report: PixelReport) -> list[Section]:
         *(Column("IoU of all", "iou", shown_number), Column("Dice of all", "dice", shown_number)),
     ]
     title = "Classes, least agreement first"
-    if report.n_classes > MANY_CLASSES:
-        title += f": {MANY_CLASSES} of {report.n_classes}"
+    shown = classes if full else classes[:MANY_CLASSES]
+    if len(shown) < report.n_classes:
+        title += f": {len(shown)} of {report.n_classes}"
     note = f"mean over {documents(report)}; of all pixels together"
-    return [Section(title, [table(columns, classes[:MANY_CLASSES])], note, ("classes",))]
+    return [Section(title, [table(columns, shown)], note, ("classes",))]
 
 
 def pixel_annotators(report: PixelReport, *, full: bool = False) -> list[Section]:

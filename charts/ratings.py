@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from .advice import OF_TWO, one_behind, talk_to, write_down
+from ..agreement.evidence.ranking import MIN_LABELS
 from .sections import Part, Section
-from .shortlists import annotator_sections, pair_sections, shortlist_pairs
+from .shortlists import OF_TWO, agree_less, annotator_sections, pair_sections, shortlist_pairs, write_down
 from .tables import Cell, Column, table, verdict_column
 from .words import documents, percent, shown_number
 
@@ -63,16 +63,10 @@ def rating_findings(report: RatingReport) -> list[str]:
     found = [
         f"All agree on {n_agreed:,} of {report.n_rated:,} {documents(report)} ({percent(n_agreed, report.n_rated)})."
     ]
-    conflicts = [(pair.a, pair.b, round(pair.n_samples * (1.0 - (pair.score or 0.0)))) for pair in report.pairs]
-    total, confused = sum(n for *_, n in conflicts), most_confused(report, 1)
-    which = f", most often {confused[0][0]!r} against {confused[0][1]!r}" if confused else ""
-    behind = one_behind(conflicts)
-    if behind is not None:
-        name, n, _ = behind
-        found.append(
-            f"{name} takes part in {n:,} of {total:,} disagreements of two annotators{which}: {talk_to(name)}."
-        )
-    elif confused:
+    total = sum(round(pair.n_samples * (1.0 - (pair.score or 0.0))) for pair in report.pairs)
+    found += agree_less(report.annotators, report.score.mean)
+    confused = [each for each in most_confused(report, 1) if 2 * each[2] >= MIN_LABELS]
+    if len(found) == 1 and confused:
         a, b, n = confused[0]
         advice = write_down("how to tell them apart")
         found.append(f"{a!r} and {b!r} are {n:,} of {total:,} disagreements of two annotators: {advice}.")

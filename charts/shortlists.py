@@ -1,4 +1,4 @@
-"""Who is listed of many annotators or pairs: those who agree clearly less or more; the rest as a distribution."""
+"""Who is listed, and talked to, of many annotators or pairs: who clearly agrees less or more; the rest in numbers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..agreement.evidence.ranking import (
 )
 from .sections import Part, Section
 from .tables import Column, table
-from .words import shown_number
+from .words import shown_interval, shown_number
 
 #: so many annotators, or pairs, are all listed
 MOST_ANNOTATORS, MOST_PAIRS = 12, 10
@@ -112,3 +112,30 @@ def pair_sections(report: Any, columns: Sequence[Column], *, full: bool = False)
 
 def _all(what: str, columns: Sequence[Column], entries: Sequence[Any], listed: int) -> list[Section]:
     return [Section(f"All {what}", [table(columns, entries)])] if len(entries) > listed else []
+
+
+#: said where two annotators disagree
+OF_TWO = "Two annotators cannot tell who of them is right: a third one, or a reference, can."
+#: annotators who are talked to
+_MOST_TALKED_TO = 5
+
+
+def talk_to(name: str) -> str:
+    """Advice where one annotator is behind a finding."""
+    return f"talk to {name}"
+
+
+def write_down(what: str) -> str:
+    """Advice where a finding concerns everybody."""
+    return f"say in the guideline {what}"
+
+
+def agree_less(annotators: Sequence[Any], whole: float | None) -> list[str]:
+    """Who agrees less with the others than all do together, with the whole interval; of two annotators, nobody."""
+    if len(annotators) < 3:
+        return []
+    return [
+        f"{entry.name} agrees less with the others: {shown_interval(entry.score, entry.intervals['score'])}, all "
+        f"together {shown_number(whole)}: {talk_to(entry.name)}."
+        for entry in ends_of_ranking(annotators, _MOST_TALKED_TO, whole).least
+    ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from .advice import OF_TWO, write_down
+from ..agreement.evidence.ranking import MIN_LABELS
 from .sections import Section
-from .shortlists import annotator_sections, pair_sections
+from .shortlists import OF_TWO, agree_less, annotator_sections, pair_sections, write_down
 from .tables import Column, part_of, table, verdict_column
 from .words import counted, documents, percent, shown_number
 
@@ -19,7 +19,7 @@ SET_DISTANCES = {
     "jaccard": "Jaccard: tags that only one set has / tags in either set",
 }
 #: maximum number of tags in the table
-MOST_TAGS = 30
+MOST_TAGS = 10
 #: titles of the verdicts of tags
 _VERDICTS = {"agreed": "given by all", "missed": "others missed it", "lone": "only theirs"}
 
@@ -44,13 +44,14 @@ def tag_findings(report: TagReport) -> list[str]:
         f"All gave the same tags on {n_agreed:,} of {report.n_rated:,} {documents(report)} "
         f"({percent(n_agreed, report.n_rated)})."
     ]
+    found += agree_less(report.annotators, report.score.mean)
     disputed = _disputed(report)
     if not disputed:
         return found
     first, *others = disputed
     n, count = first.n_samples - first.n_agreed, f"{len(disputed):,} of {counted(len(report.tags), 'tag')}"
     verb = "is" if len(disputed) == 1 else "are"
-    if others and others[0].n_samples - others[0].n_agreed == n:
+    if n < MIN_LABELS or (others and others[0].n_samples - others[0].n_agreed == n):
         found.append(f"{count} {verb} disputed: {write_down('when to give a tag')}.")
     else:
         most = f"{first.tag!r} most often ({n:,} of {first.n_samples:,} times)"
@@ -73,11 +74,14 @@ def _disputed(report: TagReport) -> list[TagSummary]:
     return [entry for entry in order if entry.n_agreed < entry.n_samples]
 
 
-def most_disputed_tags(report: TagReport) -> list[Section]:
-    """The tags with the most disagreement first; none that everybody gave."""
+def most_disputed_tags(report: TagReport, *, full: bool = False) -> list[Section]:
+    """The tags with the most disagreement first; none that everybody gave. ``full``: all, if some are left out."""
     disputed = _disputed(report)
+    if full and len(disputed) <= MOST_TAGS:
+        return []
+    shown = disputed if full else disputed[:MOST_TAGS]
     note = f"{len(disputed):,} of {len(report.tags):,}"
-    if len(disputed) > MOST_TAGS:
+    if len(shown) < len(disputed):
         note += f", the first {MOST_TAGS}"
     columns = [
         Column("tag", "tag"),
@@ -88,9 +92,7 @@ def most_disputed_tags(report: TagReport) -> list[Section]:
     ]
     if not disputed:
         return [Section("Disputed tags", [], f"none of {len(report.tags):,}", ("classes",))]
-    return [
-        Section("Disputed tags, the most disputed first", [table(columns, disputed[:MOST_TAGS])], note, ("classes",))
-    ]
+    return [Section("Disputed tags, the most disputed first", [table(columns, shown)], note, ("classes",))]
 
 
 def tag_annotators(report: TagReport, *, full: bool = False) -> list[Section]:

@@ -17,7 +17,6 @@ from ..dataset_io import view_agreement
 from ..names import FRAMES_PREFIX
 from .items import Item, Link
 from .panel_state import PanelState
-from .tab_images import scores_link
 from .view_model import ViewModel
 
 Click = dict[str, Any]
@@ -84,16 +83,19 @@ def _of_cell(item: Item, click: Click) -> Link | None:
 
 
 def _of_point(item: Item, click: Click) -> Link | None:
-    """The samples of a bar, looked up by its place because the App may still show an earlier chart."""
-    (trace,) = item.get("data", [None])[:1]
-    if trace is None or not item["hint"]:
+    """The labels behind a bar or point, looked up by its place because the App may still show an earlier chart."""
+    if not item.get("points"):
         return None
-    place = _place(trace["x"], click.get("x"))
-    return None if place is None else scores_link(trace["customdata"][place])
+    (trace,) = item["data"][:1]
+    places = _places(trace["x"], click.get("x"))
+    if len(places) > 1:
+        places = [place for place in _places(trace["y"], click.get("y")) if place in places]
+    leads: Link | None = item["points"][places[0]] if places else None
+    return leads
 
 
-def _place(values: list[Any], value: Any) -> int | None:
-    """The position of a coordinate among the drawn ones."""
+def _places(values: list[Any], value: Any) -> list[int]:
+    """The positions of a coordinate among the drawn ones."""
     if not isinstance(value, float | int):
-        return None
-    return next((k for k, drawn in enumerate(values) if math.isclose(drawn, value, abs_tol=1e-6)), None)
+        return []
+    return [k for k, drawn in enumerate(values) if math.isclose(drawn, value, abs_tol=1e-6)]

@@ -150,8 +150,17 @@ def button_item(name: str, title: str, buttons: Iterable[tuple[str, str, str, di
     }
 
 
-def chart_item(name: str, draw: Callable[[], Any], hint: str = "") -> list[Item]:
-    """A chart; nothing if the report has no numbers for it."""
+def chart_item(
+    name: str, draw: Callable[[], Any], hint: str = "", leads: Callable[[Any], Link] | None = None
+) -> list[Item]:
+    """A chart; nothing if the report has no numbers for it.
+
+    Args:
+        name: name of the item
+        draw: draws the figure
+        hint: what a click shows, if anything
+        leads: the labels behind a point of the first trace, from its ``customdata``
+    """
     try:
         figure = draw()
     except AgreementInputError:
@@ -167,4 +176,5 @@ def chart_item(name: str, draw: Callable[[], Any], hint: str = "") -> list[Item]
     layout["font"] = layout["template"]["layout"]["font"]
     for axis in [key for key in layout if key.startswith(("xaxis", "yaxis"))]:
         layout[axis] = {**layout["template"]["layout"][axis[:5]], **layout[axis]}
-    return [{"name": name, "kind": "chart", "data": drawn["data"], "layout": layout, "hint": hint}]
+    points = [] if leads is None or not hint else list(map(leads, drawn["data"][0]["customdata"]))
+    return [{"name": name, "kind": "chart", "data": drawn["data"], "layout": layout, "hint": hint, "points": points}]

@@ -7,17 +7,18 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..agreement.report import AgreementReport
-from ..charts.advice import OF_TWO
 from ..charts.families import family_of
 from ..charts.figures.matrices import annotator_order
+from ..charts.figures.people import plot_skill
 from ..charts.sections import plain_markdown
-from ..charts.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
+from ..charts.shortlists import MOST_ANNOTATORS, OF_TWO, annotators_by_evidence, shortlist_annotators
 from ..charts.words import VERDICTS, ends_of, shown_number, shown_share, signed
-from .items import Choices, Field, Item, Link, link, table_item, text_item
+from .items import Choices, Field, Item, Link, chart_item, link, table_item, text_item
 
 #: verdicts in the table
 _VERDICTS = ("lone", "class_conflict", "missed")
 _EDGES = {"size": "Size", "left": "Left", "top": "Top", "right": "Right", "bottom": "Bottom"}
+_SKILL_HINT = "Click a point: the labels of this annotator."
 #: an offset of so many per cent has the darkest shade
 _LARGE_OFFSET = 25.0
 #: with more names the headers of a matrix are vertical
@@ -29,11 +30,17 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
     everybody: Sequence[Any] = getattr(report, "annotators", [])
     listed, shown = shortlist_annotators(report), annotators_by_evidence(report)
     note = f"{listed.rest} Score: with each of the others, on average. […] are 95 % intervals.".lstrip()
+    if len(everybody) > MOST_ANNOTATORS:
+        yield from chart_item("skill", functools.partial(plot_skill, report), _SKILL_HINT, _labels_link)
     if len(everybody) == 2:
         yield text_item("two", plain_markdown(OF_TWO))
     yield table_item("annotators", list(_fields(report)), shown, choices, title=listed.title, note=note)
     yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)
+
+
+def _labels_link(name: str) -> Link:
+    return link(f"Labels of {name}", annotators=name)
 
 
 def _fields(report: AgreementReport) -> Iterator[Field]:

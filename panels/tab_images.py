@@ -27,7 +27,9 @@ def image_items(shown: Shown, dataset: fo.Dataset | None, choices: Choices) -> I
     yield work_item(shown, dataset, choices.page.get("work", 0), PER_PAGE)
     # the chart is about frames, but only samples can be opened
     hint = "" if shown.report.run.n_videos is not None else _SCORES_HINT
-    yield from chart_item("scores", functools.partial(plot_scores, shown.report, scores=shown.scores), hint)
+    yield from chart_item(
+        "scores", functools.partial(plot_scores, shown.report, scores=shown.scores), hint, scores_link
+    )
 
 
 def work_item(shown: Shown, dataset: fo.Dataset | None, page: int, per_page: int, *, title: str = "") -> Item:

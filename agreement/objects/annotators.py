@@ -48,7 +48,7 @@ class AnnotatorNumbers:
         annotators: Sequence[str],
         part: tuple[str, ...],
         ratios: Mapping[str, tuple[str, str]],
-        columns_of: Callable[[_Assigned], _Columns],
+        columns_of: Callable[[AssignedCells], _Columns],
         *,
         by_sample: bool,
     ) -> None:
@@ -62,7 +62,7 @@ class AnnotatorNumbers:
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
-        assigned = _Assigned.of(chunk)
+        assigned = AssignedCells.of(chunk)
         columns = self._columns_of(assigned)
         for name in self._names:
             self.total[name] += np.bincount(assigned.annotator, columns[name], minlength=len(self._keys))
@@ -84,7 +84,7 @@ class AnnotatorNumbers:
 
 
 @dataclass(frozen=True, slots=True)
-class _Assigned:
+class AssignedCells:
     """The ``V`` (sample, assigned annotator) of a chunk."""
 
     chunk: Chunk  #: the samples
@@ -94,7 +94,7 @@ class _Assigned:
     own: IntArray  #: shape ``(N,)``, row of (sample, annotator) of every object
 
     @classmethod
-    def of(cls, chunk: Chunk) -> _Assigned:
+    def of(cls, chunk: Chunk) -> AssignedCells:
         assigned, objects = chunk.agreement.assigned, chunk.agreement.objects
         row = (np.cumsum(assigned) - 1).reshape(assigned.shape)
         sample, annotator = np.nonzero(assigned)
@@ -124,8 +124,8 @@ class _Assigned:
 
 def annotator_numbers(annotators: Sequence[str], *, by_sample: bool) -> list[AnnotatorNumbers]:
     """The collectors of all numbers of annotators except vitality."""
-    readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[_Assigned], _Columns]]] = [
-        ((), _RATIOS, lambda assigned: _missed(assigned) | _verdicts(assigned) | _pairs(assigned)),
+    readers: list[tuple[tuple[str, ...], Mapping[str, tuple[str, str]], Callable[[AssignedCells], _Columns]]] = [
+        ((), _RATIOS, lambda assigned: missed_columns(assigned) | verdict_columns(assigned) | _pairs(assigned)),
         (("consensus",), _OF_CONSENSUS, _consensus),
         (("bias",), {name: (name, "n_boxes") for name in MEASURES}, _bias),
     ]
@@ -148,7 +148,7 @@ _OF_CONSENSUS = {
 }
 
 
-def _missed(assigned: _Assigned) -> _Columns:
+def missed_columns(assigned: AssignedCells) -> _Columns:
     """Units of two or more other annotators: how many each annotator missed, and could have missed; also by size."""
     chunk, units = assigned.chunk, assigned.chunk.agreement.units
     unit, n_sizes = chunk.agreement.unit, len(SIZES) + 1  # unknown size comes last
@@ -166,14 +166,14 @@ def _missed(assigned: _Assigned) -> _Columns:
     return columns
 
 
-def _verdicts(assigned: _Assigned) -> _Columns:
+def verdict_columns(assigned: AssignedCells) -> _Columns:
     """Labels with every verdict."""
     verdict = assigned.chunk.agreement.object_verdict
     counts = assigned.cells(verdict != NO_VERDICT, verdict, len(VERDICTS))
     return {**dict(zip(VERDICTS, counts, strict=True)), "n_judged": counts.sum(axis=0)}
 
 
-def _pairs(assigned: _Assigned) -> _Columns:
+def _pairs(assigned: AssignedCells) -> _Columns:
     """Scores of the pairs with other annotators, and matched labels."""
     agreement = assigned.chunk.agreement
     shared, pairs, n = agreement.sample_pairs, agreement.pairs, len(assigned.sample)
@@ -196,7 +196,7 @@ def _in_consensus(chunk: Chunk) -> tuple[BoolArray, BoolArray]:
     return own[unit], both[unit]
 
 
-def _consensus(assigned: _Assigned) -> _Columns:
+def _consensus(assigned: AssignedCells) -> _Columns:
     """Objects against the units that at least half of the others drew."""
     agreement = assigned.chunk.agreement
     units, pairs = agreement.units, agreement.pairs
@@ -222,7 +222,7 @@ def _consensus(assigned: _Assigned) -> _Columns:
     }
 
 
-def _bias(assigned: _Assigned) -> _Columns:
+def _bias(assigned: AssignedCells) -> _Columns:
     """Sums of the offsets of boxes from the median box of their unit."""
     row, offsets = assigned.chunk.offsets
     rows = assigned.own[row]

@@ -10,6 +10,7 @@ import numpy as np
 
 from ...metrics.arrays import FloatArray, sums_by
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, mixed, name_hashes
+from ..evidence.object_habits import ObjectHabits
 from ..numbers import Fields, Numbers, other_reading, rated_only, report_estimates, report_of, sample_numbers
 from ..report import ReportContext, mean_defined
 from .annotators import AnnotatorSums, annotator_numbers, annotator_summaries
@@ -195,7 +196,8 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     totals = records.totals or RunTotals()
     rated, of_rated = rated_only(records, context)
     collection, rest = Collection(rated, of_rated, by_sample=config.resamples > 0), _Rest()
-    found = report_estimates(collection.numbers(rest), lambda: sample_contents(rated, of_rated), of_rated)
+    habits = ObjectHabits(rated.assigned, of_rated.clusters)
+    found = report_estimates(collection.numbers(rest, habits), lambda: sample_contents(rated, of_rated), of_rated)
     if rated is not records:
         for chunk in collection.chunks(records.select(records.assigned.sum(axis=1) < 2)):
             rest.add(chunk)
@@ -210,6 +212,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
     parts = ("", "consensus", "bias")
+    findings, n_tested = habits.findings(context.annotators, class_names, sums.classes.n_objects)
     of_annotators = {part: each.total for part, each in zip(parts, collection.annotators, strict=True)}
     return report_of(
         ObjectReport,
@@ -249,6 +252,8 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
             sums.classes.met, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
         ),
         similar_names=similar_names([class_names[code] for code in drawn], given_together(met, class_names)),
+        findings=findings,
+        n_tested=n_tested,
         thresholds=threshold_points(totals.sweep, config),
         data_threshold=data_threshold(totals.threshold_sample, config),
         rules=rule_alphas(totals.rules, config, other),

@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..evidence.hypotheses import Finding
 from ..main_numbers import OBJECT_NUMBERS, MainNumber
 from ..no_labels import NOT_ASSIGNED
 from ..report import AgreementReport, Coefficients, Each, Interval
@@ -453,6 +454,7 @@ class ObjectReport(AgreementReport):
         "thresholds": ThresholdPoint,
         "data_threshold": DataThreshold,
         "rules": RuleAlpha,
+        "findings": Finding,
     }
 
     n_empty: int
@@ -494,3 +496,6 @@ class ObjectReport(AgreementReport):
     thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
     data_threshold: DataThreshold | None = None
     rules: list[RuleAlpha] = dataclasses.field(default_factory=list)
+    #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    n_tested: int = 0

@@ -135,10 +135,8 @@ class ThresholdSample:
         return self.kept is not None and self.n_samples == self.kept.limit
 
     def halves(self) -> list[ThresholdSample]:
-        """Every other sample in the order of their keys, and the rest; none of fewer than four samples.
-
-        Samples of one key are ordered by their content, so that the order of samples does not matter.
-        """
+        """Every other sample, in an order by content (neither ids nor the order matter), and the rest; none of fewer
+        than four samples."""
         kept = self.kept
         if kept is None or self.n_samples < 2 * MIN_OF_HALF:
             return []
@@ -147,7 +145,7 @@ class ThresholdSample:
         areas = np.nan_to_num(kept.geometry.area)
         area = sums_by(np.repeat(samples, kept.n_objects), areas, self.n_samples)
         counts = (kept.assigned.sum(axis=1), kept.n_observed, kept.n_objects)
-        order = np.lexsort((area.round(9), observed, *counts, kept.keys))
+        order = np.lexsort((area.round(9), observed, *counts))
         return [ThresholdSample(kept.take(order[first::2][:MAX_OF_HALF])) for first in (0, 1)]
 
     def threshold(self, similarity: Similarity, seed: int) -> ThresholdFromData:

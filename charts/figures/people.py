@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import plotly.graph_objects as go
 
 from ...agreement.errors import AgreementInputError
-from ...agreement.evidence.ranking import most_first, supported
+from ...agreement.evidence.ranking import ends_of_ranking, most_first, n_labels_of, supported
 from ...names import VERDICT_COLORS
 from ..families import VerdictShares, family_of
 from ..objects.bias import bias_in_words
+from ..shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
 from ..words import percent, shown_share
 from .theme import (
     BLUE,
@@ -49,8 +50,66 @@ _SIDES = {"size": "size", "left": "left edge", "top": "upper edge", "right": "ri
 _ROW = 26
 
 
+def plot_skill(report: AgreementReport) -> go.Figure:
+    """Agreement of every annotator with the others against their number of labels; ``customdata`` has the names.
+
+    Who clearly agrees less, or more, than all together is named and has an interval; who has not enough evidence is
+    hollow.
+    """
+    everybody: Sequence[Any] = report.annotators  # type: ignore[attr-defined]
+    annotators = [entry for entry in everybody if entry.score is not None]
+    require(annotators, "no annotator has a score")
+    ends = ends_of_ranking(annotators, len(annotators), report.score.mean)
+    colours = {entry.name: RED for entry in ends.least} | {entry.name: GREEN for entry in ends.most}
+    named = {entry.name for entry in (*ends.least[:AT_EACH_END], *ends.most[:AT_EACH_END])}
+    reach = [_reach(entry) if entry.name in named else (0.0, 0.0) for entry in annotators]
+    points = go.Scatter(
+        x=[n_labels_of(entry) for entry in annotators],
+        y=[entry.score for entry in annotators],
+        mode="markers+text",
+        text=[safe(shortened(entry.name, 16)) if entry.name in named else "" for entry in annotators],
+        textposition="top center",
+        textfont={"size": 11},
+        marker={
+            "color": [colours.get(entry.name, BLUE) for entry in annotators],
+            "symbol": ["circle" if supported(entry) else "circle-open" for entry in annotators],
+            "size": 8,
+        },
+        error_y={
+            "array": [up for _, up in reach],
+            "arrayminus": [down for down, _ in reach],
+            "symmetric": False,
+            "thickness": 1,
+            "width": 0,
+        },
+        customdata=[entry.name for entry in annotators],
+        hovertext=[safe(entry.name) for entry in annotators],
+        hovertemplate="%{hovertext}<br>score %{y:.3f}, %{x:,} labels<extra></extra>",
+    )
+    finding = (
+        f"Of {len(annotators):,} annotators {len(ends.least):,} clearly agree less with the others than all together, "
+        f"{len(ends.most):,} more; {len(annotators) - ends.n_supported:,} (hollow) have too few labels to say"
+    )
+    drawn = figure([points], finding, height=420, above=10)
+    drawn.update_xaxes(title_text="labels", rangemode="tozero")
+    drawn.update_yaxes(title_text="score with the others")
+    if report.score.mean is not None:
+        drawn.add_hline(y=report.score.mean, line={"color": LINE, "width": 1})
+    return drawn
+
+
+def _reach(entry: Any) -> tuple[float, float]:
+    """Distances of the ends of the interval of a score, below and above."""
+    interval = supported(entry)
+    if interval is None or interval.low is None or interval.high is None:
+        return 0.0, 0.0
+    return entry.score - interval.low, interval.high - entry.score
+
+
 def plot_annotators(report: AgreementReport) -> go.Figure:
-    """Shares of objects that each annotator missed, and of labels with each verdict."""
+    """Shares of objects that each annotator missed, and of labels with each verdict; of many, skill and volume."""
+    if len(getattr(report, "annotators", [])) > MOST_ANNOTATORS:
+        return plot_skill(report)
     shown = family_of(report).verdicts
     if shown is None:
         raise AgreementInputError(f"A report on {report.family} has no verdicts of annotators to draw")
@@ -131,10 +190,11 @@ def _range(counts: Sequence[tuple[str, int, int]]) -> str:
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:
-    """Bias of each annotator's boxes against the median box of the object, with 95 % intervals."""
+    """Bias of each annotator's boxes against the median box of the object, with 95 % intervals; of many, of a few."""
     objects = require_objects(report, "The bias of boxes")
+    entries = shortlist_annotators(objects).entries or objects.annotators[:MOST_ANNOTATORS]
     biased: list[tuple[str, Bias]] = [
-        (entry.name, entry.bias) for entry in objects.annotators if entry.bias is not None and entry.bias.n
+        (entry.name, entry.bias) for entry in entries if entry.bias is not None and entry.bias.n
     ]
     require(biased, "no annotator has boxes that were compared with those of others")
     colours = (BLUE, ORANGE, GREEN, PURPLE, RED)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from ..sections import Section
@@ -21,15 +20,12 @@ from ..words import (
     signed,
 )
 from .bias import bias_in_words
-from .findings import size_habit
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import AnnotatorSummary, Bias, ObjectReport, Sessions
 
 #: verdicts that are shown only if they occur
 _RARE = ("attribute_conflict", "split", "duplicate")
-#: a larger share of objects drawn twice is mentioned in a sentence
-_NOTABLE_TWICE = 0.01
 _SIDES = ("size", "left", "top", "right", "bottom")
 _NAME = Column("annotator", "name")
 _DRAWS = Column("draws", lambda entry: bias_in_words(entry.bias))
@@ -53,7 +49,7 @@ def annotators_section(report: ObjectReport) -> list[Section]:
     if has_bias and len(report.annotators) == 2:
         notes.append("The median of two boxes lies between them: each annotator shows half of the difference.")
     shown = shortlist_annotators(report)
-    words = [" ".join(notes), *_habits_in_words(shown.entries), *_sides(report)] if shown.entries else []
+    words = [" ".join(notes)] if shown.entries else []
     return [Section(shown.title, [*shortlist_parts(columns, shown), *words], figures=("annotators", "bias"))]
 
 
@@ -61,39 +57,6 @@ def _missed(entry: AnnotatorSummary) -> Cell:
     """Number and share of the objects of two others that an annotator missed."""
     n, whole = entry.n_missed, entry.n_could_miss
     return Cell(n, f"{n:,} of {whole:,} ({percent(n, whole)})" if whole else f"{n:,}")
-
-
-def _habits_in_words(annotators: Sequence[AnnotatorSummary]) -> list[str]:
-    """Who misses small objects, and who draws objects twice: habits that the main table does not show."""
-    words = []
-    for entry in annotators:
-        habit = size_habit(entry)
-        if habit:
-            words.append(f"{entry.name} {habit}.")
-        twice = entry.verdict_shares.get("duplicate")
-        if twice is not None and twice >= _NOTABLE_TWICE:
-            n = entry.verdicts["duplicate"]
-            words.append(f"{entry.name} drew {n:,} objects twice ({shown_share(twice)} of the labels).")
-    return [" ".join(words)] if words else []
-
-
-def _sides(report: ObjectReport) -> list[str]:
-    """Which annotators agree most with each other, for three annotators or more."""
-    joins = [entry for entry in report.clusters if entry.similarity is not None]
-    if len(report.annotators) < 3 or not joins:
-        return []
-    first, last = joins[0], joins[-1]
-    closest, furthest = shown_number(first.similarity), shown_number(last.similarity)
-    # a tie: other pairs agree equally
-    if any(shown_number(pair.score) == closest and not {pair.a, pair.b} <= set(first.members) for pair in report.pairs):
-        return []
-    text = f"{listed(first.members)} agree most with each other (score {closest})"
-    before = set(joins[-2].members) if len(joins) > 1 else set()
-    left = [name for name in last.members if name not in before]
-    is_single = bool(before) and before < set(last.members) and len(left) == 1
-    if is_single and furthest != shown_number(joins[-2].similarity):
-        text += f"; {left[0]} is furthest from the others ({furthest})"
-    return [text + "."]
 
 
 def annotator_details(report: ObjectReport) -> list[Section]:

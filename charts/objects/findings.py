@@ -1,128 +1,189 @@
-"""The findings on objects: the main cause of disagreement, who or what is behind each cause, and what to do."""
+"""The findings on objects: the main cause of disagreement, who or what stands out by test, and what to do."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from ...agreement.evidence.hypotheses import KINDS, by_subject
+from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ...agreement.main_numbers import MEASURES
-from ..advice import OF_TWO, apart, one_behind, talk_to, write_down
-from ..words import listed, percent, shown_number, shown_share
-from .bias import bias_in_words
+from ..sections import Section
+from ..shortlists import OF_TWO, talk_to, write_down
+from ..tables import Column, table
+from ..words import counted, listed, shown_number, shown_share
 from .causes import NOTHING, cause_sentence, losses
-from .sentences import LOOSE, merge_effect, share_below
+from .sentences import merge_effect
 
 if TYPE_CHECKING:
-    from ...agreement.objects.report import AnnotatorSummary, ObjectReport
+    from ...agreement.evidence.hypotheses import Finding
+    from ...agreement.objects.report import ObjectReport
 
-#: causes with a smaller share of the disagreement are not explained
-_MATTERS = 0.1
-#: nothing is said of fewer misses, conflicts or pairs of labels
-_ENOUGH = 10
-#: a smaller share of missed small objects, and a smaller factor to large ones, is not mentioned
-_NOTABLE, _WORSE = 0.05, 2.0
-#: a smaller share of loose pairs of labels needs no advice
-_MANY_LOOSE = 0.2
+#: so many annotators (classes, sizes, pairs) are named, each with so many findings
+_MOST, _OF_EACH = 5, 2
+#: what is counted, by kind
+_MEANING = {kind.name: kind.meaning for kind in KINDS}
 
 
 def object_findings(report: ObjectReport) -> list[str]:
-    """The main cause, and for every cause that matters who or what is behind it."""
+    """The main cause; who and what stands out, the greatest difference first; else what the guideline should say."""
     lost = losses(report)
     found = [cause_sentence(report)]
     if lost is None or lost.total < NOTHING:
         return found
-    explain: dict[str, Callable[[ObjectReport], str]] = {"missed": _missed, "classes": _confused, "places": _drawn}
-    ordered = sorted(explain, key=lambda cause: -round(getattr(lost, cause), 9))
-    found += [explain[cause](report) for cause in ordered if getattr(lost, cause) >= _MATTERS * lost.total]
+    groups = list(by_subject(report.findings, _MOST))
+    found += [_sentence(group[:_OF_EACH], report) for group in groups]
+    n_more = len({tuple(each.annotators) for each in report.findings if each.annotators}) - sum(
+        bool(group[0].annotators) for group in groups
+    )
+    if n_more > 0:
+        found.append(f"{counted(n_more, 'more annotator')} or pairs stand out, with smaller differences.")
+    if not groups:
+        found.append(f"{_nobody(report)}: {_of_cause(report)}.")
     if len(report.annotators) == 2:
         found.append(OF_TWO)
-    return [sentence for sentence in found if sentence]
+    return found
 
 
-def _missed(report: ObjectReport) -> str:
-    """Who misses objects, or which."""
-    advice = write_down("which objects count")
-    if len(report.annotators) == 2:
-        return _only_one_drew(report, advice)
-    n = sum(entry.n_missed for entry in report.annotators)
-    if n < _ENOUGH:
-        return ""
-    worst = max(report.annotators, key=lambda entry: (entry.n_missed, entry.name))
-    if 2 * worst.n_missed > n:
-        habit = size_habit(worst)
-        said = f"{worst.name} has {worst.n_missed:,} of the {n:,} misses of objects that two others drew"
-        return f"{said}{', and ' + habit if habit else ''}: {talk_to(worst.name)}."
-    sizes = {entry.size: entry.miss_rate for entry in report.sizes}
-    small, large = sizes.get("small"), sizes.get("large")
-    if small is not None and large is not None and small > _WORSE * large:
-        shares = f"{shown_share(small)} of small objects are missed, {shown_share(large)} of large ones"
-        return f"{shares}: {advice}."
-    return f"Nobody has most of the {n:,} misses of objects that two others drew: {advice}."
-
-
-def _only_one_drew(report: ObjectReport, advice: str) -> str:
-    """What only one of two annotators drew."""
-    first, second = report.annotators
-    if first.verdicts.get("lone", 0) + second.verdicts.get("lone", 0) < _ENOUGH:
-        return ""
-    alone = [
-        f"{entry.verdicts.get('lone', 0):,} of the {sum(entry.verdicts.values()):,} labels of {entry.name} "
-        f"({percent(entry.verdicts.get('lone', 0), sum(entry.verdicts.values()))})"
-        for entry in (first, second)
-    ]
-    shares = {entry.size: entry.n_lone / entry.n_units for entry in report.sizes if entry.n_units}
-    small, large = shares.get("small"), shares.get("large")
-    sizes = ""
-    if small is not None and large is not None and small > _WORSE * large:
-        sizes = f"; of small objects only one drew {shown_share(small)}, of large ones {shown_share(large)}"
-    return f"Nobody else drew {listed(alone)}{sizes}: {advice}."
-
-
-def size_habit(entry: AnnotatorSummary) -> str:
-    """``misses 63.2 % of small objects, 4.5 % of large ones``; empty if sizes make no clear difference."""
-    small, large = (entry.miss_rate_by_size.get(size) for size in ("small", "large"))
-    interval = entry.intervals.get("miss_rate_by_size.small")
-    is_clear = interval is None or interval.low is None or (large is not None and interval.low > large)
-    if small is None or large is None or small < _NOTABLE or small <= _WORSE * large or not is_clear:
-        return ""
-    return f"misses {shown_share(small)} of small objects, {shown_share(large)} of large ones"
-
-
-def _confused(report: ObjectReport) -> str:
-    """Who confuses classes, or which are confused."""
-    conflicts = [
-        (pair.a, pair.b, round(pair.n_matched * (1.0 - (pair.class_agreement or 0.0)))) for pair in report.pairs
-    ]
-    behind = one_behind(conflicts)
-    first = next(iter(report.class_given_match.confusion), None)
-    which = f", most often {first['a']!r} against {first['b']!r}" if first else ""
-    if behind is not None:
-        name, n, total = behind
-        count = f"all {total:,}" if n == total else f"{n:,} of the {total:,}"
-        return f"{name} takes part in {count} class conflicts of two annotators{which}: {talk_to(name)}."
-    total = sum(entry["n"] for entry in report.class_given_match.confusion) + report.class_given_match.n_unlisted
-    if first is None or total < _ENOUGH:
-        return ""
-    effect = merge_effect(report, {first["a"], first["b"]})
-    said = f"{first['a']!r} and {first['b']!r} are {first['n']:,} of the {total:,} class conflicts of two annotators"
-    return f"{said}{effect}: {write_down('how to tell them apart')}."
-
-
-def _drawn(report: ObjectReport) -> str:
-    """Who draws otherwise, or how many labels overlap little."""
-    local = report.localisation
-    other = apart(report.pairs, lambda pair: pair.mean_iou, lambda pair: float(pair.n_matched))
-    if other is not None:
-        bias = next((bias_in_words(entry.bias, 1) for entry in report.annotators if entry.name == other.name), "")
-        habit = f", as {other.name} draws {bias}" if any(map(str.isdigit, bias)) else ""
+def _nobody(report: ObjectReport) -> str:
+    if not report.n_tested:
         return (
-            f"Labels of {other.name} overlap less with the others' (mean {local.measure} "
-            f"{shown_number(other.with_them)}) than these do among themselves ({shown_number(other.without)}){habit}: "
-            f"{talk_to(other.name)}."
+            f"There are too few labels to say who or what stands out ({MIN_LABELS} on {MIN_IMAGES} images are needed)"
         )
-    loose = share_below(local.iou_histogram, LOOSE)
-    if loose is None or loose <= _MANY_LOOSE or local.n_pairs < _ENOUGH:
-        return ""
-    advice = write_down(MEASURES[local.measure].where)
-    share = f"{shown_share(loose)} of the pairs of labels of one object"
-    return f"{share} overlap by less than {LOOSE:g} ({local.measure}): {advice}."
+    return f"No annotator, class or size stands out beyond chance ({counted(report.n_tested, 'comparison')})"
+
+
+def _of_cause(report: ObjectReport) -> str:
+    """What the guideline should say about the main cause."""
+    lost = losses(report)
+    assert lost is not None
+    advice = {
+        "which objects count": lost.missed,
+        "how to tell classes apart": lost.classes,
+        MEASURES[report.localisation.measure].where: lost.places,
+    }
+    return write_down(max(advice, key=lambda text: round(advice[text], 9)))
+
+
+def _sentence(group: Sequence[Finding], report: ObjectReport) -> str:
+    """The findings on one annotator, pair, class or size, and what to do."""
+    said = "; ".join(_SAID[finding.kind](finding, report) for finding in group)
+    first = group[0]
+    who = listed(first.annotators)
+    if first.kind == "close":
+        return f"{who} {said}: look at what they share."
+    if who:
+        return f"{who} {said}: {talk_to(who)}."
+    return f"{said}: {write_down(_RULES[first.kind].format(listed([repr(name) for name in first.classes])))}."
+
+
+#: what the guideline should say of a class or size
+_RULES = {
+    "class_missed": "which {} count",
+    "class_conflicts": "how to tell {} apart from others",
+    "confused": "how to tell {} apart",
+    "size_missed": "which objects count",
+}
+
+
+def _against(finding: Finding, others: str = "the others") -> str:
+    """What it is compared with: ``(the others 4.5 %, +58.7 points [50.1, 67.3])``."""
+    ends = f"[{100.0 * finding.low:.1f}, {100.0 * finding.high:.1f}]"
+    return f"({others} {shown_share(finding.others)}, {100.0 * finding.difference:+.1f} points {ends})"
+
+
+def _misses(finding: Finding, report: ObjectReport) -> str:
+    what = f"{finding.size} objects" if finding.size else "what two others drew"
+    if finding.classes:
+        what = f"objects {finding.classes[0]!r}"
+    return f"misses {shown_share(finding.value)} of {what} {_against(finding)}"
+
+
+def _conflicts(finding: Finding, report: ObjectReport) -> str:
+    said = f"gives another class in {shown_share(finding.value)} of comparisons {_against(finding, 'others')}"
+    entry = next(each for each in report.annotators if each.name == finding.annotators[0])
+    first = entry.class_conflicts[0] if entry.class_conflicts else None
+    if first is None or 2 * first["n"] < MIN_LABELS:
+        return said
+    return f"{said}, most often {first['a']!r} where others say {first['b']!r}"
+
+
+def _loose(finding: Finding, report: ObjectReport) -> str:
+    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+    return (
+        f"draws otherwise: mean {report.localisation.measure} {shown_number(1.0 - finding.value)} with the others "
+        f"(these {shown_number(1.0 - finding.others)}, {-finding.difference:+.3f} {ends})"
+    )
+
+
+def _boxes(more: str, less: str) -> Callable[[Finding, ObjectReport], str]:
+    def said(finding: Finding, report: ObjectReport) -> str:
+        low, high = sorted((abs(finding.low), abs(finding.high)))
+        ends = f"[{100.0 * low:.0f}, {100.0 * high:.0f}]"
+        return f"draws boxes {100.0 * abs(finding.difference):.0f} % {more if finding.difference > 0 else less} {ends}"
+
+    return said
+
+
+def _close(finding: Finding, report: ObjectReport) -> str:
+    ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
+    return (
+        f"agree more with each other (score {shown_number(finding.value)}) than with the others "
+        f"({shown_number(finding.others)}, {ends})"
+    )
+
+
+def _of_class(finding: Finding, report: ObjectReport) -> str:
+    name, against = finding.classes[0], _against(finding, "other classes")
+    if finding.kind == "class_conflicts":
+        return f"{name!r} gets another class in {shown_share(finding.value)} of comparisons {against}"
+    what = "Of {!r} {} is missed {}" if len(report.annotators) > 2 else "Of {!r} only one drew {} {}"
+    return what.format(name, shown_share(finding.value), against)
+
+
+def _confused(finding: Finding, report: ObjectReport) -> str:
+    first, second = finding.classes
+    share, effect = shown_share(finding.value), merge_effect(report, {first, second})
+    return f"{first!r} and {second!r} are {share} of the class conflicts {_against(finding, 'by chance')}{effect}"
+
+
+def _of_size(finding: Finding, report: ObjectReport) -> str:
+    what = "is missed" if len(report.annotators) > 2 else "only one drew"
+    share = shown_share(finding.value)
+    said = f"{share} {what}" if len(report.annotators) > 2 else f"{what} {share}"
+    return f"Of {finding.size} objects {said} {_against(finding, 'of other sizes')}"
+
+
+_SAID: dict[str, Callable[[Finding, ObjectReport], str]] = {
+    **dict.fromkeys(("misses", "misses_size", "misses_class"), _misses),
+    "lone": lambda finding, report: f"drew {shown_share(finding.value)} of their labels alone {_against(finding)}",
+    "conflicts": _conflicts,
+    "loose": _loose,
+    "twice": lambda finding, report: f"drew {shown_share(finding.value)} of their labels twice {_against(finding)}",
+    "box_size": _boxes("larger", "smaller"),
+    "box_right": _boxes("further right", "further left"),
+    "box_down": _boxes("lower", "higher"),
+    **dict.fromkeys(("class_missed", "class_conflicts"), _of_class),
+    "confused": _confused,
+    "size_missed": _of_size,
+    "close": _close,
+}
+
+
+def all_findings(report: ObjectReport) -> list[Section]:
+    """Everything that stands out, with the tests behind it."""
+    if not report.findings:
+        return []
+    columns = [
+        Column("who or what", lambda each: ", ".join([*each.annotators, *each.classes, *filter(None, [each.size])])),
+        Column("what", lambda each: each.kind.replace("_", " ")),
+        *(Column(title, name, shown_number) for name, title in (("value", "value"), ("others", "others"))),
+        Column("difference", lambda each: f"{each.difference:+.3f} [{each.low:.3f}, {each.high:.3f}]"),
+        Column("p", lambda each: f"{each.p_value:.2g}"),
+        *(Column("of", "n_labels"), Column("images", "n_images")),
+    ]
+    meaning = [
+        f"{name.replace('_', ' ')}: {_MEANING[name]}." for name in dict.fromkeys(f.kind for f in report.findings)
+    ]
+    title = f"Findings: {len(report.findings):,} of {report.n_tested:,} comparisons, at a false discovery rate of 5 %"
+    return [Section(title, [table(columns, report.findings), " ".join(meaning)])]

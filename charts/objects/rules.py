@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
 from ...agreement.main_numbers import MEASURES
 from ...agreement.no_labels import reading_name
 from ...agreement.options import OPTIONS
@@ -14,6 +15,11 @@ from ..words import shown_number
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
 
+#: the rule for what is named; the docs say more
+FINDINGS_RULE = (
+    f"tests against the others on the same images, at a false discovery rate of 5 % (Benjamini-Hochberg), from "
+    f"{MIN_LABELS} labels on {MIN_IMAGES} images on"
+)
 _EMPTY = {"skip": "are left out", "agree": "count as agreement"}
 #: the measures of two labels of one object
 _MEASURES = {
@@ -42,6 +48,7 @@ def object_rules(report: ObjectReport) -> list[tuple[str, str]]:
         ("nothing drawn", f"images that everybody left empty {_EMPTY[config['empty']]}"),
         ("one class only", f"alpha is {chosen('undefined')}"),
     ]
+    rules.append(("findings", FINDINGS_RULE))
     if config.get("attributes"):
         rules.append(("attributes", ", ".join(map(str, config["attributes"]))))
     if config.get("aliases"):

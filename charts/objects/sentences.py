@@ -44,10 +44,15 @@ def class_sentence(report: ObjectReport) -> str:
         return "Whoever drew the same object gave it the same class."
     if not given.confusion:
         return f"Two labels of one object have different classes in {shown_share(conflicts)} of cases."
-    first = given.confusion[0]
     total = sum(entry["n"] for entry in given.confusion) + given.n_unlisted
-    effect = merge_effect(report, {first["a"], first["b"]})
-    return f"Most often confused are {first['a']!r} and {first['b']!r}: {first['n']:,} of {total:,} times{effect}."
+    confused = next((finding for finding in report.findings if finding.kind == "confused"), None)
+    if confused is None:
+        verb = "has" if total == 1 else "have"
+        return f"{counted(total, 'pair')} of labels of one object {verb} different classes; no two classes stand out."
+    first, second = confused.classes
+    effect = merge_effect(report, {first, second})
+    n = round(confused.value * total)
+    return f"Confused more often than by chance are {first!r} and {second!r}: {n:,} of {total:,} times{effect}."
 
 
 def merge_effect(report: ObjectReport, classes: set[str]) -> str:

@@ -66,6 +66,26 @@ def worst(*values: float) -> list[dict[str, Any]]:
     ]
 
 
+def _finding(
+    kind: str, annotators: list[str], classes: list[str], size: str | None, value: float, others: float
+) -> dict[str, Any]:
+    difference = round(value - others, 6)
+    return {
+        "kind": kind,
+        "annotators": annotators,
+        "classes": classes,
+        "size": size,
+        "value": value,
+        "others": others,
+        "difference": difference,
+        "low": round(difference - 0.1, 6),
+        "high": round(difference + 0.1, 6),
+        "p_value": 1e-7,
+        "n_labels": 100,
+        "n_images": 40,
+    }
+
+
 def filled_values() -> dict[str, Any]:
     """What ``to_dict()`` of the report gives."""
     return {
@@ -209,6 +229,11 @@ def filled_values() -> dict[str, Any]:
             }
             for k, threshold in enumerate(THRESHOLDS)
         ],
+        "findings": [
+            _finding("misses_size", ["dan|d"], [], "small", 0.63, 0.05),
+            _finding("confused", [], ["bus", "coach"], None, 0.57, 0.08),
+        ],
+        "n_tested": 60,
         "data_threshold": {
             "halves": [0.36, 0.39],
             "threshold": 0.37,
@@ -370,6 +395,8 @@ UNFILLED: dict[str, Any] = {
     "similar_names": [],
     "thresholds": [],
     "data_threshold": None,
+    "findings": [],
+    "n_tested": 0,
     "rules": [],
     "intervals": {},
 }

@@ -343,3 +343,22 @@ def test_names_are_no_markup_and_long_ones_are_cut_in_labels_only() -> None:
     assert shortened("heavy articulated vehicle, rear view") == "heavy articu…, rear view"
     assert shortened("x" * 30) == f"{12 * 'x'}…{11 * 'x'}"
     assert shortened("x" * 24) == "x" * 24
+
+
+def test_skill_is_drawn_against_volume_and_who_clearly_differs_is_named() -> None:
+    one = filled_values()["annotators"][0]
+    ends = {f"w {k}": (0.5, 0.7) for k in range(12)} | {"low": (0.1, 0.3), "high": (0.8, 0.9), "few": (0.0, 0.1)}
+    annotators = [
+        {**one, "name": name, "score": (low + high) / 2, "n_objects": 100, "intervals": {"score": interval(low, high)}}
+        for name, (low, high) in ends.items()
+    ]
+    annotators[-1]["n_objects"] = 19
+    figure = filled_report(annotators=annotators).plot_annotators()
+    (points,) = figure.data
+    assert list(points.customdata) == list(ends)
+    assert {text for text in points.text if text} == {"low", "high"}
+    assert (points.x[-1], points.y[-1]) == (19, 0.05)
+    assert [symbol for symbol in points.marker.symbol if symbol == "circle-open"] == ["circle-open"]
+    assert len(set(points.marker.color)) == 3
+    assert points.error_y.array[12] == pytest.approx(0.1)
+    assert "Of 15 annotators 1 clearly agree less" in figure.layout.title.text.replace("<br>", " ")

@@ -58,8 +58,8 @@ def _given(**changes: Any) -> dict[str, Any]:
 GIVEN = [
     ({"n_units": 0, "percent_agreement": None}, "No object was drawn by two annotators, so there are no classes"),
     ({"percent_agreement": 1.0, "confusion": []}, "Whoever drew the same object gave it the same class."),
-    ({}, "Most often confused are 'bus' and 'coach': 57 of 100 times; as one class they would raise alpha from 0.647 "
-         "to 0.689."),
+    ({}, "Confused more often than by chance are 'bus' and 'coach': 57 of 100 times; as one class they would raise "
+         "alpha from 0.647 to 0.689."),
     ({"percent_agreement": 0.97, "confusion": []}, "labels of one object have different classes in 3.0 % of cases."),
 ]  # fmt: skip
 

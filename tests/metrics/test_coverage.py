@@ -115,15 +115,14 @@ def test_intervals_of_alpha_are_too_narrow_where_units_are_resampled(alphas: dic
     assert widths[0] < 0.75 * widths[1]
 
 
-@pytest.mark.parametrize(("n", "at_least"), [(10, 91), (19, 91)])
-def test_expanded_intervals_of_few_samples_cover_a_rate(n: int, at_least: float) -> None:
-    """Without the expansion 10 samples cover 89 of 100."""
-    rng = np.random.default_rng(4)
+def test_expanded_intervals_of_few_samples_cover_a_rate() -> None:
+    """Without the expansion they cover 89 of 100."""
+    rng, n, n_sets = np.random.default_rng(4), 10, 500
     covered = 0
-    for _ in range(DATA_SETS):
+    for _ in range(n_sets):
         n_objects = rng.integers(2, 8, n)
         columns = np.column_stack([n_objects, rng.binomial(n_objects, rng.beta(2, 6, n))]).astype(float)
         part = Part(columns, lambda sums: sums[..., 1:] / sums[..., :1], n_used=np.array([n]))
         (found,) = bootstrap_parts([part], n, OPTIONS)
         covered += bool(found.bca_low[0] <= 0.25 <= found.bca_high[0])
-    assert at_least <= 100 * covered / DATA_SETS <= 98
+    assert 92 <= 100 * covered / n_sets <= 98

@@ -24,14 +24,16 @@ REPETITIONS = 3
 SIZES = (200, 2_000)
 
 
-def generate_crowd(n_images: int, n_classes: int, seed: int = SEED) -> GeneratedBoxes:
-    """Draw true objects, and what those who were asked made of them."""
+def generate_crowd(n_images: int, n_classes: int, seed: int = SEED, *, alike: bool = False) -> GeneratedBoxes:
+    """Draw true objects, and what those who were asked made of them; ``alike``: nobody has a habit of their own."""
     rng = np.random.default_rng(seed)
     jitter = JITTER * rng.lognormal(0.0, 0.4, N_ANNOTATORS)
     missed = rng.beta(1.2, 10.0, N_ANNOTATORS)
     mistaken = rng.beta(1.2, 15.0, N_ANNOTATORS)
     growth = rng.normal(0.0, 0.05, N_ANNOTATORS)
     spams = rng.random(N_ANNOTATORS) < SPAMMERS
+    if alike:
+        jitter[:], missed[:], mistaken[:], growth[:], spams[:] = JITTER, missed.mean(), mistaken.mean(), 0.0, False
     sample, true, label = _objects(n_images, n_classes, rng)
     asked = np.zeros((n_images, N_ANNOTATORS), np.bool_)
     for row in asked:

@@ -1,0 +1,243 @@
+"""Findings: what stands out from what the others do on the same images, as far as tests confirm it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.rate_tests import RateMoments, false_discoveries, rate_tests
+from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
+
+#: expected share of wrong findings among all findings, at most
+FALSE_DISCOVERY_RATE = 0.05
+#: a smaller difference to the others is no finding: two percentage points; one per cent of the size of a box
+MARGIN, MARGIN_OF_BOXES = 0.02, 0.01
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that stands out: a rate that is higher than that of the others on the same images.
+
+    ``kind`` says what was counted, see :data:`KINDS`; ``annotators``, ``classes`` and ``size`` whose or which.
+    ``value`` is the rate, ``others`` that of the others, ``difference`` their difference with its 95 % interval.
+    ``p_value`` is that of the null hypothesis that the difference is at most 2 percentage points (1 % of the size of a
+    box), with images as independent draws. Of all hypotheses with 20 labels and 10 images or more, these are rejected
+    at a false discovery rate of 5 % (Benjamini and Hochberg).
+    """
+
+    kind: str
+    annotators: list[str]
+    classes: list[str]
+    size: str | None
+    value: float
+    others: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
+    n_labels: int
+    n_images: int
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """What is counted, and compared with what."""
+
+    name: str
+    meaning: str  #: what is counted, of what, against what
+    two_sided: bool = False  #: whether less is a finding too
+    margin: float = MARGIN
+    of_others: bool = True  #: whether there are others to compare with; else an expected rate
+
+
+#: all kinds of findings; the code of a kind is its place
+KINDS = (
+    Kind("misses", "objects of two others that an annotator missed, against the other annotators"),
+    Kind("misses_size", "the same of objects of one size"),
+    Kind("misses_class", "the same of objects of one class"),
+    Kind("lone", "labels of an annotator that nobody else drew, against the other annotators"),
+    Kind("conflicts", "labels of an annotator with another class than the other label of the object, against pairs of "
+         "others"),
+    Kind("loose", "1 - IoU of matched labels of an annotator, against pairs of others"),
+    Kind("twice", "labels of an annotator that draw an object again, against the other annotators"),
+    Kind("box_size", "side of the boxes relative to the median box, against the median annotator (of two, the other)",
+         True, MARGIN_OF_BOXES),
+    Kind("box_right", "centre of the boxes to the right of that of the median box, in widths; likewise", True,
+         MARGIN_OF_BOXES),
+    Kind("box_down", "centre of the boxes below that of the median box, in heights; likewise", True, MARGIN_OF_BOXES),
+    Kind("class_missed", "annotators who missed objects of a class, against the other classes"),
+    Kind("class_conflicts", "labels of a class that met another class, against the other classes"),
+    Kind("confused", "conflicts of two classes among all conflicts, against the share if conflicts fell on all other "
+         "classes evenly, or as frequent as these are, whichever is larger", of_others=False),
+    Kind("size_missed", "annotators who missed objects of a size, against the other sizes"),
+    Kind("close", "score of a pair, against the other pairs of either, whichever is closer"),
+)  # fmt: skip
+CODES = {kind.name: code for code, kind in enumerate(KINDS)}
+#: a group is a kind, a first and a second code, packed
+_WIDTH = 20
+
+
+def habit_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
+    """The groups of a kind: of annotators, of annotators and classes (or sizes), of two classes …"""
+    packed: IntArray = (np.asarray(CODES[kind], np.int64) << 2 * _WIDTH) | (np.asarray(first, np.int64) << _WIDTH)
+    return packed | np.asarray(second, np.int64)
+
+
+class HabitRows:
+    """Rows of habits of consecutive samples, summed up.
+
+    Args:
+        clusters: shape ``(S,)``, video or group of every sample, which count as one image; None: every sample is its
+            own
+    """
+
+    def __init__(self, clusters: IntArray | None = None) -> None:
+        self._clusters = clusters
+        self._n_samples = 0
+        self._moments: list[RateMoments] = []
+        self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
+
+    def add(self, group: IntArray, sample: IntArray, columns: Sequence[FloatArray | IntArray], n_samples: int) -> None:
+        """Add the rows of the next samples, each (group, sample) at most once.
+
+        Args:
+            group: shape ``(T,)``
+            sample: shape ``(T,)``
+            columns: own count and whole, and those of the others; shape ``(T,)`` each
+            n_samples: number of new samples
+        """
+        rows = np.column_stack(columns).astype(np.float64)
+        kept = (rows != 0).any(axis=1)
+        group, sample, rows = group[kept], sample[kept], rows[kept]
+        if self._clusters is None:
+            found = RateMoments.of(group, rows)
+            self._moments = [self._moments[0] + found if self._moments else found]
+        else:
+            self._rows = [_summed([*self._rows, (group, self._clusters[self._n_samples + sample], rows)])]
+        self._n_samples += n_samples
+
+    def moments(self) -> RateMoments:
+        """The sums over all images."""
+        if self._clusters is None:
+            return self._moments[0] if self._moments else RateMoments.of(np.empty(0, np.int64), np.empty((0, 4)))
+        group, _, rows = _summed(self._rows)
+        return RateMoments.of(group, rows)
+
+
+def _summed(parts: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> tuple[IntArray, IntArray, FloatArray]:
+    """The rows of every group and cluster, added up."""
+    group, cluster = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
+    order = np.lexsort((cluster, group))
+    group, cluster = group[order], cluster[order]
+    first = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cluster) != 0)][: len(group)])
+    rows = np.concatenate([part[2] for part in parts])[order]
+    summed = np.add.reduceat(rows, first, axis=0) if len(first) else rows
+    return group[first], cluster[first], summed
+
+
+def findings_of(
+    moments: RateMoments,
+    annotators: Sequence[str],
+    classes: Sequence[str],
+    sizes: Sequence[str] = (),
+    *,
+    expected: Mapping[int, float] | None = None,
+) -> tuple[list[Finding], int]:
+    """What the tests confirm, the greatest difference first, and how many hypotheses were tested.
+
+    Args:
+        moments: sums over images of all groups
+        annotators: their names
+        classes: name of every class code
+        sizes: names of sizes
+        expected: the known rate of groups that have no others
+    """
+    code = moments.group >> 2 * _WIDTH
+    first, second = (moments.group >> _WIDTH) & ((1 << _WIDTH) - 1), moments.group & ((1 << _WIDTH) - 1)
+    known = np.array([(expected or {}).get(group, np.nan) for group in moments.group.tolist()])
+    margin = np.array([kind.margin for kind in KINDS])[code]
+    found = rate_tests(moments, known, margin)
+    p_values = np.where(np.array([kind.two_sided for kind in KINDS])[code], found.p_different, found.p_greater)
+    whole, of_others = moments.sums[:, 1], moments.sums[:, 3]
+    of_pairs = code == CODES["close"]
+    enough = (moments.n >= MIN_IMAGES) & ((whole >= MIN_LABELS) | of_pairs)
+    enough &= (of_others >= MIN_LABELS) | ~np.isnan(known)
+    p_values = np.where(enough, p_values, np.nan)
+    _of_both(p_values, of_pairs, first, second)
+    entries = []
+    for row in np.flatnonzero(false_discoveries(p_values, FALSE_DISCOVERY_RATE)).tolist():
+        kind = KINDS[code[row]].name
+        entries.append(
+            Finding(
+                kind,
+                *_subject(kind, int(first[row]), int(second[row]), annotators, classes, sizes),
+                value=float(found.rate[row]),
+                others=float(found.others[row]),
+                difference=float(found.difference[row]),
+                low=float(found.low[row]),
+                high=float(found.high[row]),
+                p_value=float(p_values[row]),
+                n_labels=int(whole[row]),
+                n_images=int(moments.n[row]),
+            )
+        )
+    return sorted(entries, key=_order), int(np.count_nonzero(~np.isnan(p_values)))
+
+
+def _of_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:
+    """A pair is close only if it is so for both: the larger p-value counts, at the first of the two, in place."""
+    rows = np.flatnonzero(of_pairs)
+    place = {(int(first[row]), int(second[row])): row for row in rows.tolist()}
+    for (a, b), row in place.items():
+        other = place.get((b, a))
+        if other is None:
+            p_values[row] = np.nan
+        elif a < b:
+            p_values[row] = np.maximum(p_values[row], p_values[other])
+            p_values[other] = np.nan
+
+
+def _subject(
+    kind: str, first: int, second: int, annotators: Sequence[str], classes: Sequence[str], sizes: Sequence[str]
+) -> tuple[list[str], list[str], str | None]:
+    """Annotators, classes and size."""
+    if kind in ("class_missed", "class_conflicts"):
+        return [], [classes[first]], None
+    if kind == "confused":
+        return [], sorted((classes[first], classes[second]), key=natural_key), None
+    if kind == "size_missed":
+        return [], [], sizes[first]
+    if kind == "close":
+        return sorted((annotators[first], annotators[second]), key=natural_key), [], None
+    of_class = [classes[second]] if kind == "misses_class" else []
+    return [annotators[first]], of_class, sizes[second] if kind == "misses_size" else None
+
+
+def _order(finding: Finding) -> tuple[object, ...]:
+    """The greatest difference first; ties by name."""
+    names = [list(map(natural_key, part)) for part in (finding.annotators, finding.classes)]
+    return (-round(abs(finding.difference), 9), KINDS[CODES[finding.kind]].name, names, finding.size or "")
+
+
+def by_subject(findings: Sequence[Finding], at_most: int) -> Iterator[list[Finding]]:
+    """Groups of findings of one annotator (pair, class or size), the group with the greatest difference first.
+
+    Of findings on one topic (missed objects in all, of a size, of a class) the first counts; or the one on all objects,
+    if the first is not clearly greater.
+    """
+    groups: dict[object, dict[str, Finding]] = {}
+    for finding in findings:
+        subject = (*finding.annotators,) or (*finding.classes, finding.size or "")
+        if subject not in groups and len(groups) == at_most:
+            continue
+        topics = groups.setdefault(subject, {})
+        first = topics.setdefault(_TOPICS.get(finding.kind, finding.kind), finding)
+        if finding.kind == "misses" and finding.difference >= first.low:
+            topics["misses"] = finding
+    yield from (list(topics.values()) for topics in groups.values())
+
+
+_TOPICS = {"misses_size": "misses", "misses_class": "misses", "box_right": "box_size", "box_down": "box_size"}

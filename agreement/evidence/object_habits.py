@@ -1,0 +1,258 @@
+"""Habits of annotators, classes and sizes on objects: what is counted on every image for the findings."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ..annotators import n_shared
+from ..codes import MISSING
+from ..numbers import Numbers
+from ..objects.annotators import AssignedCells, missed_columns, verdict_columns
+from ..objects.sizes import SIZES
+from ..objects.sums import Chunk
+from .hypotheses import CODES, Finding, HabitRows, findings_of, habit_groups
+from .ranking import MIN_IMAGES
+
+#: kinds of findings on boxes
+_BOXES = ("box_size", "box_right", "box_down")
+_Values = FloatArray | IntArray
+#: columns of a row: own count and whole, and those of the others
+_Four = tuple[_Values, _Values, _Values, _Values]
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    group: IntArray
+    sample: IntArray
+    columns: _Four
+
+
+class ObjectHabits:
+    """Collects the habits on rated samples.
+
+    Args:
+        assigned: shape ``(S, R)``, of rated samples
+        clusters: shape ``(S,)``, video or group of every sample; None without
+    """
+
+    def __init__(self, assigned: BoolArray, clusters: IntArray | None) -> None:
+        self._rows = HabitRows(clusters)
+        self._often = n_shared(assigned) >= MIN_IMAGES
+
+    def add(self, chunk: Chunk) -> None:
+        """Add the next samples."""
+        rows = list(_rows_of(chunk, self._often))
+        four = [np.concatenate([np.asarray(part.columns[k], np.float64) for part in rows]) for k in range(4)]
+        group, sample = (np.concatenate([getattr(part, name) for part in rows]) for name in ("group", "sample"))
+        self._rows.add(group, sample, four, chunk.agreement.n_samples)
+
+    def numbers(self) -> Iterator[Numbers]:
+        """None at all."""
+        yield from ()
+
+    def findings(
+        self, annotators: Sequence[str], classes: Sequence[str], n_labels: IntArray
+    ) -> tuple[list[Finding], int]:
+        """What the tests confirm, and how many hypotheses were tested.
+
+        Args:
+            annotators: their names
+            classes: name of every class code
+            n_labels: shape ``(K,)``, labels of every class
+        """
+        moments = self._rows.moments()
+        confused = np.flatnonzero(moments.group >> 40 == CODES["confused"])
+        expected: dict[int, float] = {}
+        if len(confused):
+            (of_all,) = np.flatnonzero(moments.group == habit_groups("confused", 0, 0))
+            # images without a conflict of two classes count in the share too
+            often = confused[(moments.n[confused] >= MIN_IMAGES) & (confused != of_all)]
+            moments.sums[often, 1] = moments.sums[of_all, 1]
+            moments.products[often, 4] = moments.products[of_all, 4]
+            moments.n[often] = moments.n[of_all]
+            share = n_labels / max(n_labels.sum(), 1)
+            a, b = (moments.group[often] >> 20) & 0xFFFFF, moments.group[often] & 0xFFFFF
+            as_frequent = 2.0 * share[a] * share[b] / max(1.0 - (share**2).sum(), 1e-12)
+            evenly = (share[a] + share[b]) / max(np.count_nonzero(n_labels) - 1, 1)
+            expected = dict(zip(moments.group[often].tolist(), np.maximum(as_frequent, evenly).tolist(), strict=True))
+        if len(annotators) > 2:
+            # one who draws otherwise moves the mean of the others, but hardly the median annotator
+            for kind in _BOXES:
+                of_kind = (moments.group >> 40 == CODES[kind]) & (moments.n >= MIN_IMAGES)
+                if of_kind.any():
+                    offsets = moments.sums[of_kind, 0] / moments.sums[of_kind, 1]
+                    expected |= dict.fromkeys(moments.group[of_kind].tolist(), float(np.median(offsets)))
+        return findings_of(moments, annotators, classes, SIZES, expected=expected)
+
+
+def _rows_of(chunk: Chunk, often: BoolArray) -> Iterator[_Rows]:
+    cells = AssignedCells.of(chunk)
+    several = chunk.agreement.n_annotators > 2
+    yield from _of_annotators(cells, several=several)
+    yield from _of_matches(cells)
+    yield from _of_boxes(cells, several=several)
+    lead = _leading_class(chunk)
+    if several:
+        yield from _missed_by_class(cells, lead)
+        yield from _of_close_pairs(cells, often)
+    yield from _of_classes(chunk, lead, several=several)
+    yield from _of_sizes(chunk, several=several)
+
+
+def _against_others(cells: AssignedCells, kind: str, second: int, own: _Values, whole: _Values) -> _Rows:
+    """An annotator against the other annotators on the same image."""
+    n = cells.chunk.agreement.n_samples
+    others = [sums_by(cells.sample, column, n)[cells.sample] - column for column in (own, whole)]
+    return _Rows(habit_groups(kind, cells.annotator, second), cells.sample, (own, whole, others[0], others[1]))
+
+
+def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[_Rows]:
+    """Who misses, adds and repeats more than the others."""
+    if several:
+        missed = missed_columns(cells)
+        yield _against_others(cells, "misses", 0, missed["n_missed"], missed["n_could_miss"])
+        for k, size in enumerate(SIZES):
+            yield _against_others(cells, "misses_size", k, missed[f"n_missed_{size}"], missed[f"n_could_miss_{size}"])
+    verdicts = verdict_columns(cells)
+    yield _against_others(cells, "lone", 0, verdicts["lone"], verdicts["n_judged"])
+    yield _against_others(cells, "twice", 0, verdicts["duplicate"], verdicts["n_judged"])
+
+
+def _of_matches(cells: AssignedCells) -> Iterator[_Rows]:
+    """Who names and draws shared objects otherwise than the others do among themselves."""
+    chunk = cells.chunk
+    pairs, n = chunk.agreement.pairs, len(cells.sample)
+    ends = cells.own[np.concatenate([pairs.i, pairs.j])]
+    n_pairs = np.bincount(ends, minlength=n)
+    of_sample = np.bincount(chunk.match_sample, minlength=chunk.agreement.n_samples)[cells.sample]
+    for kind, values in (("conflicts", (~pairs.same_class).astype(np.float64)), ("loose", 1.0 - pairs.iou)):
+        own = sums_by(ends, np.tile(values, 2), n)
+        all_together = sums_by(chunk.match_sample, values, chunk.agreement.n_samples)[cells.sample]
+        columns = (own, n_pairs, all_together - own, of_sample - n_pairs)
+        yield _Rows(habit_groups(kind, cells.annotator), cells.sample, columns)
+
+
+def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[_Rows]:
+    """Who draws larger or smaller boxes, or further to one side; of two annotators, the first against the second."""
+    row, offsets = cells.chunk.offsets
+    rows, n = cells.own[row], len(cells.sample)
+    n_boxes = np.bincount(rows, minlength=n)
+    size, left, top, right, bottom = offsets.T / 100.0
+    for kind, values in zip(_BOXES, (size, (left + right) / 2, (top + bottom) / 2), strict=True):
+        found = _against_others(cells, kind, 0, sums_by(rows, values, n), n_boxes)
+        kept = np.ones(n, np.bool_) if several else cells.annotator == 0
+        columns = found.columns
+        yield _Rows(
+            found.group[kept],
+            found.sample[kept],
+            (columns[0][kept], columns[1][kept], columns[2][kept], columns[3][kept]),
+        )
+
+
+def _leading_class(chunk: Chunk) -> IntArray:
+    """Class of more than half of the labels of every unit, shape ``(U,)``; -1 without."""
+    ratings, units = chunk.agreement.ratings, chunk.agreement.units
+    drawn = ratings.category != MISSING  # the others may be of images without any object
+    unit, category, count = ratings.unit[drawn], ratings.category[drawn], ratings.count[drawn]
+    leads = chunk.rated_unit[unit] & (2 * count > units.votes[unit])
+    lead = np.full(len(units.votes), -1)
+    lead[unit[leads]] = category[leads]
+    return lead
+
+
+def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[_Rows]:
+    """Which classes an annotator misses more often than the others miss them."""
+    agreement, k = cells.chunk.agreement, cells.chunk.n_categories
+    units, n_annotators = agreement.units, agreement.n_annotators
+    chosen = (units.votes >= 2) & (lead >= 0)
+    cell, cell_of, n_units = np.unique((units.sample * k + lead)[chosen], return_inverse=True, return_counts=True)
+    cell_of_unit = np.full(len(lead), -1)
+    cell_of_unit[chosen] = cell_of
+    start = np.searchsorted(cells.sample, np.arange(agreement.n_samples + 1))
+    first, length = start[cell // k], np.diff(start)[cell // k]
+    owner = np.repeat(np.arange(len(cell)), length)
+    annotator = cells.annotator[ranges(first, length)]
+    keys = owner * n_annotators + annotator
+
+    def count(unit: IntArray, who: IntArray) -> IntArray:
+        kept = cell_of_unit[unit] >= 0
+        place = np.searchsorted(keys, cell_of_unit[unit][kept] * n_annotators + who[kept])
+        return np.bincount(place, minlength=len(keys))
+
+    unit, who = agreement.unit, agreement.objects.annotator
+    of_three = units.votes[unit] >= 3
+    missed = n_units[owner] - count(unit, who) - count(agreement.excuses.unit, agreement.excuses.annotator)
+    could = missed + count(unit[of_three], who[of_three])
+    others = [sums_by(owner, column, len(cell))[owner] - column for column in (missed, could)]
+    group = habit_groups("misses_class", annotator, cell[owner] % k)
+    yield _Rows(group, cell[owner] // k, (missed, could, others[0], others[1]))
+
+
+def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[_Rows]:
+    """Which two agree more with each other than either does with the others."""
+    agreement = cells.chunk.agreement
+    shared, n = agreement.sample_pairs, len(cells.sample)
+    scored = ~np.isnan(agreement.pair_score)
+    score = agreement.pair_score[scored]
+    ends = [cells.row[shared.sample[scored], side[scored]] for side in (shared.a, shared.b)]
+    total = sums_by(np.concatenate(ends), np.tile(score, 2), n)
+    count = np.bincount(np.concatenate(ends), minlength=n)
+    kept = often[cells.chunk.shared_pair[scored]]
+    a, b, sample = shared.a[scored][kept], shared.b[scored][kept], shared.sample[scored][kept]
+    for own, other, end in ((a, b, ends[0][kept]), (b, a, ends[1][kept])):
+        columns = (score[kept], np.ones(len(own)), total[end] - score[kept], count[end] - 1)
+        yield _Rows(habit_groups("close", own, other), sample, columns)
+
+
+def _of_cells(kind: str, cell: IntArray, n_kinds: int, own: _Values, whole: _Values) -> _Rows:
+    """A class, or size, against the others on the same image; cells are ``sample * n_kinds + kind``, in any order."""
+    different, place = np.unique(cell, return_inverse=True)
+    sums = [sums_by(place, column, len(different)) for column in (own, whole)]
+    sample = different // n_kinds
+    n = int(sample.max(initial=-1)) + 1
+    others = [sums_by(sample, column, n)[sample] - column for column in sums]
+    return _Rows(habit_groups(kind, different % n_kinds), sample, (sums[0], sums[1], others[0], others[1]))
+
+
+def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray, IntArray]:
+    """Who did not draw an object, and who could; of two annotators, whether only one of them drew it."""
+    units = chunk.agreement.units
+    votes, assigned = units.votes[kept], units.assigned[kept]
+    return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
+
+
+def _of_classes(chunk: Chunk, lead: IntArray, *, several: bool) -> Iterator[_Rows]:
+    """Which classes are missed, and confused, more often than others; and which two are confused."""
+    agreement, k = chunk.agreement, chunk.n_categories
+    units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
+    kept = (lead >= 0) & ((units.votes >= 2) | (not several))
+    yield _of_cells("class_missed", units.sample[kept] * k + lead[kept], k, *_missing(chunk, kept, several=several))
+    apart, sample = ~pairs.same_class, chunk.match_sample
+    a, b = category[pairs.i], category[pairs.j]
+    met = np.concatenate([sample * k + a, (sample * k + b)[apart]])
+    yield _of_cells("class_conflicts", met, k, np.concatenate([apart, apart[apart]]), np.ones(len(met)))
+    first, second, of_conflict = np.minimum(a, b)[apart], np.maximum(a, b)[apart], sample[apart]
+    n_conflicts = np.bincount(of_conflict, minlength=agreement.n_samples)
+    group = habit_groups("confused", first, second)
+    order = np.lexsort((of_conflict, group))
+    group, of_conflict = group[order], of_conflict[order]
+    start = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(of_conflict) != 0)][: len(group)])
+    times = np.diff(np.r_[start, len(group)])
+    zero = np.zeros(len(start))
+    yield _Rows(group[start], of_conflict[start], (times, n_conflicts[of_conflict[start]], zero, zero))
+    with_any = np.flatnonzero(n_conflicts)
+    zero = np.zeros(len(with_any))
+    of_all = habit_groups("confused", np.zeros(len(with_any), np.int64))
+    yield _Rows(of_all, with_any, (n_conflicts[with_any], n_conflicts[with_any], zero, zero))
+
+
+def _of_sizes(chunk: Chunk, *, several: bool) -> Iterator[_Rows]:
+    """Which sizes are missed more often than others."""
+    units = chunk.agreement.units
+    kept = (chunk.size >= 0) & chunk.rated_unit & ((units.votes >= 2) | (not several))
+    cell = units.sample[kept] * len(SIZES) + chunk.size[kept]
+    yield _of_cells("size_missed", cell, len(SIZES), *_missing(chunk, kept, several=several))

@@ -1,0 +1,155 @@
+"""Tests of habits: does a rate of one annotator, or class, differ from that of the others on the same images?
+
+Axes: ``G`` groups (an annotator's habit, say), ``T`` rows of a group on an image.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import stdtr, stdtrit
+
+from .arrays import BoolArray, FloatArray, IntArray, sums_by
+
+#: columns of a row: own count and whole, count and whole of the others
+N_COLUMNS = 4
+_UPPER = np.triu_indices(N_COLUMNS)
+#: smaller differences and errors are rounding
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class RateMoments:
+    """Sums over images of the four columns of every group, and of their products; they add up over batches."""
+
+    group: IntArray  #: shape ``(G,)``, ascending
+    n: IntArray  #: shape ``(G,)``, images on which the group has a whole
+    sums: FloatArray  #: shape ``(G, 4)``
+    products: FloatArray  #: shape ``(G, 10)``, of the columns (0, 0), (0, 1) … (3, 3)
+
+    @classmethod
+    def of(cls, group: IntArray, columns: FloatArray) -> RateMoments:
+        """The moments of rows.
+
+        Args:
+            group: shape ``(T,)``, group of every row
+            columns: shape ``(T, 4)``, a row for every image of a group: own count and whole, and those of the others
+        """
+        different, place = np.unique(group, return_inverse=True)
+        first, second = _UPPER
+        products = columns[:, first] * columns[:, second]
+        return cls(
+            different,
+            np.bincount(place, columns[:, 1] != 0, len(different)).astype(np.int64),
+            _sums(place, columns, len(different)),
+            _sums(place, products, len(different)),
+        )
+
+    def __add__(self, other: RateMoments) -> RateMoments:
+        group, place = np.unique(np.concatenate([self.group, other.group]), return_inverse=True)
+        n = sums_by(place, np.concatenate([self.n, other.n]), len(group)).astype(np.int64)
+        parts = ((self.sums, other.sums), (self.products, other.products))
+        return RateMoments(group, n, *(_sums(place, np.concatenate(both), len(group)) for both in parts))
+
+
+def _sums(place: IntArray, columns: FloatArray, n: int) -> FloatArray:
+    return np.column_stack([sums_by(place, column, n) for column in columns.T])
+
+
+@dataclass(frozen=True, slots=True)
+class RateTests:
+    """The rate of every group, that of the others, and the test of their difference; each of shape ``(G,)``."""
+
+    rate: FloatArray
+    others: FloatArray
+    difference: FloatArray
+    low: FloatArray  #: 95 % interval of the difference
+    high: FloatArray
+    p_greater: FloatArray  #: of the null hypothesis that the rate is at most that of the others, plus the margin
+    p_different: FloatArray  #: of the null hypothesis that both differ by at most the margin
+
+
+def rate_tests(moments: RateMoments, expected: FloatArray | None = None, margin: FloatArray | float = 0.0) -> RateTests:
+    """Test whether the rate of every group is that of the others on the same images.
+
+    The null hypothesis is ``E(own count) / E(own whole) = E(count of the others) / E(whole of the others)``, up to a
+    margin. An image is one independent draw: what an annotator does on one image, and what several do on it, may depend
+    on each other in any way. The variance of the difference is that of the linearised ratios over images (the
+    infinitesimal jackknife), and the statistic is compared with Student's t with one degree of freedom less than there
+    are images.
+
+    Args:
+        moments: sums over images; whole videos or groups count as one image
+        expected: shape ``(G,)``, known rate instead of that of the others; nan: the others'. None: nowhere
+        margin: a difference up to this belongs to the null hypothesis
+
+    Undefined:
+        nan for a group with fewer than two images, or without a whole of its own or of the others. If nothing varies,
+        the p-value is 0 where the rates differ by more than the margin, and 1 where they do not
+
+    References:
+        W. G. Cochran, "Sampling techniques", 1977, section 6.4 (variance of a ratio); B. Efron, "The jackknife, the
+        bootstrap and other resampling plans", 1982, chapter 6; J. N. K. Rao, A. J. Scott, "A simple method for the
+        analysis of clustered binary data", 1992 (images as clusters)
+    """
+    known = np.full(len(moments.n), np.nan) if expected is None else expected
+    is_known = ~np.isnan(known)
+    own, whole, count, of_others = moments.sums.T
+    defined = (moments.n >= 2) & (whole > 0) & (is_known | (of_others > 0))
+    whole, of_others = np.where(whole > 0, whole, 1.0), np.where(of_others > 0, of_others, 1.0)
+    rate, others = own / whole, np.where(is_known, known, count / of_others)
+    against = np.where(is_known, 0.0, 1.0 / of_others)
+    weights = np.column_stack([1.0 / whole, -rate / whole, -against, others * against])
+    first, second = _UPPER
+    terms = moments.products * weights[:, first] * weights[:, second] * np.where(first == second, 1, 2)
+    squares = terms.sum(axis=1)
+    n = np.maximum(moments.n, 2)
+    error = np.sqrt(np.where(squares > ROUNDING * np.abs(terms).sum(axis=1), squares, 0.0) * n / (n - 1))
+    difference = rate - others
+    reach = stdtrit(n - 1, 0.975) * error
+
+    def where(values: FloatArray) -> FloatArray:
+        return np.where(defined, values, np.nan)
+
+    return RateTests(
+        rate=where(rate),
+        others=where(others),
+        difference=where(difference),
+        low=where(difference - reach),
+        high=where(difference + reach),
+        p_greater=where(_tail(difference - margin, error, n)),
+        p_different=where(np.minimum(1.0, 2.0 * _tail(np.abs(difference) - margin, error, n))),
+    )
+
+
+def _tail(excess: FloatArray, error: FloatArray, n: IntArray) -> FloatArray:
+    """Probability of at least this excess; 0 or 1 where nothing varies."""
+    varies = error > ROUNDING
+    tail: FloatArray = stdtr(n - 1, -excess / np.where(varies, error, 1.0))
+    return np.where(varies, tail, np.where(excess > ROUNDING, 0.0, 1.0))
+
+
+def false_discoveries(p_values: FloatArray, rate: float = 0.05) -> BoolArray:
+    """The hypotheses that are rejected at a false discovery rate, by the procedure of Benjamini and Hochberg.
+
+    Args:
+        p_values: shape ``(G,)``, of all hypotheses that were tested; nan: not tested
+        rate: expected share of wrong ones among the rejected ones, at most
+
+    Undefined:
+        never; nothing is rejected where nothing was tested
+
+    References:
+        Y. Benjamini, Y. Hochberg, "Controlling the false discovery rate: a practical and powerful approach to multiple
+        testing", 1995
+    """
+    tested = ~np.isnan(p_values)
+    ordered = np.sort(p_values[tested])
+    limits = rate * np.arange(1, len(ordered) + 1) / max(len(ordered), 1)
+    below = np.flatnonzero(ordered <= limits)
+    if not len(below):
+        return np.zeros(len(p_values), np.bool_)
+    with np.errstate(invalid="ignore"):
+        found: BoolArray = p_values <= ordered[below[-1]]
+    return found

@@ -1,0 +1,145 @@
+"""Findings are tests: planted habits are found, and where nobody has a habit nothing is."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from tests.agreement.habits import CLASSES, Habits, simulate
+from tools.bench.findings import forgetful, report_on
+from tools.bench.generated import GeneratedBoxes, generate
+
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.evidence.hypotheses import Finding, by_subject
+from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.charts.objects.findings import all_findings, object_findings
+
+
+def _report(habits: list[Habits], n_samples: int, seed: int, clusters: np.ndarray | None = None) -> ObjectReport:
+    simulated = simulate(habits, n_samples, np.random.default_rng(seed), jitter=0.03)
+    config = make_config(simulated.names, resamples=0, sensitivity=False)
+    records = record(compute_agreement_of(simulated.batch(), config))
+    return build_object_report(
+        records, ReportContext(config, simulated.names, CLASSES, ["Detections"], RunFacts(), clusters=clusters)
+    )
+
+
+NAMES = ("alice", "bob", "carol", "dave")
+
+
+def _with(name: str, **habit: object) -> list[Habits]:
+    return [Habits(each, miss=0.05, **(habit if each == name else {})) for each in NAMES]  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_found_where_nobody_has_a_habit(seed: int) -> None:
+    report = _report([Habits(name, miss=0.08, duplicates=0.02) for name in NAMES], 60, seed)
+    assert report.n_tested > 20
+    assert report.findings == []
+    assert "No annotator, class or size stands out beyond chance" in " ".join(object_findings(report))
+    assert report_on(generate(40, 4, seed)).findings == []
+
+
+@pytest.mark.parametrize(
+    ("habit", "kind", "planted"),
+    [
+        ({"miss_small": 0.6}, "misses_size", 0.55),
+        ({"size": 1.12}, "box_size", 0.12),
+        ({"lower": 0.12}, "box_down", 0.12),
+        ({"confuses": ("bus", "coach", 0.6)}, "conflicts", 0.15),
+        ({"duplicates": 0.15}, "twice", 0.13),
+    ],
+)
+def test_a_planted_habit_is_found_with_its_size(habit: dict, kind: str, planted: float) -> None:
+    report = _report(_with("bob", **habit), 150, 3)
+    (found,) = [each for each in report.findings if each.kind == kind and each.annotators == ["bob"]]
+    assert found.low - 0.02 <= planted <= found.high + 0.02
+    assert (found.n_images >= 10, found.n_labels >= 20) == (True, True)
+    # nobody else is said to have it
+    assert {tuple(each.annotators) for each in report.findings if each.kind == kind} == {("bob",)}
+    (section,) = all_findings(report)
+    assert f"of {report.n_tested:,} comparisons, at a false discovery rate of 5 %" in section.title
+    assert any("bob" in sentence and "talk to bob" in sentence for sentence in object_findings(report))
+
+
+def test_who_confuses_what_and_what_is_hard_for_everybody() -> None:
+    everybody = [Habits(name, miss=0.03, confuses=("bus", "coach", 0.3)) for name in NAMES]
+    report = _report(everybody, 200, 4)
+    kinds = {each.kind: each for each in report.findings}
+    assert kinds["confused"].classes == ["bus", "coach"]
+    assert not any(each.annotators for each in report.findings)
+    assert "say in the guideline how to tell 'bus' and 'coach' apart" in " ".join(object_findings(report))
+    small = _report([Habits(name, miss=0.02, miss_small=0.3) for name in NAMES], 200, 5)
+    assert [each.size for each in small.findings if each.kind == "size_missed"] == ["small"]
+    assert "Of small objects" in " ".join(object_findings(small))
+
+
+def test_who_copies_is_found_as_a_pair() -> None:
+    habits = [Habits(name, miss=0.15) for name in NAMES]
+    habits.append(Habits("erin", copies="dave"))
+    report = _report(habits, 60, 6)
+    (close,) = [each for each in report.findings if each.kind == "close"]
+    assert close.annotators == ["dave", "erin"]
+    assert close.value > close.others + 0.1
+
+
+def test_frames_of_one_video_are_one_draw() -> None:
+    """What is certain over 150 images is not over 9 videos, which are too few, and less so over 30."""
+    habits = _with("bob", miss_small=0.6)
+    alone, of_videos = _report(habits, 150, 3), _report(habits, 150, 3, np.arange(150) // 5)
+    (first, second) = (
+        next(each for each in report.findings if each.kind == "misses_size") for report in (alone, of_videos)
+    )
+    assert first.n_images > 100
+    assert second.n_images <= 30
+    assert second.value == pytest.approx(first.value)
+    assert second.p_value > first.p_value
+    assert _report(habits, 150, 3, np.arange(150) // 17).n_tested == 0
+
+
+def test_with_few_images_or_labels_nothing_is_tested() -> None:
+    report = _report(_with("bob", miss_small=0.9), 9, 1)
+    assert (report.findings, report.n_tested) == ([], 0)
+    assert "oo few labels to say who or what stands out" in " ".join(object_findings(report))
+
+
+def test_of_two_annotators_who_draws_alone_and_larger_is_found_once() -> None:
+    report = _report([Habits("alice"), Habits("bob", miss=0.4, size=1.15)], 100, 2)
+    assert {(each.kind, *each.annotators) for each in report.findings if each.annotators} == {
+        ("lone", "alice"),
+        ("box_size", "alice"),
+    }
+
+
+def test_the_order_of_annotators_and_images_changes_no_finding() -> None:
+    data = forgetful(generate(60, 4, 7), np.random.default_rng(7))
+    order, who = np.random.default_rng(1).permutation(60), np.array([3, 0, 2, 1])
+    rows = np.lexsort((who[data.annotator], order[data.sample]))
+    columns = (order[data.sample], who[data.annotator], data.label, data.boxes_xywh_rel)
+    turned = GeneratedBoxes(*(column[rows] for column in columns), 60, 4)
+    first, second = report_on(data), report_on(turned)
+    assert first.n_tested == second.n_tested
+    assert len(first.findings) == len(second.findings) > 0
+    names = [f"worker {k + 1}" for k in range(4)]
+    for one, other in zip(first.findings, second.findings, strict=True):
+        assert [names[who[names.index(name)]] for name in one.annotators] == other.annotators
+        values = (dataclasses.astuple(each)[4:] for each in (one, other))
+        assert next(values) == pytest.approx(next(values), rel=1e-9)
+
+
+def _finding(kind: str, name: str, difference: float, low: float) -> Finding:
+    return Finding(kind, [name], [], None, difference, 0.0, difference, low, 1.0, 0.0, 20, 10)
+
+
+def test_findings_of_one_annotator_stand_together_and_the_general_one_counts() -> None:
+    findings = [_finding("misses_size", "a", 0.6, 0.4), _finding("lone", "b", 0.55, 0.5),
+                _finding("misses", "a", 0.5, 0.45), _finding("lone", "a", 0.3, 0.2), _finding("lone", "c", 0.1, 0.05),
+                _finding("misses_size", "b", 0.08, 0.07), _finding("misses", "b", 0.05, 0.03)]  # fmt: skip
+    groups = [[(each.kind, *each.annotators) for each in group] for group in by_subject(findings, 2)]
+    assert groups == [[("misses", "a"), ("lone", "a")], [("lone", "b"), ("misses_size", "b")]]
