@@ -32,7 +32,9 @@ _MOST_LISTS = 12
 _MOST_LINES = 60
 _RULES, _MEANINGS, _FIRST = "How it was computed", "What the words mean", "Where to look first"
 #: sections that are left out of the short text first, and last; of the others the last one
-_LEAVE_OUT = {_MEANINGS: 1, _FIRST: -1, _RULES: -1}
+_LEAVE_OUT = {_MEANINGS: 1, _FIRST: -1, _RULES: -2, "Annotators": -3}
+#: samples that are listed in the short text
+_FEW_WORST = 3
 _WORDS = (
     (
         "Krippendorff's alpha",
@@ -49,12 +51,17 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
     kept = [head, *report_sections(report, flowing=True)]
     left_out: list[str] = []
     while len(as_text(kept).splitlines()) > _MOST_LINES - 3 * bool(left_out) and len(kept) > 1:
-        least = max(kept[1:], key=lambda section: (_LEAVE_OUT.get(section.title, 0), kept.index(section)))
+        least = max(kept[1:], key=lambda section: (_importance(kept, section), kept.index(section)))
         kept.remove(least)
         left_out.append(least.title.split(":")[0])
     if left_out:
         kept.append(Section("More in print_report(full=True)", [], ", ".join(reversed(left_out))))
     return as_text(kept)
+
+
+def _importance(kept: Sequence[Section], section: Section) -> int:
+    """The lower, the longer a section is kept in the short text."""
+    return -4 if section is kept[1] else _LEAVE_OUT.get(section.title.split(":")[0], 0)
 
 
 def report_markdown(report: AgreementReport) -> str:
@@ -112,7 +119,8 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
     shown = [section for build in family_of(report).sections for section in build(report)]
     told = _rules(report)
     parts: list[Part] = [" · ".join(f"{name}: {text}" for name, text in told)] if flowing else [Facts(told)]
-    return [*shown, *_decisions(report), *_worst(report), *_lists(report), Section(_RULES, parts), *_words(report)]
+    worst = _worst(report, _FEW_WORST if flowing else None)
+    return [*shown, *_decisions(report), *worst, *_lists(report), Section(_RULES, parts), *_words(report)]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
@@ -161,7 +169,7 @@ def _lists(report: AgreementReport) -> list[Section]:
     return [Section(f"{what} by what each annotator's field holds", [table(columns, lists)], note)]
 
 
-def _worst(report: AgreementReport) -> list[Section]:
+def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]:
     """The samples with the lowest scores."""
     if not report.worst_samples:
         return []
@@ -170,7 +178,7 @@ def _worst(report: AgreementReport) -> list[Section]:
         columns.append(
             Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']:,} of {entry['n_units']:,}"))
         )
-    samples = sample_table(columns, report.worst_samples, frame="worst frame", ids=False)
+    samples = sample_table(columns, report.worst_samples[:at_most], frame="worst frame", ids=False)
     return [Section(_FIRST, [samples], figures=("scores",))]
 
 

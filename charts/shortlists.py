@@ -23,7 +23,7 @@ from .words import shown_interval, shown_number
 #: so many annotators, or pairs, are all listed
 MOST_ANNOTATORS, MOST_PAIRS = 12, 10
 #: of more, so many who agree least, and so many who agree most
-AT_EACH_END = 4
+AT_EACH_END = 3
 #: the rule, for titles and notes
 NOT_ENOUGH = f"fewer than {MIN_LABELS} labels or {MIN_IMAGES} images"
 
@@ -73,9 +73,8 @@ def spread(entries: Sequence[Any], whole: float | None, what: str) -> str:
     low, middle, high = (shown_number(value, 2) for value in np.quantile(scores, [0.1, 0.5, 0.9]).tolist())
     n_few = sum(supported(entry) is None for entry in entries)
     said = f"Score of all {len(scores):,} {what}: {low} to {high} for the middle 80 %, half have {middle} or more"
-    rule = f"Ranked by the end of the 95 % interval that is nearer to all together ({shown_number(whole, 2)})"
-    few = f"; not ranked: {n_few:,} with {NOT_ENOUGH}, or without an interval" if n_few else ""
-    return f"{said}. {rule}{few}."
+    few = f", but {n_few:,} with {NOT_ENOUGH} or without an interval" if n_few else ""
+    return f"{said}. Ranked by the end of the interval nearer to all together ({shown_number(whole, 2)}){few}."
 
 
 def shortlist_parts(columns: Sequence[Column], shown: Shortlist) -> list[Part]:

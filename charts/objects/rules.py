@@ -17,8 +17,7 @@ if TYPE_CHECKING:
 
 #: the rule for what is named; the docs say more
 FINDINGS_RULE = (
-    f"tests against the others on the same images, at a false discovery rate of 5 % (Benjamini-Hochberg), from "
-    f"{MIN_LABELS} labels on {MIN_IMAGES} images on"
+    f"tests at a false discovery rate of 5 % (Benjamini-Hochberg), from {MIN_LABELS} labels on {MIN_IMAGES} images on"
 )
 _EMPTY = {"skip": "are left out", "agree": "count as agreement"}
 #: the measures of two labels of one object

@@ -198,7 +198,7 @@ def test_a_report_lists_the_most_common_of_very_many_classes():
 def test_the_text_says_what_was_compared(options, expected):
     config = make_config(ANNOTATORS, **options)
     meaning = mask_values(config, {})
-    text = report_text(_report(_samples(3), config=config, meaning=meaning))
+    text = report_text(_report(_samples(3), config=config, meaning=meaning), full=True)
     for part in expected:
         assert part in text
     assert ("HD95" in text) == ("boundaries" in options)

@@ -12,7 +12,8 @@ from tools.dev.private_fiftyone import ROOT, PrivateFiftyOne
 from .output import print_rows, say
 
 PARTS = (
-    *("kernels", "crowd", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel", "update"),
+    *("kernels", "crowd", "findings", "main_job", "sweep", "report", "shapes", "semantic", "memory", "limits", "panel"),
+    "update",
 )
 
 
