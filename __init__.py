@@ -40,6 +40,7 @@ _PUBLIC = {
     "list_decisions": ".dataset_io",
     "undo_decisions": ".dataset_io",
     "delete_decisions": ".dataset_io",
+    "record_own_labels": ".dataset_io",
     "report_decisions": ".dataset_io",
     "decided_against": ".dataset_io",
     "AgreementReport": ".agreement",

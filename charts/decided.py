@@ -11,6 +11,7 @@ from .words import counted, percent, shown_share
 if TYPE_CHECKING:
     from ..agreement.disputes.judged import AnnotatorDecided, ClassDecided, DecisionReport
 
+DECIDED = "What was decided"
 _NUMBERS = (
     Column("precision", "precision", shown_share, interval=True),
     Column("recall", "recall", shown_share, interval=True),
@@ -48,7 +49,7 @@ def decisions_section(report: DecisionReport) -> Section:
     )
     if report.n_decided:
         parts += [table(columns, report.annotators), note]
-    return Section("What was decided", parts)
+    return Section(DECIDED, parts)
 
 
 def _worst_classes(entry: AnnotatorDecided) -> Cell:

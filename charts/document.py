@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..agreement.main_numbers import HEADLINE
-from .decided import decisions_section
+from .decided import DECIDED, decisions_section
 from .families import family_of
 from .headline import headline, single_alphas
 from .sections import Facts, Part, Section, as_markdown, as_text
@@ -32,7 +32,7 @@ _MOST_LISTS = 12
 _MOST_LINES = 60
 _RULES, _MEANINGS, _FIRST = "How it was computed", "What the words mean", "Where to look first"
 #: sections that are left out of the short text first, and last; of the others the last one
-_LEAVE_OUT = {_MEANINGS: 1, _FIRST: -1, _RULES: -2, "Annotators": -3}
+_LEAVE_OUT = {_MEANINGS: 1, _FIRST: -1, _RULES: -2, "Annotators": -3, DECIDED: -4}
 #: samples that are listed in the short text
 _FEW_WORST = 3
 _WORDS = (

@@ -10,6 +10,7 @@ from .compute import compute_agreement, run_agreement
 from .decide.against import decided_against, report_decisions
 from .decide.decide import decide
 from .decide.decisions import delete_decisions, list_decisions, undo_decisions
+from .decide.own_labels import record_own_labels
 from .delete import delete_agreement
 from .record.run import list_agreements
 from .rename import rename_agreement
@@ -46,6 +47,7 @@ __all__ = [
     "list_agreements",
     "list_decisions",
     "load_agreement",
+    "record_own_labels",
     "rename_agreement",
     "report_decisions",
     "resolve_units",

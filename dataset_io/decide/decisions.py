@@ -9,6 +9,7 @@ that others give a new one.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -84,6 +85,7 @@ class Made:
     decision: Stored
     label: Stored | None  #: what is right, as stored; None if there is no object, or nothing was decided yet
     replaces: tuple[str, ...] = ()  #: ids of the decisions whose place it takes
+    read: Stored | None = None  #: label whose place the label takes, as it must still be stored
 
 
 def label_key(field: str, label_id: object) -> str:
@@ -104,7 +106,7 @@ def label_hash(label: Any, geometry: Mapping[str, Any]) -> str:
 
 
 class Gold:
-    """The field of decisions of a dataset. Nothing is cached: others may write at any time.
+    """The field of decisions of a dataset, for one call: others may write, or delete it, at any time.
 
     Attributes:
         dataset: the dataset
@@ -134,7 +136,7 @@ class Gold:
         """Whether anything was decided in it."""
         return all(_mark_of(self.dataset.get_field(path)) == self.name for path in self.paths)
 
-    @property
+    @functools.cached_property
     def kind(self) -> LabelKind:
         """Type of its labels."""
         kind = kind_of(self.dataset.get_field(self.path))
@@ -142,7 +144,7 @@ class Gold:
             raise AgreementInputError(f"`{self.path}` must hold decisions, but its type was changed; delete it")
         return kind
 
-    @property
+    @functools.cached_property
     def label_list(self) -> str:
         """Path of the list of labels in a document."""
         return self.kind.label_path(self.name)
@@ -253,27 +255,28 @@ class Gold:
         """Number of objects with one of some verdicts that were decided, and that were skipped."""
         if not self.exists:
             return 0, 0
-        decision = self._decisions
+        of_verdicts = _filtered(f"${self._decisions}", {"$in": ["$$this.verdict", list(verdicts)]})
+        skipped = _filtered(of_verdicts, {"$eq": ["$$this.choice", "skip"]})
         counted: list[Stored] = [
-            {"$match": {f"{decision}.id": {"$exists": True}}},
-            {"$project": {"choice": f"${decision}.choice", "verdict": f"${decision}.verdict"}},
-            {"$project": {"each": {"$zip": {"inputs": ["$choice", "$verdict"]}}}},
-            {"$unwind": "$each"},
-            {"$group": {"_id": "$each", "n": {"$sum": 1}}},
+            {"$match": {f"{self._decisions}.id": {"$exists": True}}},
+            {"$project": {"all": {"$size": of_verdicts}, "skipped": {"$size": skipped}}},
+            {"$group": {"_id": None, "all": {"$sum": "$all"}, "skipped": {"$sum": "$skipped"}}},
         ]
-        found = [(row["_id"], row["n"]) for row in self.collection.aggregate(counted)]
-        of_verdicts = [(choice == "skip", n) for (choice, verdict), n in found if verdict in verdicts]
-        n_skipped = sum(n for is_skipped, n in of_verdicts if is_skipped)
-        return sum(n for _, n in of_verdicts) - n_skipped, n_skipped
+        found = next(iter(self.collection.aggregate(counted)), {"all": 0, "skipped": 0})
+        return found["all"] - found["skipped"], found["skipped"]
 
-    def numbers(self) -> dict[ObjectId, int]:
-        """Number of decisions in every sample, or frame, that has some."""
+    def numbers(self, among: Sequence[ObjectId] | None = None) -> dict[ObjectId, int]:
+        """Number of decisions in every sample, or frame, that has some.
+
+        Args:
+            among: only these; None for all
+        """
         if not self.exists:
             return {}
-        stages: list[Stored] = [
-            {"$match": {f"{self._decisions}.id": {"$exists": True}}},
-            {"$project": {"n": {"$size": f"${self._decisions}"}}},
-        ]
+        query: Stored = {f"{self._decisions}.id": {"$exists": True}}
+        if among is not None:
+            query["_id"] = {"$in": list(among)}
+        stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": f"${self._decisions}"}}}]
         return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
 
     # ---- writing ----
@@ -281,12 +284,15 @@ class Gold:
     def update(self, document_id: ObjectId, made: Sequence[Made]) -> UpdateOne:
         """Add decisions, each with its label if any, to a document.
 
-        It has no effect if there are other decisions on labels of these than those that they replace.
+        It has no effect if there are other decisions on labels of these than those that they replace, or if a label
+        whose place one takes was edited meanwhile.
         """
         decisions, labels = _list(f"${self._decisions}"), _list(f"${self.label_list}")
         old = [each for one in made for each in one.replaces]
         touched = _filtered(decisions, _share(sorted({key for one in made for key in one.decision["labels"]})))
-        condition = {"$setEquals": [_each(touched, "$$this.id"), {"$literal": old}]}
+        condition = [{"$setEquals": [_each(touched, "$$this.id"), {"$literal": old}]}]
+        condition += [{"$in": [{"$literal": one.read}, labels]} for one in made if one.read is not None]
+        taken = {"$literal": [{"_id": one.read["_id"]} for one in made if one.read is not None]}
         replaced, labels_of_replaced = _those(decisions, labels, old)
         new: list[Stored] = []
         for one in made:
@@ -295,10 +301,10 @@ class Gold:
             new.append({"$mergeObjects": [{"$literal": one.decision}, *history]})
         written = [{"$literal": one.label} for one in made if one.label is not None]
         return UpdateOne(
-            {"_id": document_id, "$expr": condition},
+            {"_id": document_id, "$expr": {"$and": condition}},
             self._set(
                 {"$concatArrays": [_without(decisions, replaced, "id"), new]},
-                {"$concatArrays": [_without(labels, labels_of_replaced, "_id"), written]},
+                {"$concatArrays": [_without(_without(labels, labels_of_replaced, "_id"), taken, "_id"), written]},
             ),
         )
 
@@ -333,7 +339,7 @@ class Gold:
             self._decisions: {"$cond": [nothing, "$$REMOVE", "$_decisions"]},
             self.name: {"$cond": [{"$and": [nothing, {"$eq": ["$_labels", []]}]}, "$$REMOVE", label]},
         }
-        if self._is_compared():
+        if self._is_compared:
             values["last_modified_at"] = "$$NOW"
         return [
             {"$set": {"_decisions": decisions, "_labels": labels}},
@@ -341,6 +347,7 @@ class Gold:
             {"$unset": ["_decisions", "_labels"]},
         ]
 
+    @functools.cached_property
     def _is_compared(self) -> bool:
         """Whether a run compares the field with others."""
         runs = {"_dataset_id": dataset_id(self.dataset), "config.method": names.RUN_METHOD}
@@ -357,7 +364,7 @@ def _list(path: str) -> Stored:
     return {"$ifNull": [path, []]}
 
 
-def _filtered(values: Stored, condition: Stored) -> Stored:
+def _filtered(values: Stored | str, condition: Stored) -> Stored:
     return {"$filter": {"input": values, "as": "this", "cond": condition}}
 
 

@@ -29,8 +29,8 @@ MEANT: dict[str | None, tuple[str, ...]] = {
     "missed": ("missed", "split"),
     "lone": ("lone", "split", "duplicate"),
 }
-#: samples that are read at once while looking for the next object
-_BATCH = 20
+#: samples that are read at once while looking for the next object: first, and at most
+_BATCH, _LARGEST_BATCH = 20, 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,12 +89,15 @@ def next_object(
         n_units: shape ``(S,)``, number of objects of every sample in the records
         left_out: objects to pass over
     """
-    decided = open_to_decide(labels, gold, among=()).gold.numbers()
+    field = open_to_decide(labels, gold, among=()).gold
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
     ids, numbers = index.ids(), index.frame_numbers()
-    for start in range(0, len(objects.row), _BATCH):
-        rows = objects.row[start : start + _BATCH].tolist()
+    start, end = 0, _BATCH
+    while start < len(objects.row):
+        rows, costs = objects.row[start:end].tolist(), objects.cost[start:end].tolist()
+        start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
         documents = _documents(labels, [(ids[k], None if numbers is None else int(numbers[k])) for k in rows])
+        decided = field.numbers([each for each in documents if each is not None])
         if sought.skipped:
             open_ones = {each for each in documents if each is not None and each in decided}
         else:
@@ -105,7 +108,7 @@ def next_object(
         if not open_ones:
             continue
         found = {each.document_id: each for each in _read(labels, gold, sorted(open_ones), sought)}
-        for document, cost in zip(documents, objects.cost[start : start + _BATCH].tolist(), strict=True):
+        for document, cost in zip(documents, costs, strict=True):
             of_sample = found.get(document) if document is not None else None
             for unit in [] if of_sample is None else of_sample.units(wanted, cost):
                 if (str(document), unit) not in left_out:

@@ -24,6 +24,7 @@ from annotator_agreement import (
     delete_agreement,
     delete_decisions,
     list_decisions,
+    record_own_labels,
     undo_decisions,
 )
 
@@ -267,6 +268,41 @@ def test_objects_on_frames_are_decided(make_videos):
     assert undo_decisions(videos) == made.n_decided
     delete_decisions(videos)
     assert stored(videos) == before
+
+
+def test_what_was_drawn_edited_and_deleted_by_hand_is_recorded_as_own_labels(dataset):
+    conflict, missed = one(dataset, "class_conflict"), one(dataset, "missed")
+    decide(dataset, choice="version", annotator="bob", objects=conflict, by="noa")
+    decide(dataset, verdict="agreed", by="noa")
+    assert record_own_labels(dataset, by="mia").n_decided == 0
+    first, second = (dataset[sample_id] for sample_id in dataset.limit(2).values("id"))
+    second["agreement_gold"].detections[0].label = "owl"
+    box = next(label for label in second["alice"].detections if label.agreement_id == missed).bounding_box
+    drawn = [fo.Detection(label="cow", bounding_box=box), fo.Detection(label="hen", bounding_box=[0.9, 0, 0.1, 0.1])]
+    second["agreement_gold"].detections += drawn
+    second.save()
+    n_before, gone = len(first["agreement_gold"].detections), first["agreement_gold"].detections[0].unit
+    first["agreement_gold"].detections = first["agreement_gold"].detections[1:]
+    first.save()
+    assert {each.unit for each in list_decisions(dataset) if each.edited} == {conflict, gone}
+    made = record_own_labels(dataset, by="mia")
+    assert (made.n_decided, made.n_changed) == (4, 0)
+    found = {each.unit: each for each in list_decisions(dataset) if each.decided_by == "mia"}
+    assert {unit: each.choice for unit, each in found.items() if unit in (conflict, missed)} == {
+        conflict: "own",
+        missed: "own",
+    }
+    assert Counter(each.choice for each in found.values()) == {"own": 3, "none": 1}
+    assert found[drawn[1].id].labels == (f"agreement_gold {drawn[1].id}",)
+    labels, _ = gold_of(dataset)
+    assert (labels[conflict]["label"], labels[conflict]["basis"]) == ("owl", "own")
+    assert (labels[missed]["label"], labels[missed]["decided_by"]) == ("cow", "mia")
+    assert len(labels) == n_before + 2
+    assert not any(each.edited or each.changed for each in list_decisions(dataset))
+    assert record_own_labels(dataset, by="mia").n_decided == 0
+    assert decide(dataset, objects=missed).n_before == 1
+    assert undo_decisions(dataset, made.step) == 4
+    assert Counter(each.choice for each in list_decisions(dataset)) == {"version": 1, "consensus": n_before}
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,7 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("list_decisions", plugin.list_decisions, {"dataset": dataset, **gold})
     yield Call("undo_decisions", plugin.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
     yield Call("delete_decisions", plugin.delete_decisions, {"dataset": dataset, **gold})
+    yield Call("record_own_labels", plugin.record_own_labels, {"samples": dataset, **run, **gold, "by": None})
     yield Call("report_decisions", plugin.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
     against = {"samples": dataset, "annotator": FIELDS[0], **run, **gold}
     yield Call("decided_against", plugin.decided_against, against)

@@ -1,0 +1,172 @@
+"""Recognise labels that somebody drew, edited or deleted in the field of decisions, and record who decided so."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping
+
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.arguments import takes_arrays, text_of
+from ...metrics.geometry.boxes import box_iou
+from ..fiftyone_private import reload_samples
+from ..record.changes import now
+from ..record.run_labels import open_run_labels
+from .decidable import Decidable
+from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
+from .decisions import Made, Stored, hash_of_label, is_edited, label_key, open_gold, stored_labels
+
+#: samples that are read at once
+_BATCH = 1_000
+#: least IoU of the boxes of a drawn label and of an annotator's label of the same object
+_LEAST_IOU = 0.5
+
+
+@takes_arrays
+def record_own_labels(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    by: str | None = None,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+) -> Decided:
+    """Record what somebody drew, edited or deleted in the field of decisions, in FiftyOne's App or from Python.
+
+    The App does not say who edited a label; so this compares the labels with what was written. An edited label becomes
+    the decision *own label*; a deleted one the decision that there is no object. A drawn label is the own label of the
+    undecided object of the run that overlaps it most (IoU of boxes at least 0.5); without one, of an object that no
+    annotator drew.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        run_key: key of a run on objects, to find the object of a drawn label
+        by: who drew; None for the name of the user
+        gold: the field of decisions
+
+    Returns:
+        ``n_decided``: labels that were recorded, as one step for :func:`undo_decisions`; ``n_changed``: samples that
+        somebody kept on editing
+
+    Raises:
+        AgreementInputError: if there is no such completed run on objects, or no such field
+    """
+    labels = open_run_labels(samples, run_key)
+    field = open_gold(samples, gold)
+    only = None if samples is labels.dataset else documents_of(samples)
+    opened = open_to_decide(labels, gold, among=only)
+    work = _Recording(opened, text_of("by", user_name() if by is None else by))
+    of_list = {f"{field.label_list}.0": {"$exists": True}}
+    query: Stored = {"$or": [of_list, {"_id": {"$in": list(field.numbers())}}]}
+    if only is not None:
+        query = {"$and": [query, {"_sample_id" if labels.on_frames else "_id": {"$in": list(only)}}]}
+    ids = [row["_id"] for row in field.collection.find(query, {"_id": True})]
+    for start in range(0, len(ids), _BATCH):
+        work.record(ids[start : start + _BATCH])
+    reload_samples(labels.dataset)
+    n = work.total["n_decided"]
+    return Decided(field.path, work.step if n else None, **work.total)
+
+
+class _Recording:
+    """Records the labels of some samples at a time."""
+
+    def __init__(self, opened: ObjectsToDecide, by: str) -> None:
+        self.step = str(ObjectId())
+        self.total = Counter(n_decided=0, n_changed=0)
+        self._opened = opened
+        self._by = by
+
+    def record(self, ids: list[ObjectId]) -> None:
+        """Record the labels of some samples, or frames."""
+        gold, kind = self._opened.gold, self._opened.kind
+        rows = gold.collection.aggregate([{"$match": {"_id": {"$in": ids}}}, {"$project": gold.projection()}])
+        made: dict[ObjectId, list[Made]] = defaultdict(list)
+        drawn: dict[ObjectId, list[Stored]] = {}
+        for row in rows:
+            stored = {label["_id"]: label for label in row["gold"]}
+            for decision in row["decisions"]:
+                if is_edited(decision, row["gold"], kind):
+                    label = stored.get(decision["gold_id"])
+                    made[row["_id"]].append(self._made(decision, label, (decision["id"],)))
+            known = {decision["gold_id"] for decision in row["decisions"]}
+            new = [label for label_id, label in stored.items() if label_id not in known]
+            if new:
+                drawn[row["_id"]] = new
+        for document_id, found in self._drawn(drawn).items():
+            made[document_id] += found
+        refused = gold.write({each: gold.update(each, made[each]) for each in made}, self.step)
+        self.total["n_changed"] += len(refused)
+        self.total["n_decided"] += sum(len(found) for each, found in made.items() if each not in refused)
+
+    def _made(self, before: Mapping[str, object], label: Stored | None, replaces: tuple[str, ...] = ()) -> Made:
+        """A decision for a label as it is now; without a label, that there is no object."""
+        choice = "none" if label is None else "own"
+        decision: Stored = {
+            **{name: before[name] for name in ("labels", "hashes", "unit", "verdict", "run_key", "remark")},
+            "id": str(ObjectId()),
+            "choice": choice,
+            "annotator": None,
+            "decided_by": self._by,
+            "decided_at": now(),
+            "step": self.step,
+            "gold_id": None,
+            "gold_hash": None,
+        }
+        if label is None:
+            return Made(decision, None, replaces)
+        same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
+        written = {"basis_id": None, **label, **same, "decision": choice, "basis": choice}
+        decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._opened.kind)}
+        return Made(decision, written, replaces, label)
+
+    def _drawn(self, drawn: Mapping[ObjectId, list[Stored]]) -> dict[ObjectId, list[Made]]:
+        """Decisions for labels that were drawn."""
+        if not drawn:
+            return {}
+        reader = self._opened.reader()
+        found: dict[ObjectId, list[Made]] = {}
+        for batch in reader.batched(reader.again(list(drawn))):
+            objects = reader.columns(batch).labels
+            stored = stored_labels(self._opened.gold.collection, objects.document_ids, self._opened.fields)
+            for k, document_id in enumerate(objects.document_ids):
+                units = self._objects_of(objects, k, drawn[document_id])
+                found[document_id] = []
+                for label, unit in zip(drawn[document_id], units, strict=True):
+                    own = label_key(self._opened.gold.name, label["_id"])
+                    keys, hashes = [own], {own: hash_of_label(label, self._opened.kind)}
+                    if unit is not None:
+                        keys, hashes = objects.keys[unit], objects.hashes(unit, stored[document_id])
+                    before = {
+                        "labels": keys,
+                        "hashes": [hashes.get(key) for key in keys],
+                        "unit": str(label["_id"]) if unit is None else objects.members.unit_ids[unit],
+                        "verdict": None if unit is None else objects.verdict(unit),
+                        "run_key": self._opened.labels.run_key,
+                        "remark": None,
+                    }
+                    found[document_id].append(self._made(before, label))
+        return found
+
+    def _objects_of(self, objects: Decidable, sample: int, labels: list[Stored]) -> list[int | None]:
+        """The undecided object of every drawn label, each at most once; None for what nobody drew."""
+        members, reader = objects.members, self._opened.kind.geometry
+        open_units = [unit for unit in np.flatnonzero(members.sample == sample).tolist() if not objects.found[unit]]
+        rows = np.flatnonzero(np.isin(members.unit, open_units)).tolist()
+        if reader is None or not rows:
+            return [None for _ in labels]
+        config = self._opened.labels.config
+        of_members = {name: [members.geometry[name][row] for row in rows] for name in reader.columns}
+        of_labels = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
+        ious = box_iou(reader.boxes(of_labels, config)[0], reader.boxes(of_members, config)[0])
+        ious = np.nan_to_num(ious)
+        chosen: list[int | None] = [None for _ in labels]
+        while ious.size and ious.max() >= _LEAST_IOU:
+            label, member = divmod(int(ious.argmax()), len(rows))
+            unit = int(members.unit[rows[member]])
+            chosen[label] = unit
+            ious[label] = 0.0
+            ious[:, [k for k, row in enumerate(rows) if int(members.unit[row]) == unit]] = 0.0
+        return chosen
