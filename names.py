@@ -8,7 +8,7 @@ PLUGIN_NAME = "@annotator/agreement"
 
 #: ``method`` of the plugin's runs and key of the ``info`` entry that marks the fields it wrote
 RUN_METHOD = "annotator_agreement"
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 DEFAULT_RUN_KEY = "agreement"
 
 COMPUTE_AGREEMENT = "compute_agreement"
