@@ -37,7 +37,7 @@ from ..fiftyone_private import (
 )
 from .geometry_readers import GeometryReader
 from .kinds import LabelKind, kind_of, titles
-from .paths import is_of_frames, run_of
+from .paths import all_fields, is_of_frames, run_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +299,8 @@ def _refuse_dynamic_groups(samples: SampleCollection) -> None:
 
 def refuse_read_only(dataset: fo.Dataset, paths: Sequence[str]) -> None:
     """Raise :class:`AgreementInputError` if a field is read-only."""
-    read_only = [path for path in paths if getattr(dataset.get_field(path), "read_only", False)]
+    declared = all_fields(dataset)
+    read_only = [path for path in paths if getattr(declared.get(path), "read_only", False)]
     if read_only:
         raise AgreementInputError(
             f"Fields that hold results must not be read-only, got {shown(read_only)}; "

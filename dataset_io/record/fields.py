@@ -35,7 +35,8 @@ def new_field(spec: names.FieldSpec, **options: Any) -> fo.Field:
 
 def declare_fields(dataset: fo.Dataset, run_key: str, fields: Mapping[str, names.FieldSpec]) -> None:
     """Declare everything that a run writes, by path, unless it is declared."""
-    absent = {path: spec for path, spec in fields.items() if dataset.get_field(path) is None}
+    declared = all_fields(dataset)
+    absent = {path: spec for path, spec in fields.items() if path not in declared}
     declare(dataset, {path: new_field(spec, info={names.RUN_METHOD: run_key}) for path, spec in absent.items()})
 
 
@@ -79,7 +80,8 @@ def unset_values(dataset: fo.Dataset, paths: Sequence[str], sample_ids: Sequence
 
 def unset_undeclared(dataset: fo.Dataset, paths: Sequence[str]) -> None:
     """Remove values of fields that are not in the schema (any more)."""
-    undeclared = [path for path in paths if dataset.get_field(path) is None]
+    declared = all_fields(dataset)
+    undeclared = [path for path in paths if path not in declared]
     stamp = own_stamps(dataset).expression() if undeclared else None
     for place in places(dataset, undeclared):
         _unset(place, {"$or": [{path: {"$exists": True}} for path in place.paths]}, stamp)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any
 
 import fiftyone as fo
@@ -13,7 +13,7 @@ from ...agreement.errors import AgreementInputError
 from ...agreement.options import OPTIONS
 from ..fiftyone_private import document_fields, pipeline_of
 from ..labels.kinds import kind_of
-from ..labels.paths import is_of_frames, mark_of, places
+from ..labels.paths import all_fields, is_of_frames, mark_of, places
 from .run import Run, list_agreements
 
 
@@ -66,9 +66,10 @@ def _taken(run_key: str, what: str) -> AgreementInputError:
 
 def _check_classes(dataset: fo.Dataset, run_key: str, paths: Iterable[str]) -> None:
     """Refuse names of fields and methods of labels, samples and frames: our values would hide them."""
+    declared = all_fields(dataset)
     for path in paths:
         parent, _, name = path.rpartition(".")
-        owner_class = _class_at(dataset, parent)
+        owner_class = _class_at(declared, parent)
         taken = {*document_fields(owner_class), "id", "pk", "instance"}
         if name in taken or hasattr(owner_class, name):
             raise _taken(run_key, f"`{name}` is a field of {owner_class.__name__}")
@@ -83,13 +84,13 @@ def _check_label_fields(dataset: fo.Dataset, run_key: str, paths: Iterable[str])
             raise _taken(run_key, f"`{prefix}{run_key}` is a label field of the dataset")
 
 
-def _class_at(dataset: fo.Dataset, path: str) -> type:
+def _class_at(declared: Mapping[str, fo.Field], path: str) -> type:
     """Class of the samples, frames or labels that have attributes at a path."""
     if not path:
         return fo.Sample
     if path + "." == names.FRAMES_PREFIX:
         return fo.Frame
-    field = dataset.get_field(path)
+    field = declared.get(path)
     return getattr(field.field if isinstance(field, fo.ListField) else field, "document_type", object)
 
 
@@ -106,8 +107,9 @@ def _check_other_runs(dataset: fo.Dataset, run_key: str, paths: Collection[str],
 
 
 def _check_schema(dataset: fo.Dataset, run_key: str, paths: Collection[str], overwrite: bool) -> None:
+    declared = all_fields(dataset)
     for path in _all_paths(run_key, paths):
-        field = dataset.get_field(path)
+        field = declared.get(path)
         if field is None:
             continue
         owner = mark_of(field)
@@ -127,14 +129,15 @@ def check_not_in_database(dataset: fo.Dataset, run_key: str, paths: Collection[s
     Raises:
         AgreementInputError: naming the first such path and the number of samples
     """
-    known = Run(dataset, run_key).recorded_paths()
-    unknown = [path for path in _all_paths(run_key, paths) if path not in known and dataset.get_field(path) is None]
+    declared = all_fields(dataset)
+    known = {*declared, *Run(dataset, run_key).recorded_paths()}
+    unknown = [path for path in _all_paths(run_key, paths) if path not in known]
     for place in places(dataset, unknown):
         conditions: list[dict[str, Any]] = []
         in_lists: dict[str, list[dict[str, Any]]] = {}
         for path in place.paths:
             parent, _, attribute = path.rpartition(".")
-            if isinstance(dataset.get_field(place.prefix + parent), fo.ListField):
+            if isinstance(declared.get(place.prefix + parent), fo.ListField):
                 in_lists.setdefault(parent, []).append({attribute: {"$exists": True}})
             else:
                 conditions.append({path: {"$exists": True}})
