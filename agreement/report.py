@@ -40,7 +40,10 @@ class SampleReader(Protocol):
         """How many samples were changed since the run; None if that is not known."""
 
     def decisions(self) -> Any:
-        """What was decided on the objects, as a :class:`~.disputes.judged.DecisionReport`; None if nothing was."""
+        """What was decided on the objects, as a :class:`~.disputes.judged.DecisionReport`; None if nothing was.
+
+        If there is too much to read, only the number of samples or frames that more than that many were decided on.
+        """
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,6 +83,9 @@ def _changed(report: AgreementReport) -> list[str]:
 def _decisions(report: AgreementReport) -> list[Section]:
     """What was decided on the objects of the run, if anything."""
     found = None if report.samples is None else report.samples.decisions()
+    if isinstance(found, int):
+        many = f"More than {found:,} images have decisions: report_decisions(dataset, {report.run_key!r}) counts them."
+        return [Section(DECIDED, [many])]
     return [] if found is None else [decisions_section(found)]
 
 

@@ -238,6 +238,10 @@ class Gold:
         stages = [{"$match": query}, {"$project": {**self.projection(), **of_frames}}]
         return {row["_id"]: row for row in self.collection.aggregate(stages)} if self.exists else {}
 
+    def has_more_than(self, n: int) -> bool:
+        """Whether more than so many samples, or frames, have decisions."""
+        return self.collection.count_documents({f"{self._decisions}.id": {"$exists": True}}, limit=n + 1) > n
+
     def latest_step(self, by: str | None) -> str | None:
         """The step that was decided last, by anybody or by one."""
         decision = f"{self._decisions}"

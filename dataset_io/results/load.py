@@ -26,7 +26,7 @@ from ...agreement.options import OPTIONS
 from ...agreement.records import Records
 from ...agreement.report import AgreementReport, ReportContext
 from ..decide.against import report_decisions
-from ..decide.decisions import gold_fields
+from ..decide.decisions import gold_fields, open_gold
 from ..fiftyone_private import frame_collection, is_generated, pipeline_of, sample_collection
 from ..labels.paths import is_of_frames
 from ..labels.source import flattened
@@ -194,6 +194,10 @@ def _existing(collection: Collection[dict[str, Any]], sample_ids: Iterable[Objec
 # ---- the table of samples ----
 
 
+#: a report shows decisions on at most so many samples, or frames, which takes about a second
+MOST_DECIDED = 2_000
+
+
 @dataclass(frozen=True, slots=True)
 class StoredSamples:
     """Reads the table of the samples of a report from the stored records."""
@@ -211,11 +215,15 @@ class StoredSamples:
             return changed_since(self.view, self.run_key)
         return None
 
-    def decisions(self) -> DecisionReport | None:
-        """What was decided on the objects, in the first field of decisions; None if nothing was."""
+    def decisions(self) -> DecisionReport | int | None:
+        """What was decided on the objects, in the first field of decisions; None if nothing was.
+
+        If more than ``MOST_DECIDED`` samples, or frames, have decisions, to read them takes long: only this number.
+        """
         with contextlib.suppress(AgreementInputError):
-            fields = gold_fields(self.view)
-            return report_decisions(self.view, self.run_key, gold=fields[0]) if fields else None
+            for field in gold_fields(self.view)[:1]:
+                many = open_gold(self.view, field).has_more_than(MOST_DECIDED)
+                return MOST_DECIDED if many else report_decisions(self.view, self.run_key, gold=field)
         return None
 
 

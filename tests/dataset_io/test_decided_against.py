@@ -20,6 +20,7 @@ from annotator_agreement import (
     load_agreement,
     report_decisions,
 )
+from annotator_agreement.dataset_io.results import load
 
 
 @pytest.fixture(scope="module")
@@ -141,6 +142,14 @@ def test_the_printed_report_of_the_run_says_what_was_decided(dataset, capsys):
     assert f"the majority was right on {report.n_consensus_right} of {report.n_decided}" in text
     recall = next(entry.recall for entry in report.annotators if entry.name == "carol")
     assert f"{100 * recall:.1f} %" in text.split("What was decided")[1]
+
+
+def test_a_report_does_not_read_more_decisions_than_it_can_at_once(dataset, capsys, monkeypatch):
+    monkeypatch.setattr(load, "MOST_DECIDED", 1)
+    load_agreement(dataset).print_report()
+    text = capsys.readouterr().out
+    assert "More than 1 images have decisions: report_decisions(dataset, 'agreement') counts them." in text
+    assert "the majority was right" not in text
 
 
 def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
