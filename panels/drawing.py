@@ -103,7 +103,8 @@ def _table_style(item: Item) -> dict[str, Any]:
     if item["slanted"]:
         style["& th:not(:first-of-type)"] = {"writingMode": "vertical-rl", "maxHeight": "110px", "padding": "6px 2px"}
     for k in item["numbers"]:
-        style[f"& td:nth-of-type({k + 1}), & th:nth-of-type({k + 1})"] = {"textAlign": "right", "whiteSpace": "pre"}
+        style[f"& td:nth-of-type({k + 1}), & th:nth-of-type({k + 1})"] = {"textAlign": "right"}
+        style[f"& td:nth-of-type({k + 1})"] = {"whiteSpace": "pre"}
     linked = [
         _cell_selector(row, column)
         for row, links in enumerate(item["links"])

@@ -218,7 +218,7 @@ def _small(parent: types.Object, name: str, text: str) -> None:
 
 
 def _tabs(root: types.Object, model: ViewModel, handlers: Handlers, jumps: int) -> None:
-    tab = {"sx": {"minHeight": 38, "minWidth": 0, "padding": "6px 8px", "textTransform": "none", "fontSize": ".88rem"}}
+    tab = {"sx": {"minHeight": 38, "minWidth": 0, "padding": "6px 5px", "textTransform": "none", "fontSize": ".8rem"}}
     bar = {"scrollButtons": False, "sx": {"minHeight": 38, "borderBottom": 1, "borderColor": "divider"}}
     view = types.TabsView(componentsProps={"tab": tab, "tabs": bar})
     for name, title in model["tabs"].items():
