@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,7 +66,7 @@ def verdict_column(verdict: str, title: str) -> Column:
     return Column(title, lambda entry: part_of(entry.verdicts.get(verdict, 0), sum(entry.verdicts.values())))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Table:
     """Rows under a header."""
 
@@ -74,7 +75,7 @@ class Table:
     title: str = ""  #: title, if the section has several tables
     keys: Sequence[str] = ()  #: key of each row, for clicks
 
-    @property
+    @functools.cached_property
     def numeric(self) -> list[bool]:
         """Whether a column has only numbers."""
         return [all(row[k].is_number for row in self.rows) for k in range(len(self.header))]

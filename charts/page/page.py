@@ -7,6 +7,7 @@ import functools
 import json
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,7 @@ from ..document import report_details, report_head, report_sections
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
 from ..headline import groups_of
+from ..tables import Table
 from .template import NOTEBOOK, NOTEBOOK_STYLE, SCRIPT, STYLE, TEMPLATE
 
 if TYPE_CHECKING:
@@ -28,7 +30,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from ...agreement.report import AgreementReport
-    from ..sections import Section
+    from ..sections import Part, Section
+
+
+#: rows of a table on the page
+_MOST_ROWS = 100
 
 
 def report_page(
@@ -46,7 +52,7 @@ def report_page(
         computed_at: time of the run
         scores: scores of all samples, nan where undefined
     """
-    short, details = report_sections(report), report_details(report)
+    short, details = ([*map(_readable, sections)] for sections in (report_sections(report), report_details(report)))
     plots: dict[str, Callable[[Any], go.Figure]] = dict(FIGURES)
     # by score, like the table of pairs: by alpha, another pair may be the best
     plots["pairs"] = functools.partial(FIGURES["pairs"], value="score")
@@ -70,6 +76,21 @@ def report_page(
         plotly=Markup(get_plotlyjs()),
     )
     return page
+
+
+def _readable(section: Section) -> Section:
+    """A section whose tables have at most as many rows as a reader looks at."""
+    parts: list[Part] = []
+    for part in section.parts:
+        if isinstance(part, Table) and len(part.rows) > _MOST_ROWS:
+            more = len(part.rows) - _MOST_ROWS
+            parts += [
+                replace(part, rows=part.rows[:_MOST_ROWS], keys=part.keys[:_MOST_ROWS]),
+                f"{more:,} more rows: report.print_report(full=True), report.to_dataframe().",
+            ]
+        else:
+            parts.append(part)
+    return replace(section, parts=parts)
 
 
 def report_html(report: AgreementReport) -> str:

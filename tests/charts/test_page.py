@@ -117,6 +117,14 @@ def test_the_figure_of_pairs_names_the_same_best_pair_as_the_text() -> None:
     assert "bob & co and dan|d agree least (score 0.49), alice and bob & co most (0.81)" in text
 
 
+def test_a_long_table_ends_with_how_many_rows_more_there_are() -> None:
+    one = filled_values()["classes"][0]
+    classes = [{**one, "name": f"class {k:03d}"} for k in range(130)]
+    page = report_page(filled_report(classes=classes))
+    assert "30 more rows: report.print_report(full=True), report.to_dataframe()." in page
+    assert sum(f"<td>class {k:03d}</td>" in page for k in range(130)) == 100
+
+
 def test_scores_are_drawn_if_they_are_given() -> None:
     page = Page(report_page(filled_report(), scores=np.array([0.5, np.nan, 0.9])))
     assert sum(page.figures["scores"]["data"][0]["y"]) == 2

@@ -7,14 +7,17 @@ from collections import Counter
 
 import pytest
 
+from tests.charts.filled import filled_report, filled_values
 from tests.panels.conftest import ANNOTATORS, of_tab
 
 from annotator_agreement import compute_agreement, load_agreement
 from annotator_agreement.agreement.errors import AgreementInputError
 from annotator_agreement.dataset_io.record.run import Run
 from annotator_agreement.panels.drill_down import link_of
+from annotator_agreement.panels.items import Choices
 from annotator_agreement.panels.model_cache import Shown
 from annotator_agreement.panels.panel_state import panel_state_of
+from annotator_agreement.panels.tab_annotators import annotator_items
 from annotator_agreement.panels.view_model import TABS, view_model
 
 #: the row of the table of verdicts with what one annotator alone drew
@@ -342,3 +345,16 @@ def _behind(model, click):
         return link_of(model, click)
     except AgreementInputError:
         return None
+
+
+def test_every_point_of_skill_against_volume_leads_to_the_labels_of_its_annotator():
+    one = filled_values()["annotators"][0]
+    annotators = [{**one, "name": f"w {k}", "score": 0.5 + k / 100, "n_objects": 100 + k // 2} for k in range(15)]
+    items = list(annotator_items(filled_report(annotators=annotators), Choices()))
+    (chart,) = [item for item in items if item["name"] == "skill"]
+    model = {"items": items, "cards": []}
+    for k, (x, y) in enumerate(zip(chart["data"][0]["x"], chart["data"][0]["y"], strict=True)):
+        leads = link_of(model, {"path": "skill_1", "x": x, "y": y})
+        assert leads == {"title": f"Labels of w {k}", "options": {"annotators": f"w {k}"}}
+    with pytest.raises(AgreementInputError, match="no samples behind this"):
+        link_of(model, {"path": "skill_1", "x": 1, "y": 0.5})
