@@ -13,6 +13,10 @@ from .items import Item
 #: the handlers of the panel by name
 Handlers = Callable[[str], str]
 
+#: a row whose parts go on in the next line where they do not fit
+LINE = {"display": "flex", "flexWrap": "wrap", "alignItems": "center", "gap": "8px"}
+#: a part of a row that is as wide as what it holds
+FITTING = {"item": {"sx": {"width": "auto"}}}
 #: what looks like a way to labels
 LINK = {
     "textDecoration": "underline",
@@ -157,7 +161,7 @@ def _buttons(root: types.Object, item: Item, name: str, handlers: Handlers) -> N
             variant="outlined",
             on_click=handlers(button["handler"]),
             params=button["params"],
-            componentsProps={"item": {"sx": {"width": "auto"}}},
+            componentsProps=FITTING,
         )
 
 
@@ -238,13 +242,9 @@ def _name(root: types.Object, item: Item, name: str, handlers: Handlers) -> None
     )
 
 
-_LINE = {"display": "flex", "flexWrap": "wrap", "gap": "8px", "alignItems": "center"}
-_FITTING = {"item": {"sx": {"width": "auto"}}}
-
-
 def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
     """How far it is, which objects are sought, and the object with a button for everything that can be decided."""
-    head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": _LINE}})
+    head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     progress = types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary")
     head.view("progress", progress)
     for what, titles in (("verdict", item["verdicts"]), ("annotator", item["annotators"])):
@@ -255,7 +255,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         handler = handlers(f"seek_{what}")
         head.enum(what, list(titles), default=item[what], view=view, on_change=handler)
     found = item["object"]
-    row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": _LINE}})
+    row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     if found is not None:
         for label, icon, key in (("No object", "block", "none"), ("Skip", "skip_next", "skip")):
             _step(row, label, icon, handlers("decide_object"), found[key])
@@ -265,7 +265,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         return
     opened = {"id": found["sample"], "labels": found["labels"]}
     _step(row, "Open", "open_in_full", handlers("open_object"), opened)
-    versions = root.h_stack(f"versions_{name}", gap=1, componentsProps={"grid": {"sx": _LINE}})
+    versions = root.h_stack(f"versions_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     for k, version in enumerate(found["versions"]):
         style = {
             "borderColor": version["colour"],
@@ -281,7 +281,7 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
             disabled=version["disabled"],
             on_click=handlers("decide_object"),
             params=version["params"],
-            componentsProps={"button": {"sx": style}, **_FITTING},
+            componentsProps={"button": {"sx": style}, **FITTING},
         )
     heading(root, name, found["title"], found["note"])
     if found["picture"]:
@@ -300,7 +300,7 @@ def _step(
         disabled=disabled,
         on_click=handler,
         params=params,
-        componentsProps=_FITTING,
+        componentsProps=FITTING,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from fiftyone.operators import types
 
 from ..names import UPDATE_AGREEMENT
-from .drawing import LINK, Handlers, draw_item
+from .drawing import FITTING, LINE, LINK, Handlers, draw_item
 from .model_cache import hash_of
 from .panel_state import PanelState
 from .view_model import ViewModel
@@ -25,8 +25,6 @@ _ROOT = {
 }
 #: the head stays in sight while the panel scrolls
 _HEAD = {"sx": {"position": "sticky", "top": 0, "zIndex": 10, "background": _SURFACE, "padding": "8px 0 2px"}}
-_LINE = {"display": "flex", "flexWrap": "wrap", "alignItems": "center", "gap": "8px"}
-_FITTING = {"item": {"sx": {"width": "auto"}}}
 _CARDS = {"display": "grid", "gridTemplateColumns": "repeat(auto-fit, minmax(92px, 1fr))", "gap": "8px"}
 #: colours of the levels of alpha, readable on white and on black
 _LEVELS = {"good": "#1a9e77", "fair": "#c77700", "poor": "#e0561b"}
@@ -82,7 +80,7 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
     """The run, the samples, what the grid shows, and whether labels changed since the run."""
     head = root.v_stack("head", gap=1, componentsProps={"item": _HEAD})
     if state.keys:
-        row = head.h_stack("controls", gap=1, align_y="center", componentsProps={"grid": {"sx": _LINE}})
+        row = head.h_stack("controls", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}})
         # the App keeps the value of a path, so every list of runs needs its own path
         _dropdown(
             row,
@@ -99,30 +97,30 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
             icon="diversity_3",
             variant="outlined",
             on_click=handlers("compute"),
-            componentsProps=_FITTING,
+            componentsProps=FITTING,
         )
         _refresh(row, handlers)
     _, group, name = GRID_TITLE.split(".")
     hidden = {"sx": {_WITHOUT_TITLE: {"display": "none"}}}
-    shows = head.h_stack(group, gap=1, componentsProps={"container": hidden, "grid": {"sx": _LINE}})
+    shows = head.h_stack(group, gap=1, componentsProps={"container": hidden, "grid": {"sx": LINE}})
     shows.btn(
         "back",
         label="Back",
         icon="arrow_back",
         variant="contained",
         on_click=handlers("back"),
-        componentsProps=_FITTING,
+        componentsProps=FITTING,
     )
     text = {"sx": {"fontSize": ".88rem", "& p": {"margin": 0}}}
     shows.md("", name=name, componentsProps={"container": text, "item": {"sx": {"width": "auto", "flex": 1}}})
     if state.n_changed:
         row = head.h_stack(
-            f"changed_{state.n_changed}", gap=1, align_y="center", componentsProps={"grid": {"sx": _LINE}}
+            f"changed_{state.n_changed}", gap=1, align_y="center", componentsProps={"grid": {"sx": LINE}}
         )
         said = types.TextView(
             title=f"⚠ {state.changed_sentence}", color=_LEVELS["fair"], padding="0", font_size=".85rem", bold=True
         )
-        row.view("said", said, componentsProps=_FITTING)
+        row.view("said", said, componentsProps=FITTING)
         row.btn(
             "update",
             label="Update",
@@ -130,7 +128,7 @@ def _head(root: types.Object, state: PanelState, handlers: Handlers, *, of_view:
             variant="outlined",
             on_click=handlers("run_operator"),
             params={"operator": UPDATE_AGREEMENT},
-            componentsProps=_FITTING,
+            componentsProps=FITTING,
         )
 
 
@@ -149,7 +147,7 @@ def _refresh(parent: types.Object, handlers: Handlers) -> None:
         icon="refresh",
         variant="outlined",
         on_click=handlers("refresh"),
-        componentsProps=_FITTING,
+        componentsProps=FITTING,
     )
 
 
@@ -157,7 +155,7 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
     notice = types.Warning if state.keys else types.Notice
     text = hash_of(state.problem, state.advice)
     root.view(f"problem_{text}", notice(label=state.problem, description=state.advice))
-    row = root.h_stack("actions", gap=2, componentsProps={"grid": {"sx": _LINE}})
+    row = root.h_stack("actions", gap=2, componentsProps={"grid": {"sx": LINE}})
     if state.has_dataset:
         row.btn(
             "compute",
@@ -165,7 +163,7 @@ def _problem(root: types.Object, state: PanelState, handlers: Handlers) -> None:
             icon="diversity_3",
             variant="contained",
             on_click=handlers("compute"),
-            componentsProps=_FITTING,
+            componentsProps=FITTING,
         )
     if not state.keys:  # somebody else may compute it meanwhile
         _refresh(row, handlers)
