@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import pixels, ratings, reasons, tags
+from .advice import all_findings
 from .objects.annotators import annotator_details, annotators_section
-from .objects.classes import class_details, confusions_section
-from .objects.findings import all_findings, object_findings
+from .objects.classes import class_details, confused_classes
+from .objects.findings import object_findings
 from .objects.pairs import pair_details, pairs_section
 from .objects.questions import question_details, questions_section
 from .objects.rules import object_rules, object_words, other_rules
@@ -86,7 +87,7 @@ _FAMILIES = {
         findings=object_findings,
         rules=object_rules,
         words=object_words,
-        sections=(questions_section, annotators_section, pairs_section, confusions_section, threshold_section),
+        sections=(questions_section, annotators_section, pairs_section, confused_classes, threshold_section),
         details=(
             all_findings,
             *(question_details, class_details, annotator_details, pair_details, threshold_details),

@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..agreement.evidence.ranking import least_first
+from .advice import OF_TWO
 from .sections import Facts, Part, Section
-from .shortlists import OF_TWO, agree_less, annotator_sections, pair_sections, shortlist_annotators
+from .shortlists import agree_less, annotator_sections, pair_sections, shortlist_annotators
 from .tables import Cell, Column, table
 from .words import documents, percent, shown_number, shown_share
 

@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..agreement.evidence.ranking import MIN_LABELS
+from .advice import OF_TWO, write_down
 from .sections import Part, Section
-from .shortlists import OF_TWO, agree_less, annotator_sections, pair_sections, shortlist_pairs, write_down
+from .shortlists import agree_less, annotator_sections, pair_sections, shortlist_pairs
 from .tables import Cell, Column, table, verdict_column
 from .words import documents, percent, shown_number
 

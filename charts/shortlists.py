@@ -16,6 +16,7 @@ from ..agreement.evidence.ranking import (
     most_first,
     supported,
 )
+from .advice import talk_to
 from .sections import Part, Section
 from .tables import Column, table
 from .words import shown_interval, shown_number
@@ -113,20 +114,8 @@ def _all(what: str, columns: Sequence[Column], entries: Sequence[Any], listed: i
     return [Section(f"All {what}", [table(columns, entries)])] if len(entries) > listed else []
 
 
-#: said where two annotators disagree
-OF_TWO = "Two annotators cannot tell who of them is right: a third one, or a reference, can."
 #: annotators who are talked to
 _MOST_TALKED_TO = 5
-
-
-def talk_to(name: str) -> str:
-    """Advice where one annotator is behind a finding."""
-    return f"talk to {name}"
-
-
-def write_down(what: str) -> str:
-    """Advice where a finding concerns everybody."""
-    return f"say in the guideline {what}"
 
 
 def agree_less(annotators: Sequence[Any], whole: float | None) -> list[str]:

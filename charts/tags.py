@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..agreement.evidence.ranking import MIN_LABELS
+from .advice import OF_TWO, write_down
 from .sections import Section
-from .shortlists import OF_TWO, agree_less, annotator_sections, pair_sections, write_down
+from .shortlists import agree_less, annotator_sections, pair_sections
 from .tables import Column, part_of, table, verdict_column
 from .words import counted, documents, percent, shown_number
 

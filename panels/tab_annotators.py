@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..agreement.report import AgreementReport
+from ..charts.advice import OF_TWO
 from ..charts.families import family_of
 from ..charts.figures.matrices import annotator_order
 from ..charts.figures.people import plot_skill
 from ..charts.sections import plain_markdown
-from ..charts.shortlists import MOST_ANNOTATORS, OF_TWO, annotators_by_evidence, shortlist_annotators
+from ..charts.shortlists import MOST_ANNOTATORS, annotators_by_evidence, shortlist_annotators
 from ..charts.words import VERDICTS, ends_of, shown_number, shown_share, signed
 from .items import Choices, Field, Item, Link, chart_item, link, table_item, text_item
 

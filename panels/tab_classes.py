@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..agreement.errors import AgreementInputError
 from ..agreement.evidence.ranking import least_first, name_of
+from ..charts.advice import clearly_confused
 from ..charts.families import family_of
-from ..charts.figures.matrices import class_confusions
+from ..charts.figures.matrices import class_confusions, confused_first
 from ..charts.shortlists import annotators_by_evidence
 from ..charts.words import ends_of, shown_number, shown_share
 from .items import Choices, Field, Item, Link, link, table_item
@@ -128,19 +128,17 @@ def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
         counts = class_confusions(shown.report)
     except AgreementInputError:
         return
-    together: Counter[tuple[str, str]] = Counter()
-    for (a, b), n in counts.items():
-        together[min(a, b), max(a, b)] += n
+    together = confused_first(shown.report, counts)
     if not together:
         return
-    ordered = sorted(together.items(), key=lambda item: (-item[1], item[0]))
-    names = list(dict.fromkeys(name for pair, _ in ordered for name in pair))[:_MATRIX]
-    most = ordered[0][1]
+    names = list(dict.fromkeys(name for pair in together for name in pair))
+    n_classes, names = len(names), names[:_MATRIX]
+    most = max(together.values())
 
     def column(name: str) -> Field:
         def times(row: str) -> int | None:
             # every pair once, above the diagonal
-            return together[min(row, name), max(row, name)] or None if names.index(row) < names.index(name) else None
+            return together.get((min(row, name), max(row, name))) if names.index(row) < names.index(name) else None
 
         return Field(
             name,
@@ -150,11 +148,16 @@ def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
             shade=lambda row: (times(row) or 0) / most,
         )
 
-    (a, b), n = ordered[0]
-    total = sum(together.values()) + getattr(getattr(shown.report, "class_given_match", None), "n_unlisted", 0)
-    note = f"{a} and {b} are confused most: {n:,} of {total:,} times."
-    if len({name for pair in together for name in pair}) > len(names):
-        note += f" The {len(names)} most confused classes."
+    clear = clearly_confused(shown.report)
+    note = "No two classes are clearly confused more often than by chance."
+    if clear:
+        (a, b), share = clear[0].classes, clear[0]
+        note = (
+            f"{a} and {b}: {shown_share(share.share)} [{100.0 * share.low:.0f}, {100.0 * share.high:.0f}] of all "
+            f"conflicts, {shown_share(share.by_chance)} by chance."
+        )
+    if n_classes > len(names):
+        note += f" {len(names)} of {n_classes:,} classes: those that are confused most surely, then most often."
     fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, names[1:])]
     slanted = len(names) > _ROOMY
     yield table_item("confusion", fields, names[:-1], choices, title="Classes that met", note=note, slanted=slanted)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ...metrics.rate_tests import RateMoments, false_discoveries, rate_tests
 from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
@@ -86,6 +86,21 @@ def habit_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -
     return packed | np.asarray(second, np.int64)
 
 
+def of_kind(group: IntArray, kind: str) -> BoolArray:
+    """Which groups are of a kind."""
+    found: BoolArray = group >> 2 * _WIDTH == CODES[kind]
+    return found
+
+
+def subjects_of(group: IntArray) -> tuple[IntArray, IntArray]:
+    """The first and the second code of groups."""
+    return (group >> _WIDTH) & ((1 << _WIDTH) - 1), group & ((1 << _WIDTH) - 1)
+
+
+#: the group of all conflicts of classes
+ALL_CONFLICTS = int(habit_groups("confused", 0, 0))
+
+
 class HabitRows:
     """Rows of habits of consecutive samples, summed up.
 
@@ -123,7 +138,11 @@ class HabitRows:
         """The sums over all images."""
         if self._clusters is None:
             return self._moments[0] if self._moments else RateMoments.of(np.empty(0, np.int64), np.empty((0, 4)))
-        group, _, rows = _summed(self._rows)
+        group, cluster, rows = _summed(self._rows)
+        # a video counts with all its conflicts, not only those of frames on which the two classes met
+        of_all, confused = group == ALL_CONFLICTS, of_kind(group, "confused")
+        n_conflicts = sums_by(cluster[of_all], rows[of_all, 1], int(cluster.max(initial=-1)) + 1)
+        rows[confused, 1] = n_conflicts[cluster[confused]]
         return RateMoments.of(group, rows)
 
 
@@ -156,7 +175,7 @@ def findings_of(
         expected: the known rate of groups that have no others
     """
     code = moments.group >> 2 * _WIDTH
-    first, second = (moments.group >> _WIDTH) & ((1 << _WIDTH) - 1), moments.group & ((1 << _WIDTH) - 1)
+    first, second = subjects_of(moments.group)
     known = np.array([(expected or {}).get(group, np.nan) for group in moments.group.tolist()])
     margin = np.array([kind.margin for kind in KINDS])[code]
     found = rate_tests(moments, known, margin)

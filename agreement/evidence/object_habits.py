@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +15,8 @@ from ..numbers import Numbers
 from ..objects.annotators import AssignedCells, missed_columns, verdict_columns
 from ..objects.sizes import SIZES
 from ..objects.sums import Chunk
-from .hypotheses import CODES, Finding, HabitRows, findings_of, habit_groups
+from .confusions import Conflicts, conflict_rows
+from .hypotheses import HabitRows, findings_of, habit_groups, of_kind
 from .ranking import MIN_IMAGES
 
 #: kinds of findings on boxes
@@ -54,10 +56,8 @@ class ObjectHabits:
         """None at all."""
         yield from ()
 
-    def findings(
-        self, annotators: Sequence[str], classes: Sequence[str], n_labels: IntArray
-    ) -> tuple[list[Finding], int]:
-        """What the tests confirm, and how many hypotheses were tested.
+    def found(self, annotators: Sequence[str], classes: Sequence[str], n_labels: IntArray) -> dict[str, Any]:
+        """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
 
         Args:
             annotators: their names
@@ -65,28 +65,17 @@ class ObjectHabits:
             n_labels: shape ``(K,)``, labels of every class
         """
         moments = self._rows.moments()
-        confused = np.flatnonzero(moments.group >> 40 == CODES["confused"])
-        expected: dict[int, float] = {}
-        if len(confused):
-            (of_all,) = np.flatnonzero(moments.group == habit_groups("confused", 0, 0))
-            # images without a conflict of two classes count in the share too
-            often = confused[(moments.n[confused] >= MIN_IMAGES) & (confused != of_all)]
-            moments.sums[often, 1] = moments.sums[of_all, 1]
-            moments.products[often, 4] = moments.products[of_all, 4]
-            moments.n[often] = moments.n[of_all]
-            share = n_labels / max(n_labels.sum(), 1)
-            a, b = (moments.group[often] >> 20) & 0xFFFFF, moments.group[often] & 0xFFFFF
-            as_frequent = 2.0 * share[a] * share[b] / max(1.0 - (share**2).sum(), 1e-12)
-            evenly = (share[a] + share[b]) / max(np.count_nonzero(n_labels) - 1, 1)
-            expected = dict(zip(moments.group[often].tolist(), np.maximum(as_frequent, evenly).tolist(), strict=True))
+        conflicts = Conflicts.of(moments, n_labels)
+        expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
         if len(annotators) > 2:
             # one who draws otherwise moves the mean of the others, but hardly the median annotator
             for kind in _BOXES:
-                of_kind = (moments.group >> 40 == CODES[kind]) & (moments.n >= MIN_IMAGES)
-                if of_kind.any():
-                    offsets = moments.sums[of_kind, 0] / moments.sums[of_kind, 1]
-                    expected |= dict.fromkeys(moments.group[of_kind].tolist(), float(np.median(offsets)))
-        return findings_of(moments, annotators, classes, SIZES, expected=expected)
+                chosen = of_kind(moments.group, kind) & (moments.n >= MIN_IMAGES)
+                if chosen.any():
+                    offsets = moments.sums[chosen, 0] / moments.sums[chosen, 1]
+                    expected |= dict.fromkeys(moments.group[chosen].tolist(), float(np.median(offsets)))
+        findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected)
+        return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 
 
 def _rows_of(chunk: Chunk, often: BoolArray) -> Iterator[_Rows]:
@@ -235,19 +224,9 @@ def _of_classes(chunk: Chunk, lead: IntArray, *, several: bool) -> Iterator[_Row
     a, b = category[pairs.i], category[pairs.j]
     met = np.concatenate([sample * k + a, (sample * k + b)[apart]])
     yield _of_cells("class_conflicts", met, k, np.concatenate([apart, apart[apart]]), np.ones(len(met)))
-    first, second, of_conflict = np.minimum(a, b)[apart], np.maximum(a, b)[apart], sample[apart]
-    n_conflicts = np.bincount(of_conflict, minlength=agreement.n_samples)
-    group = habit_groups("confused", first, second)
-    order = np.lexsort((of_conflict, group))
-    group, of_conflict = group[order], of_conflict[order]
-    start = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(of_conflict) != 0)][: len(group)])
-    times = np.diff(np.r_[start, len(group)])
-    zero = np.zeros(len(start))
-    yield _Rows(group[start], of_conflict[start], (times, n_conflicts[of_conflict[start]], zero, zero))
-    with_any = np.flatnonzero(n_conflicts)
-    zero = np.zeros(len(with_any))
-    of_all = habit_groups("confused", np.zeros(len(with_any), np.int64))
-    yield _Rows(of_all, with_any, (n_conflicts[with_any], n_conflicts[with_any], zero, zero))
+    group, of_conflict, columns = conflict_rows(a[apart], b[apart], sample[apart], agreement.n_samples)
+    own, whole, *others = columns.T
+    yield _Rows(group, of_conflict, (own, whole, others[0], others[1]))
 
 
 def _of_sizes(chunk: Chunk, *, several: bool) -> Iterator[_Rows]:

@@ -212,7 +212,7 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
     parts = ("", "consensus", "bias")
-    findings, n_tested = habits.findings(context.annotators, class_names, sums.classes.n_objects)
+    of_habits = habits.found(context.annotators, class_names, sums.classes.n_objects)
     of_annotators = {part: each.total for part, each in zip(parts, collection.annotators, strict=True)}
     return report_of(
         ObjectReport,
@@ -251,9 +251,10 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
         merges=merges(
             sums.classes.met, headline.joint.observed, headline.joint_counts(), class_names, config.undefined
         ),
-        similar_names=similar_names([class_names[code] for code in drawn], given_together(met, class_names)),
-        findings=findings,
-        n_tested=n_tested,
+        similar_names=similar_names(
+            [class_names[code] for code in drawn], given_together(met, class_names, of_habits["confused"])
+        ),
+        **of_habits,
         thresholds=threshold_points(totals.sweep, config),
         data_threshold=data_threshold(totals.threshold_sample, config),
         rules=rule_alphas(totals.rules, config, other),

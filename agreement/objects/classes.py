@@ -15,7 +15,8 @@ from ...metrics.bootstrap.draws import SparseColumns, sparse
 from ...metrics.geometry.objects import dice_from_iou
 from ..codes import MISSING
 from ..config import Undefined
-from ..evidence.ranking import MIN_LABELS, in_order, natural_key
+from ..evidence.confusions import Confused
+from ..evidence.ranking import in_order, natural_key
 from ..numbers import Fields, Numbers, Rows, ratio
 from ..report import number
 from .compute import Counting
@@ -388,23 +389,26 @@ def similar_names(names: Sequence[str], together: Iterable[tuple[str, str]]) -> 
     return sorted(found.values(), key=lambda own: list(map(natural_key, own)))
 
 
-def given_together(met: SparseCounts, names: Sequence[str]) -> Iterator[tuple[str, str]]:
+def given_together(met: SparseCounts, names: Sequence[str], confused: Iterable[Confused]) -> Iterator[tuple[str, str]]:
     """Pairs of names that mean one class as far as the labels can tell.
 
     The labels of the rarer name meet the other name on the same object more often than anything else, their own name
-    included, and the two meet on 20 labels or more. Names of two classes that are now and then confused do not.
+    included, and the two meet on 10 images (so on 20 labels) or more. Names of two classes that are now and then
+    confused do not.
 
     Args:
         met: counts of (class, class) over all pairs of labels of one unit, equal classes included
         names: name of every class code
+        confused: the pairs of classes that met on enough images
     """
     first, second = met.columns()
     differ = first != second
     own = sums_by(first, met.counts, len(names)) + sums_by(second[differ], met.counts[differ], len(names))
-    rarer = np.minimum(own[first], own[second])
-    often = differ & (2 * met.counts >= MIN_LABELS) & (2 * met.counts > rarer)
-    for a, b in zip(first[often].tolist(), second[often].tolist(), strict=True):
-        yield names[a], names[b]
+    n_labels = dict(zip(names, own.tolist(), strict=True))
+    for pair in confused:
+        a, b = pair.classes
+        if 2 * pair.n > min(n_labels[a], n_labels[b]):
+            yield a, b
 
 
 def similar_spellings(names: Sequence[str]) -> list[list[str]]:

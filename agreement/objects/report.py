@@ -6,6 +6,7 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from ..evidence.confusions import Confused
 from ..evidence.hypotheses import Finding
 from ..main_numbers import OBJECT_NUMBERS, MainNumber
 from ..no_labels import NOT_ASSIGNED
@@ -455,6 +456,7 @@ class ObjectReport(AgreementReport):
         "data_threshold": DataThreshold,
         "rules": RuleAlpha,
         "findings": Finding,
+        "confused": Confused,
     }
 
     n_empty: int
@@ -499,3 +501,5 @@ class ObjectReport(AgreementReport):
     #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
     findings: list[Finding] = dataclasses.field(default_factory=list)
     n_tested: int = 0
+    #: pairs of classes that met on 10 images or more, the surest first; at most 1,000
+    confused: list[Confused] = dataclasses.field(default_factory=list)

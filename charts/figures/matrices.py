@@ -12,8 +12,9 @@ import plotly.graph_objects as go
 from ...agreement.arguments import count_of, one_of, without_numpy
 from ...agreement.errors import AgreementInputError
 from ...agreement.evidence.ranking import in_order, least_first, most_first, natural_key, supported
+from ..advice import clearly_confused
 from ..families import family_of
-from ..words import documents, shown_number
+from ..words import documents, shown_number, shown_share
 from .theme import SCALE, figure, names_axis, require, safe
 
 if TYPE_CHECKING:
@@ -115,9 +116,11 @@ def plot_confusion(report: AgreementReport, pair: tuple[str, str] | None = None,
     top, pair = count_of("top", without_numpy(top), least=2), without_numpy(pair)
     counts = class_confusions(report, pair)
     require(counts, "nobody confused two classes" if pair is None else "these two annotators confused no two classes")
-    names, finding = _most_confused(counts, top), _confusion_finding(counts, pair is None)
     symmetric = pair is None
+    names = list(dict.fromkeys(name for said in confused_first(report, counts) for name in said))[:top]
+    finding = f"Classes that they confused, {counts.total():,} times"
     if symmetric:
+        finding = _confusion_finding(report, counts)
         counts = Counter({(a, b): counts[a, b] + counts[b, a] for a in names for b in names})
     cells = [[(counts[a, b] or None) if a != b else None for b in names] for a in names]
     rows, columns = ("one annotator", "the other") if pair is None else (safe(pair[0]), safe(pair[1]))
@@ -171,23 +174,22 @@ def class_confusions(report: AgreementReport, pair: tuple[str, str] | None = Non
     return Counter({said: n for said, n in counts.items() if said[0] != said[1] and n})
 
 
-def _most_confused(counts: Mapping[tuple[str, str], int], top: int) -> list[str]:
-    """The classes of the largest confusions, largest first."""
+def confused_first(report: AgreementReport, counts: Mapping[tuple[str, str], int]) -> dict[tuple[str, str], int]:
+    """How often every two classes met: those that met on enough images first, the surest first; then by frequency."""
     together: Counter[tuple[str, str]] = Counter()
     for (a, b), n in counts.items():
         together[min(a, b), max(a, b)] += n
-    names: dict[str, None] = {}
-    for pair, _ in sorted(together.items(), key=lambda item: (-item[1], item[0])):
-        names |= dict.fromkeys(pair)
-    return list(names)[:top]
+    sure = {tuple(sorted(each.classes)): k for k, each in enumerate(getattr(report, "confused", []))}
+    order = sorted(together.items(), key=lambda item: (sure.get(item[0], len(sure)), -item[1], item[0]))
+    return dict(order)
 
 
-def _confusion_finding(counts: Mapping[tuple[str, str], int], symmetric: bool) -> str:
-    together: Counter[tuple[str, str]] = Counter()
-    for (a, b), n in counts.items():
-        together[(min(a, b), max(a, b)) if symmetric else (a, b)] += n
-    (a, b), n = min(together.items(), key=lambda item: (-item[1], item[0]))
-    return f"{a} and {b} are confused most: {n:,} of the {sum(counts.values()):,} confusions listed"
+def _confusion_finding(report: AgreementReport, counts: Counter[tuple[str, str]]) -> str:
+    clear = clearly_confused(report)
+    if not clear:
+        return "Classes that met; no two are clearly confused more often than by chance"
+    (a, b), share = clear[0].classes, shown_share(clear[0].share)
+    return f"{a} and {b} are {share} of the {counts.total():,} confusions, {shown_share(clear[0].by_chance)} by chance"
 
 
 def _matrix(heatmap: go.Heatmap, names: Sequence[str], finding: str) -> go.Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..advice import confusions_section
 from ..sections import Part, Section
 from ..tables import Cell, Column, part_of, table
 from ..words import UNDEFINED, counted, listed, shown_number, shown_share, signed
@@ -11,35 +12,18 @@ from ..words import UNDEFINED, counted, listed, shown_number, shown_share, signe
 if TYPE_CHECKING:
     from ...agreement.objects.report import ClassSummary, Merge, ObjectReport
 
-_FEW = 5
 _MANY = 10
 
 
-def confusions_section(report: ObjectReport) -> list[Section]:
-    """The most confused classes, the effect of merging them, and similar class names."""
-    confusion = report.class_given_match.confusion[:_FEW]
-    parts: list[Part] = []
-    if confusion:
-        effects = {frozenset(entry.classes): entry.alpha_after for entry in report.merges}
-        columns = [Column("class", "a"), Column("class", "b"), Column("pairs of labels", "n")]
-        if effects:
-            merged = Column("alpha if they were one", lambda entry: _number(effects.get(frozenset(_both(entry)))))
-            columns.append(merged)
-        parts.append(table(columns, confusion))
+def confused_classes(report: ObjectReport) -> list[Section]:
+    """The classes that are confused, the effect of merging them, and similar class names."""
+    more: list[Part] = []
     if report.similar_names:
         shown = [listed([repr(name) for name in group]) for group in report.similar_names[:_MANY]]
-        more = len(report.similar_names) - len(shown)
-        groups = "; ".join([*shown, *([f"and {counted(more, 'more group')}"] if more else [])])
-        parts.append(f"Names that may mean one class, counted as different: {groups}.")
-    return [Section("Classes that are confused most", parts, figures=("confusion",))] if parts else []
-
-
-def _both(entry: dict[str, str]) -> tuple[str, str]:
-    return entry["a"], entry["b"]
-
-
-def _number(value: float | None) -> Cell:
-    return Cell(value, shown_number(value))
+        n_more = len(report.similar_names) - len(shown)
+        groups = "; ".join([*shown, *([f"and {counted(n_more, 'more group')}"] if n_more else [])])
+        more.append(f"Names that may mean one class, counted as different: {groups}.")
+    return confusions_section(report, bool(report.class_given_match.confusion), more)
 
 
 def class_details(report: ObjectReport) -> list[Section]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from ..advice import merge_effect
 from ..words import counted, shown_number, shown_share
 
 if TYPE_CHECKING:
@@ -53,17 +54,6 @@ def class_sentence(report: ObjectReport) -> str:
     effect = merge_effect(report, {first, second})
     n = round(confused.value * total)
     return f"Confused more often than by chance are {first!r} and {second!r}: {n:,} of {total:,} times{effect}."
-
-
-def merge_effect(report: ObjectReport, classes: set[str]) -> str:
-    """What alpha would be if two classes were one; empty if that makes no difference."""
-    for merge in report.merges:
-        before, after = merge.alpha_before, merge.alpha_after
-        if set(merge.classes) == classes and before is not None and after is not None:
-            verb = "raise" if after > before else "lower"
-            if shown_number(before) != shown_number(after):
-                return f"; as one class they would {verb} alpha from {shown_number(before)} to {shown_number(after)}"
-    return ""
 
 
 def localisation_sentence(report: ObjectReport) -> str:

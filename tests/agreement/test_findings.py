@@ -18,7 +18,8 @@ from annotator_agreement.agreement.objects.compute import compute_agreement_of
 from annotator_agreement.agreement.objects.records import record
 from annotator_agreement.agreement.objects.report import ObjectReport
 from annotator_agreement.agreement.report import ReportContext, RunFacts
-from annotator_agreement.charts.objects.findings import all_findings, object_findings
+from annotator_agreement.charts.advice import all_findings
+from annotator_agreement.charts.objects.findings import object_findings
 
 
 def _report(habits: list[Habits], n_samples: int, seed: int, clusters: np.ndarray | None = None) -> ObjectReport:
@@ -42,7 +43,7 @@ def test_nothing_is_found_where_nobody_has_a_habit(seed: int) -> None:
     report = _report([Habits(name, miss=0.08, duplicates=0.02) for name in NAMES], 60, seed)
     assert report.n_tested > 20
     assert report.findings == []
-    assert "No annotator, class or size stands out beyond chance" in " ".join(object_findings(report))
+    assert "No annotator or class stands out beyond chance" in " ".join(object_findings(report))
     assert report_on(generate(40, 4, seed)).findings == []
 
 

@@ -7,6 +7,7 @@ import pytest
 
 from tests.charts.filled import filled_report, filled_values, interval
 
+from annotator_agreement.agreement.evidence.confusions import Confused
 from annotator_agreement.agreement.evidence.ranking import (
     ends_of_ranking,
     in_order,
@@ -70,5 +71,8 @@ def test_names_are_similar_only_if_annotators_give_them_to_the_same_objects() ->
            ("bicycle", "bicicle"): 12, ("bicicle", "bicicle"): 1, ("Car", "car"): 10, ("money", "monkey"): 9,
            ("bicycle", "car"): 50}  # fmt: skip
     rows = np.repeat([[n[a], n[b]] for a, b in met], list(met.values()), axis=0)
-    found = similar_names(names, given_together(SparseCounts.of(*rows.T), names))
+    enough = [
+        Confused(sorted(pair), n, n, 0.1, 0.0, 0.2, 0.0) for pair, n in met.items() if pair[0] != pair[1] and n >= 10
+    ]
+    found = similar_names(names, given_together(SparseCounts.of(*rows.T), names, enough))
     assert found == [["bicicle", "bicycle"], ["Car", "car"]]

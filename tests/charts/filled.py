@@ -66,6 +66,12 @@ def worst(*values: float) -> list[dict[str, Any]]:
     ]
 
 
+def _confused(a: str, b: str, n: int, low: float, by_chance: float) -> dict[str, Any]:
+    share = n / 100
+    ends = {"share": share, "low": low, "high": 2 * share - low, "by_chance": by_chance}
+    return {"classes": [a, b], "n": n, "n_images": min(n, 40), **ends}
+
+
 def _finding(
     kind: str, annotators: list[str], classes: list[str], size: str | None, value: float, others: float
 ) -> dict[str, Any]:
@@ -234,6 +240,7 @@ def filled_values() -> dict[str, Any]:
             _finding("confused", [], ["bus", "coach"], None, 0.57, 0.08),
         ],
         "n_tested": 60,
+        "confused": [_confused("bus", "coach", 57, 0.46, 0.08), _confused("Car ", "car", 21, 0.1, 0.19)],
         "data_threshold": {
             "halves": [0.36, 0.39],
             "threshold": 0.37,
@@ -396,6 +403,7 @@ UNFILLED: dict[str, Any] = {
     "thresholds": [],
     "data_threshold": None,
     "findings": [],
+    "confused": [],
     "n_tested": 0,
     "rules": [],
     "intervals": {},

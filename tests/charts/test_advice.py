@@ -10,9 +10,10 @@ from tests.charts.filled import filled_report, filled_values, interval
 from tests.charts.other_families import OTHERS
 
 from annotator_agreement.agreement.family import report_from_dict
+from annotator_agreement.charts.advice import OF_TWO
 from annotator_agreement.charts.families import family_of
 from annotator_agreement.charts.objects.findings import object_findings
-from annotator_agreement.charts.shortlists import OF_TWO, agree_less
+from annotator_agreement.charts.shortlists import agree_less
 
 
 def _finding(kind: str, *annotators: str, classes: tuple[str, ...] = (), **changes: Any) -> dict[str, Any]:
@@ -37,7 +38,8 @@ AGAINST = "(the others 4.5 %, +58.7 points [50.1, 67.3])"
         (_finding("conflicts", "alice"), "alice gives another class in 63.2 % of comparisons (others 4.5 %, +58.7"),
         (
             _finding("loose", "bob", value=0.4, others=0.1, difference=0.3, low=0.2, high=0.4),
-            "draws otherwise: mean IoU 0.600 with the others (these 0.900, -0.300 [-0.400, -0.200]): talk to bob.",
+            "draws otherwise: mean IoU of 0.600 with the others, who have 0.900 among each other (-0.300 [-0.400, "
+            "-0.200]): talk to bob.",
         ),
         (
             _finding("box_size", "bob", difference=-0.12, low=-0.15, high=-0.09),
@@ -93,11 +95,23 @@ def test_the_five_with_the_greatest_difference_are_named_each_with_two_findings(
     assert found[-1] == "2 more annotators or pairs stand out, with smaller differences."
 
 
+def test_advice_is_given_only_for_a_difference_that_is_worth_it() -> None:
+    """Sure, but too small to act on: said without advice, and the guideline is what can be done."""
+    small = _finding("box_size", "bob", difference=-0.049, low=-0.06, high=-0.04)
+    found = object_findings(filled_report(findings=[small], n_tested=50))
+    assert found[1:] == [
+        "bob draws boxes 5 % smaller [4, 6].",
+        "These differences are too small to act on: say in the guideline which objects count.",
+    ]
+    larger = _finding("misses", "bob", difference=0.05, low=0.04, high=0.06)
+    (_, both) = object_findings(filled_report(findings=[larger, small], n_tested=50))
+    assert both.endswith("; draws boxes 5 % smaller [4, 6]: talk to bob.")
+
+
 def test_where_nobody_stands_out_the_guideline_says_more_of_the_main_cause() -> None:
     found = object_findings(filled_report(findings=[], n_tested=50))
     assert found[1:] == [
-        "No annotator, class or size stands out beyond chance (50 comparisons): say in the guideline which objects "
-        "count."
+        "No annotator or class stands out beyond chance (50 comparisons): say in the guideline which objects count."
     ]
     (_, few) = object_findings(filled_report(findings=[], n_tested=0))
     assert few.startswith("There are too few labels to say who or what stands out (20 on 10 images are needed): say")

@@ -1,0 +1,108 @@
+"""Which two classes are confused: their share of all conflicts of classes, with its interval, against chance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.rate_tests import RateMoments, rate_tests
+from .hypotheses import ALL_CONFLICTS, habit_groups, of_kind, subjects_of
+from .ranking import MIN_IMAGES, natural_key
+
+#: pairs of classes listed in a report
+MAX_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Confused:
+    """Two classes that annotators gave to the same objects, or images, on 10 images (so 20 labels) or more.
+
+    ``n`` pairs of labels have these classes, on ``n_images`` images. That is a ``share`` of all pairs of labels with
+    different classes, with its 95 % interval from ``low`` to ``high``. ``by_chance`` is the share if conflicts fell on
+    all other classes evenly, or as frequent as these are, whichever is larger.
+    """
+
+    classes: list[str]
+    n: int
+    n_images: int
+    share: float
+    low: float
+    high: float
+    by_chance: float
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the whole interval is above the share by chance."""
+        return self.low > self.by_chance
+
+
+def conflict_rows(a: IntArray, b: IntArray, sample: IntArray, n_samples: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """How often every two classes met on every image, of all conflicts there; and all conflicts.
+
+    Args:
+        a: shape ``(Q,)``, class of one label of every pair with different classes
+        b: shape ``(Q,)``, class of the other
+        sample: shape ``(Q,)``
+        n_samples: number of samples
+
+    Returns:
+        group ``(T,)``, sample ``(T,)`` and columns ``(T, 4)``, for :class:`~.hypotheses.HabitRows`
+    """
+    n_conflicts = np.bincount(sample, minlength=n_samples)
+    of_pair = habit_groups("confused", np.minimum(a, b), np.maximum(a, b))
+    group, of_row = np.concatenate([of_pair, np.full(len(sample), ALL_CONFLICTS)]), np.tile(sample, 2)
+    order = np.lexsort((of_row, group))
+    group, of_row = group[order], of_row[order]
+    first = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(of_row) != 0)][: len(group)])
+    times = np.diff(np.r_[first, len(group)])
+    zero = np.zeros(len(first))
+    return group[first], of_row[first], np.column_stack([times, n_conflicts[of_row[first]], zero, zero])
+
+
+@dataclass(frozen=True, slots=True)
+class Conflicts:
+    """The pairs of classes that met on enough images; shapes ``(P,)``."""
+
+    row: IntArray  #: their rows in the moments
+    n_images: IntArray  #: images on which they met
+    by_chance: FloatArray  #: see :class:`Confused`
+
+    @classmethod
+    def of(cls, moments: RateMoments, n_labels: IntArray) -> Conflicts:
+        """The pairs; from now on their whole is all conflicts, of images where the two did not meet too (in place).
+
+        Args:
+            moments: sums over images of all groups
+            n_labels: shape ``(K,)``, labels of every class
+        """
+        is_all = moments.group == ALL_CONFLICTS
+        row = np.flatnonzero(of_kind(moments.group, "confused") & (moments.n >= MIN_IMAGES) & ~is_all)
+        n_images = moments.n[row]
+        for column, place in ((moments.sums, 1), (moments.products, 4)):
+            column[row, place] = column[is_all, place]
+        moments.n[row] = moments.n[is_all]
+        share = n_labels / max(n_labels.sum(), 1)
+        a, b = subjects_of(moments.group[row])
+        as_frequent = 2.0 * share[a] * share[b] / max(1.0 - (share**2).sum(), 1e-12)
+        evenly = (share[a] + share[b]) / max(np.count_nonzero(n_labels) - 1, 1)
+        return cls(row, n_images, np.maximum(as_frequent, evenly))
+
+    def named(self, moments: RateMoments, classes: Sequence[str]) -> list[Confused]:
+        """The pairs by name, the highest lower end of the interval first."""
+        row = self.row
+        of_pairs = RateMoments(moments.group[row], moments.n[row], moments.sums[row], moments.products[row])
+        found = rate_tests(of_pairs, self.by_chance)
+        n = of_pairs.sums[:, 0].astype(np.int64)
+        ends = (self.by_chance + found.low, self.by_chance + found.high)
+        numbers = (n, self.n_images, found.rate, *ends, self.by_chance)
+        names = [[classes[code] for code in pair] for pair in zip(*subjects_of(of_pairs.group), strict=True)]
+        pairs = [
+            Confused(sorted(own, key=natural_key), *values)
+            for own, *values in zip(names, *(column.tolist() for column in numbers), strict=True)
+        ]
+        return sorted(pairs, key=lambda pair: (-round(pair.low, 9), [natural_key(name) for name in pair.classes]))[
+            :MAX_LISTED
+        ]

@@ -1,0 +1,240 @@
+"""Who and what stands out by test, in sentences with numbers and advice; and the classes that are confused."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from ..agreement.evidence.hypotheses import KINDS, by_subject
+from ..agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
+from .sections import Part, Section
+from .tables import Cell, Column, table
+from .words import counted, listed, shown_number, shown_share
+
+if TYPE_CHECKING:
+    from ..agreement.evidence.confusions import Confused
+    from ..agreement.evidence.hypotheses import Finding
+
+#: says what was found, as the predicate of a sentence on an annotator or as a clause
+Says: TypeAlias = Callable[["Finding", Any], str]
+
+#: so many annotators (classes, sizes, pairs) are named, each with so many findings
+_MOST, _OF_EACH = 5, 2
+#: advice is given for a difference of 5 percentage points, 5 % of a size, 0.05 of IoU, score or the scale of ratings
+WORTH_ADVICE = 0.05
+#: what is counted, by kind
+_MEANING = {kind.name: kind.meaning for kind in KINDS}
+#: confused classes in the section
+_FEW = 5
+#: said where two annotators disagree
+OF_TWO = "Two annotators cannot tell who of them is right: a third one, or a reference, can."
+
+
+def talk_to(name: str) -> str:
+    """Advice where one annotator is behind a finding."""
+    return f"talk to {name}"
+
+
+def write_down(what: str) -> str:
+    """Advice where a finding concerns everybody."""
+    return f"say in the guideline {what}"
+
+
+def stands_out(report: Any, says: Mapping[str, Says], advice: str) -> list[str]:
+    """Who and what stands out, the greatest difference first; where nothing is worth acting on, what else to do.
+
+    Args:
+        report: report of any family
+        says: what is said of the findings of some kinds, in addition to :data:`SAYS`
+        advice: what to do if there is nothing else
+    """
+    groups = list(by_subject(report.findings, _MOST))
+    found = [_sentence(group[:_OF_EACH], report, {**SAYS, **says}) for group in groups]
+    n_more = len({tuple(each.annotators) for each in report.findings if each.annotators}) - sum(
+        bool(group[0].annotators) for group in groups
+    )
+    if n_more > 0:
+        found.append(f"{counted(n_more, 'more annotator')} or pairs stand out, with smaller differences.")
+    if not groups:
+        found.append(f"{_nobody(report)}: {advice}.")
+    elif not any(map(is_worth_advice, report.findings)):
+        found.append(f"These differences are too small to act on: {advice}.")
+    return [*found, OF_TWO] if len(report.annotators) == 2 else found
+
+
+def is_worth_advice(finding: Finding) -> bool:
+    """Whether a difference is large enough to act on."""
+    return round(abs(finding.difference), 9) >= WORTH_ADVICE
+
+
+def _nobody(report: Any) -> str:
+    if not report.n_tested:
+        return (
+            f"There are too few labels to say who or what stands out ({MIN_LABELS} on {MIN_IMAGES} images are needed)"
+        )
+    return f"No annotator or class stands out beyond chance ({counted(report.n_tested, 'comparison')})"
+
+
+def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says]) -> str:
+    """The findings on one annotator, pair, class or size, and what to do if a difference is large enough."""
+    said = "; ".join(says[finding.kind](finding, report) for finding in group)
+    first = group[0]
+    who = listed(first.annotators)
+    said = f"{who} {said}" if who else said
+    if not any(map(is_worth_advice, group)):
+        return f"{said}."
+    if first.kind == "close":
+        return f"{said}: look at what they share."
+    if who:
+        return f"{said}: {talk_to(who)}."
+    return f"{said}: {write_down(_RULES[first.kind].format(listed([repr(name) for name in first.classes])))}."
+
+
+#: what the guideline should say of a class or size
+_RULES = {
+    "class_missed": "which {} count",
+    "class_conflicts": "how to tell {} apart from others",
+    "class_loose": "where {} ends",
+    "confused": "how to tell {} apart",
+    "size_missed": "which objects count",
+}
+
+
+def against(finding: Finding, others: str = "the others") -> str:
+    """What it is compared with: ``(the others 4.5 %, +58.7 points [50.1, 67.3])``."""
+    ends = f"[{100.0 * finding.low:.1f}, {100.0 * finding.high:.1f}]"
+    return f"({others} {shown_share(finding.others)}, {100.0 * finding.difference:+.1f} points {ends})"
+
+
+def _conflicts(finding: Finding, report: Any) -> str:
+    said = f"gives another class in {shown_share(finding.value)} of comparisons {against(finding, 'others')}"
+    entry = next(each for each in report.annotators if each.name == finding.annotators[0])
+    conflicts = getattr(entry, "class_conflicts", [])
+    if not conflicts or 2 * conflicts[0]["n"] < MIN_LABELS:
+        return said
+    return f"{said}, most often {conflicts[0]['a']!r} where others say {conflicts[0]['b']!r}"
+
+
+def loose(measure: str) -> Says:
+    """Who draws otherwise: the mean similarity with the others, and that of the others among each other."""
+
+    def said(finding: Finding, report: Any) -> str:
+        ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+        return (
+            f"draws otherwise: {measure} of {shown_number(1.0 - finding.value)} with the others, who have "
+            f"{shown_number(1.0 - finding.others)} among each other ({-finding.difference:+.3f} {ends})"
+        )
+
+    return said
+
+
+def by_share(more: str, less: str) -> Says:
+    """Something that is larger or smaller by a share: ``12 % larger [9, 15]``; ``{}`` stands for the share."""
+
+    def said(finding: Finding, report: Any) -> str:
+        low, high = sorted((abs(finding.low), abs(finding.high)))
+        share = f"{100.0 * abs(finding.difference):.0f} %"
+        classes = listed([repr(name) for name in finding.classes])
+        what = (more if finding.difference > 0 else less).format(share=share, classes=classes)
+        return f"{what} [{100.0 * low:.0f}, {100.0 * high:.0f}]"
+
+    return said
+
+
+def _close(finding: Finding, report: Any) -> str:
+    ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
+    return (
+        f"agree more with each other (score {shown_number(finding.value)}) than with the others "
+        f"({shown_number(finding.others)}, {ends})"
+    )
+
+
+def _class_conflicts(finding: Finding, report: Any) -> str:
+    share = shown_share(finding.value)
+    return f"{finding.classes[0]!r} gets another class in {share} of comparisons {against(finding, 'other classes')}"
+
+
+def _confused(finding: Finding, report: Any) -> str:
+    first, second = finding.classes
+    share, effect = shown_share(finding.value), merge_effect(report, {first, second})
+    return f"{first!r} and {second!r} are {share} of the class conflicts {against(finding, 'by chance')}{effect}"
+
+
+def merge_effect(report: Any, classes: set[str]) -> str:
+    """What alpha would be if two classes were one; empty if that makes no difference."""
+    for merge in getattr(report, "merges", []):
+        before, after = merge.alpha_before, merge.alpha_after
+        if set(merge.classes) == classes and before is not None and after is not None:
+            verb = "raise" if after > before else "lower"
+            if shown_number(before) != shown_number(after):
+                return f"; as one class they would {verb} alpha from {shown_number(before)} to {shown_number(after)}"
+    return ""
+
+
+#: what is said in all families
+SAYS: dict[str, Says] = {
+    "conflicts": _conflicts,
+    "class_conflicts": _class_conflicts,
+    "confused": _confused,
+    "close": _close,
+}
+
+
+def all_findings(report: Any) -> list[Section]:
+    """Everything that stands out, with the tests behind it."""
+    if not report.findings:
+        return []
+    columns = [
+        Column("who or what", lambda each: ", ".join([*each.annotators, *each.classes, *filter(None, [each.size])])),
+        Column("what", lambda each: each.kind.replace("_", " ")),
+        *(Column(title, name, shown_number) for name, title in (("value", "value"), ("others", "others"))),
+        Column("difference", lambda each: f"{each.difference:+.3f} [{each.low:.3f}, {each.high:.3f}]"),
+        Column("p", lambda each: f"{each.p_value:.2g}"),
+        *(Column("of", "n_labels"), Column("images", "n_images")),
+    ]
+    meaning = [
+        f"{name.replace('_', ' ')}: {_MEANING[name]}." for name in dict.fromkeys(f.kind for f in report.findings)
+    ]
+    title = f"Findings: {len(report.findings):,} of {report.n_tested:,} comparisons, at a false discovery rate of 5 %"
+    return [Section(title, [table(columns, report.findings), " ".join(meaning)])]
+
+
+def clearly_confused(report: Any) -> list[Confused]:
+    """The pairs of classes that are confused more often than by chance, the surest first."""
+    return [each for each in getattr(report, "confused", []) if each.is_clear]
+
+
+def confusions_section(report: Any, any_conflict: bool, more: Sequence[Part] = ()) -> list[Section]:
+    """The classes that are confused more often than by chance.
+
+    Args:
+        report: report on objects or ratings
+        any_conflict: whether there are two classes that met
+        more: what follows the table
+    """
+    shown = clearly_confused(report)[:_FEW]
+    parts: list[Part] = []
+    if shown:
+        effects = {frozenset(entry.classes): entry.alpha_after for entry in getattr(report, "merges", [])}
+        columns = [
+            *(Column("class", lambda entry: entry.classes[0]), Column("class", lambda entry: entry.classes[1])),
+            Column("pairs of labels", "n"),
+            Column("of all conflicts", _share),
+            Column("by chance", "by_chance", shown_share),
+        ]
+        if effects:
+            columns.append(Column("alpha if they were one", lambda entry: _alpha(effects, entry)))
+        parts.append(table(columns, shown))
+    elif any_conflict:
+        parts.append("No two classes are clearly confused more often than by chance.")
+    parts += more
+    return [Section("Classes that are confused", parts, figures=("confusion",))] if parts else []
+
+
+def _share(entry: Confused) -> Cell:
+    return Cell(entry.share, f"{shown_share(entry.share)} [{100.0 * entry.low:.0f}, {100.0 * entry.high:.0f}]")
+
+
+def _alpha(effects: Mapping[frozenset[str], float | None], entry: Confused) -> Cell:
+    value = effects.get(frozenset(entry.classes))
+    return Cell(value, shown_number(value))

@@ -1,0 +1,79 @@
+"""Which classes are confused rests on images: shares, intervals and similar names against counting by hand."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from tests.agreement.habits import CLASSES, Habits, simulate
+
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.objects.batch import Batch
+from annotator_agreement.agreement.objects.build import build_object_report
+from annotator_agreement.agreement.objects.compute import compute_agreement_of
+from annotator_agreement.agreement.objects.records import record
+from annotator_agreement.agreement.objects.report import ObjectReport
+from annotator_agreement.agreement.report import ReportContext, RunFacts
+from annotator_agreement.charts.advice import clearly_confused
+from annotator_agreement.charts.objects.classes import confused_classes
+from annotator_agreement.metrics import Objects
+from annotator_agreement.metrics.geometry.boxes import Boxes
+
+
+def _report(batch: Batch, names: list[str], classes: list[str], clusters: np.ndarray | None = None) -> ObjectReport:
+    config = make_config(names, resamples=0, sensitivity=False)
+    records = record(compute_agreement_of(batch, config))
+    context = ReportContext(config, names, classes, ["Detections"], RunFacts(), clusters=clusters)
+    return build_object_report(records, context)
+
+
+@pytest.mark.parametrize("n_of_cluster", [1, 3])
+def test_shares_and_intervals_are_those_of_counting_by_image(n_of_cluster: int) -> None:
+    habits = [Habits("a"), Habits("b", confuses=("bus", "coach", 0.4)), Habits("c", confuses=("tram", "bicycle", 0.1))]
+    batch = simulate(habits, 120, np.random.default_rng(4)).batch()
+    clusters = np.arange(120) // n_of_cluster
+    report = _report(batch, ["a", "b", "c"], list(CLASSES), clusters if n_of_cluster > 1 else None)
+    agreement = compute_agreement_of(batch, make_config(["a", "b", "c"], sensitivity=False))
+    met: dict[tuple[str, ...], Counter[int]] = defaultdict(Counter)
+    for i, j in zip(agreement.pairs.i.tolist(), agreement.pairs.j.tolist(), strict=True):
+        said = {CLASSES[agreement.objects.category[k]] for k in (i, j)}
+        if len(said) == 2:
+            met[tuple(sorted(said))][clusters[agreement.objects.sample[i]]] += 1
+    in_all = sum(met.values(), Counter())
+    n, total = len(in_all), in_all.total()
+    assert {tuple(each.classes) for each in report.confused} == {pair for pair, of in met.items() if len(of) >= 10}
+    assert len(report.confused) >= 2
+    for each in report.confused:
+        of_pair = met[tuple(each.classes)]
+        share = of_pair.total() / total
+        error = np.sqrt(sum((of_pair[k] - share * in_all[k]) ** 2 for k in in_all) * n / (n - 1)) / total
+        reach = stats.t.ppf(0.975, n - 1) * error
+        assert (each.n, each.n_images) == (of_pair.total(), len(of_pair))
+        assert (each.share, each.low, each.high) == pytest.approx((share, share - reach, share + reach))
+    assert [each.low for each in report.confused] == sorted((each.low for each in report.confused), reverse=True)
+    assert clearly_confused(report)[0].classes == ["bus", "coach"]
+
+
+def _spelled(n_images: int, of_image: int) -> Batch:
+    """Two annotators who spell one class differently: ``of_image`` objects on each of some images, beside cars."""
+    sample = np.repeat(np.arange(n_images), 2 * of_image + 2)
+    annotator = np.tile(np.r_[np.zeros(of_image + 1, int), np.ones(of_image + 1, int)], n_images)
+    category = np.tile(np.r_[[1] * of_image, 3, [2] * of_image, 3], n_images)
+    left = np.tile(np.r_[np.arange(of_image + 1), np.arange(of_image + 1)], n_images) / (of_image + 1)
+    boxes = np.column_stack([left, np.zeros(len(left)), left + 0.5 / (of_image + 1), np.ones(len(left))])
+    return Batch(Objects(sample, annotator, category), Boxes(boxes), np.ones((n_images, 2), np.bool_))
+
+
+def test_names_are_similar_and_classes_confused_only_on_ten_images() -> None:
+    classes = ["(missing)", "bicycle", "bicicle", "car"]
+    enough, few = (_report(_spelled(n, 30 // n), ["a", "b"], classes) for n in (10, 6))
+    assert [entry["n"] for entry in enough.class_given_match.confusion] == [30]
+    assert [entry["n"] for entry in few.class_given_match.confusion] == [30]
+    assert (enough.similar_names, few.similar_names) == ([["bicicle", "bicycle"]], [])
+    assert [each.classes for each in enough.confused] == [["bicicle", "bicycle"]]
+    assert few.confused == []
+    (section,) = confused_classes(few)
+    assert section.parts == ["No two classes are clearly confused more often than by chance."]
