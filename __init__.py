@@ -4,6 +4,8 @@ As a FiftyOne plugin this package is loaded under a name that FiftyOne chooses; 
 ``annotator_agreement``. Our modules are imported only when used, because FiftyOne executes this file repeatedly.
 """
 
+# ruff: noqa: F403, F405, RUF022  type checkers and editors follow the imports, which are not executed
+
 from __future__ import annotations
 
 import importlib
@@ -12,54 +14,63 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     import fiftyone.operators as foo
 
-_PUBLIC = {
-    "import_annotations": ".dataset_io",
-    "export_annotations": ".dataset_io",
-    "join_annotators": ".dataset_io",
-    "split_annotators": ".dataset_io",
-    "compute_agreement": ".dataset_io",
-    "load_agreement": ".dataset_io",
-    "list_agreements": ".dataset_io",
-    "delete_agreement": ".dataset_io",
-    "export_agreement": ".dataset_io",
-    "agreement_on": ".dataset_io",
-    "agreement_samples": ".dataset_io",
-    "compare_agreement": ".dataset_io",
-    "changed_since": ".dataset_io",
-    "update_agreement": ".dataset_io",
-    "rename_agreement": ".dataset_io",
-    "view_agreement": ".dataset_io",
-    "save_agreement_views": ".dataset_io",
-    "configure_agreement_app": ".dataset_io",
-    "add_units": ".dataset_io",
-    "resolve_units": ".dataset_io",
-    "agreement_patches": ".dataset_io",
-    "tag_agreement_labels": ".dataset_io",
-    "annotate_disputed": ".dataset_io",
-    "decide": ".dataset_io",
-    "list_decisions": ".dataset_io",
-    "undo_decisions": ".dataset_io",
-    "delete_decisions": ".dataset_io",
-    "record_own_labels": ".dataset_io",
-    "report_decisions": ".dataset_io",
-    "decided_against": ".dataset_io",
-    "AgreementReport": ".agreement",
-    "AgreementInputError": ".agreement",
-}
+    from . import metrics as metrics
+    from .agreement import *
+    from .dataset_io import *
 
-__all__ = ["register", *_PUBLIC]
+    __version__: str
+
+#: what users call, in the order of the reference; imported when used
+__all__ = [
+    "metrics",
+    "import_annotations",
+    "export_annotations",
+    "join_annotators",
+    "split_annotators",
+    "compute_agreement",
+    "load_agreement",
+    "list_agreements",
+    "delete_agreement",
+    "export_agreement",
+    "agreement_on",
+    "agreement_samples",
+    "compare_agreement",
+    "changed_since",
+    "update_agreement",
+    "rename_agreement",
+    "view_agreement",
+    "save_agreement_views",
+    "configure_agreement_app",
+    "add_units",
+    "resolve_units",
+    "agreement_patches",
+    "tag_agreement_labels",
+    "annotate_disputed",
+    "decide",
+    "list_decisions",
+    "undo_decisions",
+    "delete_decisions",
+    "record_own_labels",
+    "report_decisions",
+    "decided_against",
+    "AgreementReport",
+    "AgreementInputError",
+]
 
 
 def __getattr__(name: str) -> Any:
     if name == "metrics":
         return importlib.import_module(".metrics", __name__)
-    if name in _PUBLIC:
-        return getattr(importlib.import_module(_PUBLIC[name], __name__), name)
+    if name == "__version__":
+        return importlib.import_module(".names", __name__).VERSION
+    if name in __all__:
+        package = ".agreement" if name.startswith("Agreement") else ".dataset_io"
+        return getattr(importlib.import_module(package, __name__), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    return sorted([*__all__, "metrics"])
+    return sorted(__all__)
 
 
 def register(plugin: foo.PluginContext) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
@@ -28,7 +27,7 @@ _SWITCHES = {
 }
 
 
-class ConfigureAgreementApp(AgreementOperator):
+class ConfigureAgreementApp(AgreementOperator, function=configure_agreement_app):
     """Sets up the App for a run with the chosen settings."""
 
     operator_name = names.CONFIGURE_AGREEMENT_APP
@@ -58,10 +57,6 @@ class ConfigureAgreementApp(AgreementOperator):
                 ctx.ops.reload_dataset()
             ctx.ops.notify("The App is set up; reload the page to see the sidebar as it is now", variant="success")
         return _given(ctx.params)
-
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **settings: Any) -> AppSettings:
-        """Set up the App from Python; see :func:`~annotator_agreement.configure_agreement_app`."""
-        return configure_agreement_app(samples, run_key, **settings)
 
 
 def _given(params: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, ClassVar
 
 import fiftyone as fo
@@ -27,6 +29,13 @@ class AgreementOperator(foo.Operator):
     #: the harm it can do, for assistants that ask before they call it: ``low`` changes nothing, ``medium`` adds what
     #: can be removed again, ``high`` removes
     risk: ClassVar[str] = "medium"
+
+    def __init_subclass__(cls, function: Callable[..., Any] | None = None) -> None:
+        """Let an operator be called from Python as the function that it is a form for, with its arguments and help."""
+        super().__init_subclass__()
+        if function is not None:
+            cls.__doc__ = function.__doc__
+            cls.__call__ = _method(function)
 
     @property
     def config(self) -> foo.OperatorConfig:
@@ -58,6 +67,19 @@ class AgreementOperator(foo.Operator):
         Raises:
             AgreementInputError: if the input is not usable
         """
+
+
+def _method(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function as a method that does not use its object, with its signature and docstring."""
+
+    @functools.wraps(function)
+    def call(self: AgreementOperator, *arguments: Any, **options: Any) -> Any:
+        return function(*arguments, **options)
+
+    signature = inspect.signature(function)
+    of_object = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    call.__signature__ = signature.replace(parameters=[of_object, *signature.parameters.values()])  # type: ignore[attr-defined]
+    return call
 
 
 def chosen_run(ctx: foo.ExecutionContext) -> str:

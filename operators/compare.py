@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement.comparison import AgreementComparison
 from ..charts.comparison import comparison_markdown
 from ..dataset_io import compare_agreement
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
@@ -19,7 +17,7 @@ from .base import AgreementOperator, add_choice, add_warning, summary_output
 NOW = "(now)"
 
 
-class CompareAgreement(AgreementOperator):
+class CompareAgreement(AgreementOperator, function=compare_agreement):
     """Shows the changes from one run to another, over their common samples."""
 
     operator_name = names.COMPARE_AGREEMENT
@@ -54,12 +52,6 @@ class CompareAgreement(AgreementOperator):
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output("Annotator agreement, compared")
-
-    def __call__(
-        self, samples: SampleCollection, run_key: str, other_run_key: str | None = None, **options: Any
-    ) -> AgreementComparison:
-        """Compare two runs, from Python."""
-        return compare_agreement(samples, run_key, other_run_key, **options)
 
 
 def _families(ctx: foo.ExecutionContext) -> dict[str, tuple[str, bool]]:

@@ -13,7 +13,7 @@ from fiftyone.operators import types
 from fiftyone.operators.constants import ViewTarget
 
 from .. import names
-from ..agreement import AgreementInputError, AgreementReport, make_config
+from ..agreement import AgreementInputError, make_config
 from ..agreement.errors import shown
 from ..agreement.options import OPTIONS
 from ..charts.document import report_markdown
@@ -38,7 +38,7 @@ from .selection import shows_part, shows_what_is_gone
 _ALL_THE_SAME = "all_the_same"
 
 
-class ComputeAgreement(AgreementOperator):
+class ComputeAgreement(AgreementOperator, function=compute_agreement):
     """Computes agreement from a form in the App, from a delegated run, or from Python."""
 
     operator_name = names.COMPUTE_AGREEMENT
@@ -115,10 +115,6 @@ class ComputeAgreement(AgreementOperator):
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return report_output(ctx)
-
-    def __call__(self, samples: SampleCollection, fields: str | list[str], **options: Any) -> AgreementReport:
-        """Compute agreement from Python; see :func:`~annotator_agreement.compute_agreement` for the options."""
-        return compute_agreement(samples, fields, **options)
 
 
 def _show_in_app(dataset: fo.Dataset, run_key: str, before: AppSettings) -> bool:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any, get_args
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
-from fiftyone.core.view import DatasetView
 from fiftyone.operators import types
 
 from .. import names
@@ -30,7 +28,7 @@ from .selection import (
 )
 
 
-class AgreementPatches(AgreementOperator):
+class AgreementPatches(AgreementOperator, function=agreement_patches):
     """Shows every disputed object as a patch, with the label of every annotator."""
 
     operator_name = names.AGREEMENT_PATCHES
@@ -86,12 +84,8 @@ class AgreementPatches(AgreementOperator):
             ctx.ops.notify("There is nothing to show: no object has such a verdict", variant="warning")
         return {"n_units": n_units}
 
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> DatasetView:
-        """The view, from Python; see :func:`~annotator_agreement.agreement_patches` for the options."""
-        return agreement_patches(samples, run_key, **options)
 
-
-class TagAgreementLabels(AgreementOperator):
+class TagAgreementLabels(AgreementOperator, function=tag_agreement_labels):
     """Tags the annotators' own labels, or samples, in the dataset."""
 
     operator_name = names.TAG_AGREEMENT_LABELS
@@ -127,12 +121,8 @@ class TagAgreementLabels(AgreementOperator):
         ctx.ops.notify(f"{done} {found} {on} ({tag!r})", variant="success" if found else "warning")
         return {"n": found}
 
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> int:
-        """Tag, from Python; see :func:`~annotator_agreement.tag_agreement_labels` for the options."""
-        return tag_agreement_labels(samples, run_key, **options)
 
-
-class AnnotateDisputed(AgreementOperator):
+class AnnotateDisputed(AgreementOperator, function=annotate_disputed):
     """Sends disputed labels to be annotated again, through FiftyOne's annotation API."""
 
     operator_name = names.ANNOTATE_DISPUTED
@@ -176,10 +166,6 @@ class AnnotateDisputed(AgreementOperator):
         if not ctx.delegated:
             ctx.ops.notify(f"Sent; load the result with dataset.load_annotations({anno_key!r})", variant="success")
         return {"anno_key": anno_key}
-
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> Any:
-        """Send labels, from Python; see :func:`~annotator_agreement.annotate_disputed` for the options."""
-        return annotate_disputed(samples, run_key, **options)
 
 
 def _shows_samples(ctx: foo.ExecutionContext) -> bool:

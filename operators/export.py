@@ -9,7 +9,6 @@ from typing import Any
 from urllib.parse import quote
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
@@ -27,7 +26,7 @@ _FORMATS = {
 }
 
 
-class ExportAgreement(AgreementOperator):
+class ExportAgreement(AgreementOperator, function=export_agreement):
     """Writes the report of a run to a file."""
 
     operator_name = names.EXPORT_AGREEMENT
@@ -67,18 +66,6 @@ class ExportAgreement(AgreementOperator):
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output(self.label)
-
-    def __call__(
-        self,
-        samples: SampleCollection,
-        run_key: str = names.DEFAULT_RUN_KEY,
-        path: str = "agreement.html",
-        *,
-        format: str | None = None,
-        overwrite: bool = False,
-    ) -> Path:
-        """Export a report, from Python; see :func:`~annotator_agreement.export_agreement`."""
-        return export_agreement(samples, run_key, path, format=format, overwrite=overwrite)
 
 
 def _default_path(ctx: foo.ExecutionContext) -> str:

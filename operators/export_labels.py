@@ -8,7 +8,6 @@ from typing import Any
 from urllib.parse import quote
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
@@ -16,7 +15,6 @@ from ..agreement import AgreementInputError
 from ..agreement.arguments import one_of
 from ..dataset_io import export_annotations
 from ..dataset_io.annotation_files.exporting import FORMATS
-from ..dataset_io.annotation_files.summaries import ExportSummary
 from ..dataset_io.labels.source import comparable_fields
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.results.export import checked_file
@@ -37,7 +35,7 @@ from .selection import add_within_view, samples_within, shows_part
 _LABELS = {"run": "The labels of a run, with its objects and verdicts", "fields": "Label fields"}
 
 
-class ExportAnnotations(AgreementOperator):
+class ExportAnnotations(AgreementOperator, function=export_annotations):
     """Writes the labels of all annotators to one file."""
 
     operator_name = names.EXPORT_ANNOTATIONS
@@ -94,10 +92,6 @@ class ExportAnnotations(AgreementOperator):
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output(self.label)
-
-    def __call__(self, samples: SampleCollection, labels: Any, path: str, **options: Any) -> ExportSummary:
-        """Export annotations, from Python; see :func:`~annotator_agreement.export_annotations`."""
-        return export_annotations(samples, labels, path, **options)
 
 
 def _is_run(ctx: foo.ExecutionContext) -> bool:

@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
@@ -30,7 +29,7 @@ _GIVEN = ("verdict", "classes", "min_votes", "min_iou", "one_class", "by", "rema
 _MOST_COUNTED = 5_000
 
 
-class Decide(AgreementOperator):
+class Decide(AgreementOperator, function=decide):
     """Decides on all objects that meet a rule."""
 
     operator_name = names.DECIDE
@@ -67,10 +66,6 @@ class Decide(AgreementOperator):
         tell(ctx, _told(done, "Decided"), variant="success" if done.n_decided else "warning")
         return dataclasses.asdict(done)
 
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> Decided:
-        """Decide, from Python; see :func:`~annotator_agreement.decide` for the options."""
-        return decide(samples, run_key, **options)
-
 
 def _decide(ctx: foo.ExecutionContext, *, preview: bool, progress: Any = False) -> Decided:
     """Decide as the form says."""
@@ -93,7 +88,7 @@ def _told(decided: Decided, what: str) -> str:
     return f"{what} {counted(decided.n_decided, 'object')}" + (f"; left out: {', '.join(left)}" if left else "")
 
 
-class UndoDecisions(AgreementOperator):
+class UndoDecisions(AgreementOperator, function=undo_decisions):
     """Takes back what was decided last."""
 
     operator_name = names.UNDO_DECISIONS
@@ -117,7 +112,3 @@ class UndoDecisions(AgreementOperator):
         n = undo_decisions(ctx.dataset, ctx.params.get("step"), by=ctx.params.get("by") or None, gold=gold)
         tell(ctx, f"Took back {counted(n, 'decision')}", variant="success" if n else "warning")
         return {"n": n}
-
-    def __call__(self, samples: SampleCollection, step: str | None = None, **options: Any) -> int:
-        """Undo, from Python; see :func:`~annotator_agreement.undo_decisions` for the options."""
-        return undo_decisions(samples, step, **options)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import fiftyone as fo
 import fiftyone.operators as foo
 import fiftyone.types as fot
 from fiftyone.operators import types
@@ -19,7 +18,6 @@ from ..dataset_io.annotation_files.file_format import TITLES
 from ..dataset_io.annotation_files.image_names import MATCHES
 from ..dataset_io.annotation_files.label_documents import LABEL_TYPES
 from ..dataset_io.annotation_files.long_table import MEANINGS, column_choices
-from ..dataset_io.annotation_files.summaries import ImportSummary
 from .base import AgreementOperator, add_choice, add_problem, add_several, add_switch, progress_of, summary_output, tell
 
 #: larger files are not read while the form is open, and best imported by a worker
@@ -35,7 +33,7 @@ _MATCH = {"filename": "File name", "stem": "File name without its ending", "path
 _COLUMNS = MEANINGS[:4]
 
 
-class ImportAnnotations(AgreementOperator):
+class ImportAnnotations(AgreementOperator, function=import_annotations):
     """Imports annotation files of several annotators into the dataset."""
 
     operator_name = names.IMPORT_ANNOTATIONS
@@ -92,10 +90,6 @@ class ImportAnnotations(AgreementOperator):
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return summary_output(self.label)
-
-    def __call__(self, dataset: fo.Dataset, source: Any, **options: Any) -> ImportSummary:
-        """Import annotation files, from Python; see :func:`~annotator_agreement.import_annotations`."""
-        return import_annotations(dataset, source, **options)
 
 
 def _add_paths(inputs: types.Object, given: str) -> None:

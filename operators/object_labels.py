@@ -6,7 +6,6 @@ import dataclasses
 from typing import Any, ClassVar
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
@@ -47,7 +46,7 @@ class _WritesObjects(AgreementOperator):
         """Add the inputs of this operator only."""
 
 
-class AddAgreementUnits(_WritesObjects):
+class AddAgreementUnits(_WritesObjects, function=add_units):
     """Writes one label for every object that the annotators drew."""
 
     operator_name = names.ADD_AGREEMENT_UNITS
@@ -62,14 +61,8 @@ class AddAgreementUnits(_WritesObjects):
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         return _told(ctx, add_units(ctx.dataset, **_options(ctx), progress=progress_of(ctx)))
 
-    def __call__(
-        self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any
-    ) -> DerivedLabels:
-        """Write the labels, from Python; see :func:`~annotator_agreement.add_units` for the options."""
-        return add_units(samples, run_key, **options)
 
-
-class ResolveUnits(_WritesObjects):
+class ResolveUnits(_WritesObjects, function=resolve_units):
     """Writes the consensus of the annotators as a new label field."""
 
     operator_name = names.RESOLVE_UNITS
@@ -98,12 +91,6 @@ class ResolveUnits(_WritesObjects):
         }
         made = resolve_units(ctx.dataset, **options, progress=progress_of(ctx))
         return _told(ctx, made)
-
-    def __call__(
-        self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any
-    ) -> DerivedLabels:
-        """Write the consensus, from Python; see :func:`~annotator_agreement.resolve_units` for the options."""
-        return resolve_units(samples, run_key, **options)
 
 
 def _is_share(ctx: foo.ExecutionContext) -> bool:

@@ -5,11 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
 from fiftyone.operators import types
 
 from .. import names
-from ..agreement import AgreementReport
 from ..charts.document import report_markdown
 from ..charts.sections import Facts, Section, as_markdown
 from ..charts.words import counted, listed
@@ -31,7 +29,7 @@ from .selection import must_leave_view, shows_part
 RUN, VIEW = "run", "view"
 
 
-class ShowAgreement(AgreementOperator):
+class ShowAgreement(AgreementOperator, function=load_agreement):
     """Shows the report of a run."""
 
     operator_name = names.SHOW_AGREEMENT
@@ -56,12 +54,8 @@ class ShowAgreement(AgreementOperator):
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return report_output(ctx)
 
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> AgreementReport:
-        """The report of a run, from Python."""
-        return load_agreement(samples, run_key)
 
-
-class UpdateAgreement(AgreementOperator):
+class UpdateAgreement(AgreementOperator, function=update_agreement):
     """Computes a run again where samples were changed."""
 
     operator_name = names.UPDATE_AGREEMENT
@@ -88,12 +82,6 @@ class UpdateAgreement(AgreementOperator):
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
         return report_output(ctx)
 
-    def __call__(
-        self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any
-    ) -> AgreementReport:
-        """Update a run, from Python."""
-        return update_agreement(samples, run_key, **options)
-
 
 class OpenAgreementPanel(AgreementOperator):
     """Opens the panel with a run; called by the button above results."""
@@ -119,7 +107,7 @@ class OpenAgreementPanel(AgreementOperator):
         return {}
 
 
-class RenameAgreement(AgreementOperator):
+class RenameAgreement(AgreementOperator, function=rename_agreement):
     """Renames a run and its fields."""
 
     operator_name = names.RENAME_AGREEMENT
@@ -142,12 +130,8 @@ class RenameAgreement(AgreementOperator):
         tell(ctx, f"Renamed the run '{run_key}' to '{new_key}'")
         return {"run_key": new_key}
 
-    def __call__(self, samples: SampleCollection, run_key: str, new_run_key: str) -> None:
-        """Rename a run, from Python."""
-        rename_agreement(samples, run_key, new_run_key)
 
-
-class DeleteAgreement(AgreementOperator):
+class DeleteAgreement(AgreementOperator, function=delete_agreement):
     """Deletes a run and everything that it wrote."""
 
     operator_name = names.DELETE_AGREEMENT
@@ -177,10 +161,6 @@ class DeleteAgreement(AgreementOperator):
         delete_agreement(ctx.dataset, run_key)
         tell(ctx, f"Deleted the run '{run_key}' and everything that it wrote")
         return {"run_key": run_key}
-
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> None:
-        """Delete a run, from Python."""
-        delete_agreement(samples, run_key)
 
 
 def open_panel_on(ctx: foo.ExecutionContext, run_key: str | None) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import fiftyone.operators as foo
-from fiftyone.core.collections import SampleCollection
-from fiftyone.core.view import DatasetView
 from fiftyone.operators import types
 
 from .. import names
@@ -20,7 +18,7 @@ from .selection import add_within_view, samples_within, shows_part
 _ANY = "any"
 
 
-class ViewAgreement(AgreementOperator):
+class ViewAgreement(AgreementOperator, function=view_agreement):
     """Shows the samples and labels behind a number of a report."""
 
     operator_name = names.VIEW_AGREEMENT
@@ -66,12 +64,8 @@ class ViewAgreement(AgreementOperator):
             ctx.ops.notify("There is nothing to show: no label or sample meets all conditions", variant="warning")
         return {"n_samples": n_samples}
 
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY, **options: Any) -> DatasetView:
-        """The view, from Python; see :func:`~annotator_agreement.view_agreement` for the options."""
-        return view_agreement(samples, run_key, **options)
 
-
-class SaveAgreementViews(AgreementOperator):
+class SaveAgreementViews(AgreementOperator, function=save_agreement_views):
     """Saves the usual views of a run."""
 
     operator_name = names.SAVE_AGREEMENT_VIEWS
@@ -85,10 +79,6 @@ class SaveAgreementViews(AgreementOperator):
         saved = save_agreement_views(ctx.dataset, chosen_run(ctx))
         tell(ctx, f"Saved {', '.join(repr(name) for name in saved)}")
         return {"saved": saved}
-
-    def __call__(self, samples: SampleCollection, run_key: str = names.DEFAULT_RUN_KEY) -> list[str]:
-        """Save the views, from Python."""
-        return save_agreement_views(samples, run_key)
 
 
 def view_options(params: dict[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 
+import pytest
 import yaml
 
 from tools.dev.private_fiftyone import ROOT
@@ -34,6 +36,32 @@ def test_operators_that_change_nothing_are_of_low_risk_and_what_removes_is_of_hi
     assert "dangerous" not in {risks[name] for name in risks if name != "agreement_panel"}
 
 
+def test_an_operator_is_called_as_its_function_is_and_has_its_help(private_fiftyone):
+    import fiftyone.operators as foo
+
+    import annotator_agreement
+
+    other_names = {"load_agreement": "show_agreement", "add_units": "add_agreement_units"}
+    without = {"open_agreement_panel"}
+    called = set()
+    for name in set(annotator_agreement.__all__) - {"metrics"}:
+        operator_name = other_names.get(name, name)
+        function = getattr(annotator_agreement, name)
+        if foo.operator_exists(f"@annotator/agreement/{operator_name}"):
+            operator = foo.get_operator(f"@annotator/agreement/{operator_name}")
+            called.add(operator_name)
+            # the plugin's annotations are of FiftyOne's copy of our modules
+            assert str(inspect.signature(operator)) == str(inspect.signature(function))
+            assert operator.__doc__ == operator.__call__.__doc__ == function.__doc__
+    listed = yaml.safe_load((ROOT / "fiftyone.yml").read_text())["operators"]
+    assert called == set(listed) - without
+
+
+def test_a_call_of_an_operator_that_cannot_be_meant_shows_the_right_one(operator, make_dataset):
+    with pytest.raises(TypeError, match=r"compute_agreement\(samples, \['alice', 'bob'\]\)"):
+        operator("compute_agreement")(make_dataset(), "alice", "bob")
+
+
 def test_the_skill_for_assistants_is_found_and_names_operators_that_exist(private_fiftyone):
     import fiftyone.operators as foo
     import fiftyone.plugins as fop
@@ -42,5 +70,5 @@ def test_the_skill_for_assistants_is_found_and_names_operators_that_exist(privat
     assert skill.name == "annotator-agreement"
     registered = {op.name for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")}
     named = set(re.findall(r"`(\w+_\w+)(?:\(.*?\))?`", skill.content))
-    assert named - registered <= {"annotator_attribute", "assigned_field", "list_runs"}
+    assert named - registered <= {"annotator_attribute", "assigned_field", "list_runs", "agreement_gold"}
     assert len(named & registered) >= 8
