@@ -102,6 +102,12 @@ class AgreementComparison:
         what = f"{self.n_samples:,} shared {'frames' if self.on_frames else 'samples'}"
         return f"<{type(self).__name__} from {self.a!r} to {self.b!r}: {what}; print_report() says more>"
 
+    def _repr_html_(self) -> str:
+        from ..charts import comparison_html
+
+        shown: str = comparison_html(self)
+        return shown
+
     def to_dict(self) -> dict[str, Any]:
         """The comparison as JSON-serialisable values."""
         return dataclasses.asdict(self)

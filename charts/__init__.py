@@ -7,6 +7,7 @@ from typing import Any
 
 _PUBLIC = {
     "comparison_frame": ".comparison",
+    "comparison_html": ".page.page",
     "comparison_text": ".comparison",
     "report_html": ".page.page",
     "report_frame": ".dataframes",

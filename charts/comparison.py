@@ -43,21 +43,24 @@ _CHANGE = ("a", "b", "difference", "low", "high")
 
 def comparison_text(comparison: AgreementComparison) -> str:
     """The comparison as lines of text."""
-    return as_text(_sections(comparison))
+    return as_text(comparison_sections(comparison))
 
 
 def comparison_markdown(comparison: AgreementComparison) -> str:
     """The comparison as Markdown, for the App."""
-    return as_markdown(_sections(comparison))
+    return as_markdown(comparison_sections(comparison))
 
 
-def _sections(comparison: AgreementComparison) -> Iterator[Section]:
+def comparison_sections(comparison: AgreementComparison) -> list[Section]:
+    """The comparison in sections, the first two of which say what changed."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
-    yield Section(title, [_basis(comparison), *_verdict(comparison)], is_first=True)
-    yield _numbers(comparison)
-    yield _differences(comparison)
-    yield from _parts(comparison)
-    yield _samples(comparison)
+    return [
+        Section(title, [_basis(comparison), *_verdict(comparison)], is_first=True),
+        _numbers(comparison),
+        _differences(comparison),
+        *_parts(comparison),
+        _samples(comparison),
+    ]
 
 
 def _basis(comparison: AgreementComparison) -> str:

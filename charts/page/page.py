@@ -6,7 +6,7 @@ import contextlib
 import functools
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from plotly.offline import get_plotlyjs
 
 from ... import names
 from ...agreement.errors import AgreementInputError
+from ..comparison import comparison_sections
 from ..document import report_details, report_head, report_sections
 from ..figures import FIGURES, plot_scores
 from ..figures.theme import take_title
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from ...agreement.comparison import AgreementComparison
     from ...agreement.report import AgreementReport
     from ..sections import Part, Section
 
@@ -95,8 +97,26 @@ def _readable(section: Section) -> Section:
 
 def report_html(report: AgreementReport) -> str:
     """The beginning of a report as HTML, for notebooks."""
+    return sections_html(
+        [report_head(report), *report_sections(report)[:1]], note="print_report() prints the whole report."
+    )
+
+
+def comparison_html(comparison: AgreementComparison) -> str:
+    """The beginning of a comparison as HTML, for notebooks."""
+    return sections_html(comparison_sections(comparison)[:2], note="print_report() prints the whole comparison.")
+
+
+def sections_html(sections: Iterable[Section], *, code: str = "", note: str = "") -> str:
+    """Sections as HTML, for notebooks.
+
+    Args:
+        sections: what is shown
+        code: lines of Python shown below
+        note: a sentence below all
+    """
     shown: str = _template(NOTEBOOK).render(
-        first=report_head(report), short=report_sections(report)[:1], findings={}, style=Markup(NOTEBOOK_STYLE)
+        sections=sections, code=code, note=note, findings={}, style=Markup(NOTEBOOK_STYLE)
     )
     return shown
 

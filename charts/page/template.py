@@ -198,7 +198,7 @@ An undefined number is shown as “-”.</p></footer>
 """
 )
 
-#: the style of the beginning of a report in a notebook, which has colours of its own
+#: the style of sections in a notebook, which has colours of its own
 NOTEBOOK_STYLE = """
 .annotator-agreement .cards { display: flex; flex-wrap: wrap; gap: 8px 32px; margin: 8px 0; }
 .annotator-agreement .card { max-width: 15em; }
@@ -208,11 +208,11 @@ NOTEBOOK_STYLE = """
 .annotator-agreement .warning { font-weight: bold; }
 """
 
-#: the beginning of a report in a notebook
+#: sections and a note in a notebook
 NOTEBOOK = (
     _MACROS
-    + """<div class="annotator-agreement"><style>{{ style }}</style><h2>{{ first.title }}</h2>
-{% for part in first.parts %}{{ show(part) }}{% endfor %}
-{% for section in short %}{{ show_section(section) }}{% endfor %}
-<p class="note">print_report() prints the whole report.</p></div>"""
+    + """<div class="annotator-agreement"><style>{{ style }}</style>
+{% for section in sections %}{{ show_section(section) }}{% endfor %}
+{% if code %}<pre>{{ code }}</pre>{% endif %}
+{% if note %}<p class="note">{{ note }}</p>{% endif %}</div>"""
 )

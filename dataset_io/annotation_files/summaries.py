@@ -10,6 +10,7 @@ from typing import Any, TextIO, cast
 
 from ...charts.sections import Section, as_markdown, as_text
 from ...charts.tables import Column, table
+from ...charts.words import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +29,9 @@ class _Summary:
 
     __slots__ = ()
     calls: tuple[str, ...]
+    format: str
+    annotators: tuple[AnnotatorInFile, ...]
+    n_images: int
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as JSON values."""
@@ -37,7 +41,12 @@ class _Summary:
         return "\n".join([as_text(self._sections()), *(["", *self.calls] if self.calls else [])])
 
     def __repr__(self) -> str:
-        return str(self)
+        return f"<{type(self).__name__} {self._extent()}; print_report() says more>"
+
+    def _repr_html_(self) -> str:
+        from ...charts.page import sections_html  # imports Plotly, which an import does not need
+
+        return sections_html(self._sections(), code="\n".join(self.calls))
 
     def to_markdown(self) -> str:
         """The summary for the App."""
@@ -47,6 +56,10 @@ class _Summary:
     def print_report(self, file: TextIO | None = None) -> None:
         """Print the summary."""
         print(self, file=file or sys.stdout)
+
+    def _extent(self) -> str:
+        """The format, and how many annotators and images."""
+        return f"{self.format}: {counted(len(self.annotators), 'annotator')}, {counted(self.n_images, 'image')}"
 
     def _sections(self) -> list[Section]:
         raise NotImplementedError
@@ -69,10 +82,7 @@ class ImportSummary(_Summary):
     is_written: bool = False  #: False: nothing was written yet
 
     def _sections(self) -> list[Section]:
-        people = f"{len(self.annotators)} annotator{'s' * (len(self.annotators) != 1)}"
-        what = f"{self.format}: {people}, {self.n_images} images"
-        if self.n_new:
-            what += f", {self.n_new} of them new samples"
+        what = self._extent() + (f", {self.n_new:,} of them new samples" if self.n_new else "")
         done = "Imported into" if self.is_written else "To be imported into"
         sections = [Section(f"{done} {self.dataset!r}", [what, *_tables(self.annotators)])]
         if self.separate:
@@ -94,8 +104,7 @@ class ExportSummary(_Summary):
     calls: tuple[str, ...]  #: the call of ``import_annotations`` that reads the file
 
     def _sections(self) -> list[Section]:
-        what = f"{self.format}: {len(self.annotators)} annotators, {self.n_images} images"
-        sections = [Section(f"Exported to {self.path!r}", [what, *_tables(self.annotators)])]
+        sections = [Section(f"Exported to {self.path!r}", [self._extent(), *_tables(self.annotators)])]
         if self.separate:
             sections.append(Section("Predictions", _tables(self.separate)))
         return sections + _lists({"Left out": self.left_out, "Not the same when imported again": self.changed})

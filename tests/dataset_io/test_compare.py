@@ -339,6 +339,11 @@ def test_a_comparison_survives_json_and_is_shown_in_tables(make_dataset):
     assert set(pairs["name"]) == {"alice – bob", "alice – carol", "bob – carol"}
     with pytest.raises(AgreementInputError, match=r"`table` must be one of numbers, pairs"):
         comparison.to_dataframe("nothing")
+    assert repr(comparison).startswith("<AgreementComparison from 'one' to 'two': 28 shared samples; ")
+    shown = comparison._repr_html_()
+    assert "compared with &#39;one&#39;" in shown
+    assert f"<td>{change.difference:+.3f}" in shown.replace(' class="numeric"', "")
+    assert "alice – bob" not in shown  # the beginning alone
     markdown = comparison_markdown(comparison)
     assert "| Score " in markdown
     assert "Threshold (iou): 0.5 → 0.85" in markdown

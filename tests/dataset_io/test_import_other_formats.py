@@ -241,4 +241,14 @@ def test_the_summary_is_plain_data(tmp_path):
     dataset = dataset_of(["1.jpg"])
     summary = import_annotations(dataset, pd.DataFrame({"image": ["1.jpg"], "rater": ["a"], "label": ["x"]}))
     assert json.loads(json.dumps(summary.to_dict()))["annotators"][0]["name"] == "a"
-    assert "1 annotator" in str(summary)
+    assert "1 annotator, 1 image" in str(summary)
+
+
+def test_a_summary_is_one_line_and_tables_with_the_next_call_in_a_notebook(tmp_path):
+    table = pd.DataFrame({"image": ["1.jpg", "1.jpg"], "rater": ["<b>ann</b>", "bob"], "label": ["x", "y"]})
+    summary = import_annotations(dataset_of(["1.jpg"]), table, preview=True)
+    expected = "<ImportSummary a long table: 2 annotators, 1 image; print_report() says more>"
+    assert repr(summary) == expected
+    shown = summary._repr_html_()
+    assert "<td>&lt;b&gt;ann&lt;/b&gt;</td>" in shown
+    assert "<pre>compute_agreement(dataset, [" in shown
