@@ -8,6 +8,9 @@ PLUGIN_NAME = "@annotator/agreement"
 
 #: ``method`` of the plugin's runs and key of the ``info`` entry that marks the fields it wrote
 RUN_METHOD = "annotator_agreement"
+#: version of the plugin; written by ``make format`` from pyproject.toml
+VERSION = "1.0.0"
+#: version of what a run stores
 SCHEMA_VERSION = 5
 DEFAULT_RUN_KEY = "agreement"
 

@@ -44,7 +44,7 @@ def test_pip_install_gives_the_package(private_fiftyone, checkout, tmp_path):
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps"]
     _run(*pip, "--target", str(target), str(checkout), cwd=tmp_path)
     installed = {path.name for path in (target / "annotator_agreement").iterdir()}
-    assert {"metrics", "agreement", "charts", "dataset_io", "operators", "names.py"} <= installed
+    assert {"metrics", "agreement", "charts", "dataset_io", "operators", "names.py", "py.typed"} <= installed
     assert not {"tests", "tools"} & installed
     script = (
         "import annotator_agreement as aa, fiftyone as fo\n"
@@ -74,10 +74,14 @@ def test_every_package_folder_is_installed(checkout):
 
 def test_versions_and_requirements_agree():
     tomllib = pytest.importorskip("tomllib", reason="needs Python 3.11")
+    import annotator_agreement
+
+    list_of_changes = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     plugin = yaml.safe_load((ROOT / "fiftyone.yml").read_text())
     requirements = (ROOT / "requirements.txt").read_text().split()
-    assert plugin["version"] == project["version"]
+    assert plugin["version"] == project["version"] == annotator_agreement.__version__
+    assert list_of_changes.partition("\n## ")[2].startswith(f"{project['version']} ")
     assert requirements == project["dependencies"]
     assert f"fiftyone{plugin['fiftyone']['version']}" in requirements
 
@@ -112,9 +116,19 @@ def test_fiftyone_downloads_a_working_plugin(private_fiftyone, checkout, tmp_pat
     assert "@annotator/agreement/delete_agreement" in listed
 
 
-def test_dir_shows_the_public_names() -> None:
+def test_dir_shows_the_public_names_alone() -> None:
     import annotator_agreement
 
-    assert dir(annotator_agreement) == sorted([*annotator_agreement.__all__, "metrics"])
-    assert {"compute_agreement", "AgreementReport", "view_agreement"} <= set(dir(annotator_agreement))
-    assert not {"Any", "importlib", "TYPE_CHECKING"} & set(dir(annotator_agreement))
+    assert dir(annotator_agreement) == sorted(annotator_agreement.__all__)
+    for name in annotator_agreement.__all__:
+        assert getattr(annotator_agreement, name).__doc__
+    assert not {"Any", "importlib", "TYPE_CHECKING", "register"} & set(dir(annotator_agreement))
+
+
+def test_type_checkers_know_the_public_names():
+    """The names are imported when used; type checkers follow the star imports of two packages."""
+    from annotator_agreement import __all__ as public
+    from annotator_agreement import agreement, dataset_io
+
+    assert set(public) - {"metrics"} <= {*agreement.__all__, *dataset_io.__all__}
+    assert (ROOT / "py.typed").is_file()

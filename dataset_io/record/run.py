@@ -105,7 +105,12 @@ def readable(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def versions() -> dict[str, str]:
     """Versions of the software that results depend on."""
-    return {"fiftyone": foc.VERSION, "numpy": np.__version__, "scipy": scipy.__version__}
+    return {
+        "annotator-agreement": names.VERSION,
+        "fiftyone": foc.VERSION,
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+    }
 
 
 def refresh(dataset: fo.Dataset) -> None:

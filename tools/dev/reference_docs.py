@@ -1,8 +1,8 @@
 """``make format``: write what is declared in one place into the others.
 
 The tables of options, operators, fields and functions are between two comments on their reference pages, the options
-also in a docstring; the version of ``pyproject.toml`` is in ``fiftyone.yml`` and ``CITATION.cff``. A test fails where
-they differ.
+also in a docstring; the version of ``pyproject.toml`` is in ``names.py``, ``fiftyone.yml`` and
+``CITATION.cff``. A test fails where they differ.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _fields_of(text: str) -> str:
 
 def _functions_of(text: str) -> str:
     plugin = load_plugin()
-    lines = [f"::: annotator_agreement.{_home(plugin, name)}" for name in plugin.__all__ if name != "register"]
+    lines = [f"::: annotator_agreement.{_home(plugin, name)}" for name in plugin.__all__ if name != "metrics"]
     return _replaced(text, "functions", "\n\n".join(lines).split("\n"))
 
 
@@ -112,7 +112,8 @@ def _compute_of(text: str) -> str:
 def _version_of(text: str) -> str:
     project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     version = re.findall(r"^version = \"(.*)\"$", project, re.MULTILINE)[0]
-    return re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
+    text = re.sub(r"^version: .*$", f"version: {version}", text, flags=re.MULTILINE)
+    return re.sub(r'^VERSION = ".*"$', f'VERSION = "{version}"', text, flags=re.MULTILINE)
 
 
 def _options() -> Iterable[Any]:
@@ -159,6 +160,7 @@ UPDATES: dict[Path, Callable[[str], str]] = {
     PAGES / "fields.md": _fields_of,
     PAGES / "python.md": _functions_of,
     COMPUTE: _compute_of,
+    ROOT / "names.py": _version_of,
     ROOT / "fiftyone.yml": _version_of,
     ROOT / "CITATION.cff": _version_of,
 }
