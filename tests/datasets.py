@@ -121,7 +121,7 @@ def random_annotators(
 
 def coco_dataset(name: str, path: Path, *, attribute_mode: bool) -> fo.Dataset:
     """A dataset of a COCO file in which annotations have a ``rater_id`` and images a ``rater_list``."""
-    coco = json.loads(path.read_text())
+    coco = json.loads(path.read_text(encoding="utf-8"))
     categories = {category["id"]: category["name"] for category in coco["categories"]}
     raters = sorted({rater for image in coco["images"] for rater in image["rater_list"]})
     of_image: dict[int, list[dict[str, Any]]] = {}

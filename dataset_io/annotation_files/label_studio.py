@@ -7,6 +7,7 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
@@ -296,8 +297,11 @@ def _keypoints(
 
 
 def address_of(path: str) -> str:
-    """The address of an image: of a file as Label Studio serves local files, whose root must be ``/`` for it."""
-    return path if urlsplit(path).scheme else f"/data/local-files/?d={quote(path.lstrip('/'))}"
+    """The address of an image: of a file as Label Studio serves local files, whose root must be that of the disk."""
+    if len(urlsplit(path).scheme) > 1:  # one letter is a disk of Windows
+        return path
+    of_disk = PureWindowsPath(path) if PureWindowsPath(path).drive else PurePosixPath(path)
+    return f"/data/local-files/?d={quote(of_disk.as_posix().removeprefix(of_disk.drive).lstrip('/'))}"
 
 
 def label_studio_tasks(images: Sequence[StoredImage], found: AnnotationSet) -> list[Result]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Sequence
 from pathlib import PurePosixPath
 from typing import Any
@@ -210,9 +209,9 @@ def _placed(document: Document, size_px: tuple[int, int] | None) -> PlacedMask:
 
 
 def short_names(paths: Sequence[str]) -> dict[str, str]:
-    """A name for every path: its file name, with as many of its folders as make all names different."""
+    """A name for every path: its file name, with as many of its folders (after ``/``) as make all names different."""
     parts = [PurePosixPath(path.replace("\\", "/")).parts for path in paths]
     n = 1
     while len({entry[-n:] for entry in parts}) < len(parts) and n < max(map(len, parts)):
         n += 1
-    return {path: os.path.join(*entry[-n:]) for path, entry in zip(paths, parts, strict=True)}
+    return {path: str(PurePosixPath(*entry[-n:])) for path, entry in zip(paths, parts, strict=True)}

@@ -45,7 +45,7 @@ class FileBackend(foua.AnnotationBackend):
             _, path = samples._get_label_field_path(field, "id")
             id_map[field] = dict(zip(*samples.values(["id", path]), strict=True))
         sent = {"labels": id_map, "schema": self.config.label_schema}
-        Path(self.config.folder, f"{anno_key}.json").write_text(json.dumps(sent))
+        Path(self.config.folder, f"{anno_key}.json").write_text(json.dumps(sent), encoding="utf-8")
         return FileResults(samples, self.config, anno_key, id_map, backend=self)
 
 

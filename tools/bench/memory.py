@@ -71,7 +71,8 @@ def peak_mib() -> float:
     """Peak memory of this process in MiB, without memory of its parent before the fork."""
     status = Path("/proc/self/status")
     if status.exists():
-        return next(int(line.split()[1]) for line in status.read_text().splitlines() if line.startswith("VmHWM")) / _MIB
+        lines = status.read_text(encoding="ascii").splitlines()
+        return next(int(line.split()[1]) for line in lines if line.startswith("VmHWM")) / _MIB
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB
 
 

@@ -102,5 +102,5 @@ def generated(n_annotators: int, folder: Path, n_samples: int = N_GENERATED) -> 
 def written(name: str, path: Path, coco: dict[str, Any]) -> Annotations:
     """Write a COCO dictionary and return its columns."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(coco))
+    path.write_text(json.dumps(coco), encoding="utf-8")
     return Annotations.of(name, path, coco)

@@ -27,7 +27,7 @@ def versions() -> dict[str, str]:
 def alphas(path: str, threshold: float) -> dict[str, Any]:
     """The mean of the alphas of the images as kalphacv calculates it, and the units that its matching makes."""
     result = calculate_iaa_from_annotations("bbox", path, iou_thresholds=[threshold], silent=True, **_KEYS)
-    data = Preprocess(json.loads(Path(path).read_text()), *_KEYS.values(), silent=True)
+    data = Preprocess(json.loads(Path(path).read_text(encoding="utf-8")), *_KEYS.values(), silent=True)
     units: list[list[int]] = []
     for image in data.image_names:
         labels = data.annotations_per_image[image]
