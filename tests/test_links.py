@@ -1,0 +1,62 @@
+"""Links between the pages lead somewhere, also to headings; messages that the documentation explains exist."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tools.dev.private_fiftyone import ROOT
+
+PAGES = [
+    ROOT / "README.md",
+    ROOT / "CONTRIBUTING.md",
+    *sorted((ROOT / "docs").rglob("*.md")),
+    *sorted((ROOT / "skills").rglob("*.md")),
+]
+_LINK = re.compile(r"\]\(([^)\s]+)\)")
+_CODE = re.compile(r"^```.*?^```|`[^`\n]*`", re.DOTALL | re.MULTILINE)
+
+
+@cache
+def _anchors(page: Path) -> set[str]:
+    """The anchors of the headings of a page, as MkDocs and code hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[\s-]+", "-", re.sub(r"[^\w\s-]", "", heading.lower())).strip("-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page):
+    for link in _LINK.findall(_CODE.sub("", page.read_text(encoding="utf-8"))):
+        if link.startswith(("https://", "mailto:")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} in {page.name}"
+        assert not anchor or anchor in _anchors(target), f"{link} in {page.name}"
+
+
+def test_links_out_are_few_and_to_known_places():
+    """They are not followed in a test, so that it needs no network."""
+    found = {link for page in PAGES for link in _LINK.findall(page.read_text(encoding="utf-8")) if "://" in link}
+    assert all(link.startswith("https://") for link in found)
+    assert {link.split("/")[2] for link in found} <= {"docs.voxel51.com", "github.com"}
+
+
+def test_the_messages_that_troubleshooting_explains_exist():
+    folders = ("agreement", "charts", "dataset_io", "operators", "tools")
+    sources = [ROOT / "unavailable.py", *(path for folder in folders for path in (ROOT / folder).rglob("*.py"))]
+    code = "\n".join(path.read_text(encoding="utf-8") for path in sources)
+    # as printed: with the values of the message left out, and texts over several lines joined
+    code = re.sub(r'"\s*\n\s*f?"', "", code)
+    rows = re.findall(r"^\| (.*?) \|", (ROOT / "docs" / "troubleshooting.md").read_text(encoding="utf-8"), re.MULTILINE)
+    quoted = [text for row in rows for text in re.findall(r"``\s(.+?)\s``|`([^`]+)`", row)]
+    texts = [one or other for one, other in quoted]
+    assert len(texts) > 20
+    ours = [text for text in texts if text not in ("ModuleNotFoundError: annotator_agreement", "-")]
+    missing = [
+        text for text in ours if text.strip("'") not in code and text.replace("`run_key`", "`{argument}`") not in code
+    ]
+    assert missing == []
