@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import names
-from ..metrics.arrays import BoolArray, FloatArray
+from ..metrics.arrays import BoolArray, FloatArray, IntArray
 from .config import AgreementConfig
-from .disputes.costs import dispute_costs
+from .disputes.costs import CostlyUnits, SoughtUnits, costly_objects, costly_samples, costly_tags, dispute_costs
 from .match_again import sums_to_json, with_sums, without_samples
 from .numbers import Numbers
 from .objects.build import build_object_report, object_numbers
@@ -59,6 +59,10 @@ class Family:
     numbers: Callable[[Any, ReportContext], Iterable[Numbers]]  #: computes the numbers of a report from records
     #: what the disputes of every sample cost; shape ``(S,)``, 0 where nothing is disputed
     costs: Callable[[Any], FloatArray]
+    #: the disputed units of a run that somebody can decide on (objects, tags, or whole samples), the costliest first
+    costly_units: Callable[[Any, SoughtUnits], CostlyUnits]
+    #: number of units of every sample that somebody can decide on, shape ``(S,)``
+    units_to_decide: Callable[[Any], IntArray]
     fields: names.FieldSet  #: fields written on samples and labels
     verdicts: tuple[str, ...] = ()  #: possible verdicts of a label
     not_in_views: tuple[str, ...] = ()  #: filters of views that do not apply
@@ -73,6 +77,16 @@ def _pair_costs(records: Records) -> FloatArray:
     return np.where(values.n_disputed > 0, np.nan_to_num(1.0 - values.score) * n_pairs, 0.0)
 
 
+def _own_units(records: Records) -> IntArray:
+    """Objects, or tags."""
+    return records.sample_values().n_units
+
+
+def _whole_samples(records: Records) -> IntArray:
+    """One unit on every sample that anybody labelled."""
+    return (records.sample_values().n_annotators > 0).astype(np.int64)
+
+
 OBJECTS = Family(
     name="objects",
     report=ObjectReport,
@@ -80,6 +94,8 @@ OBJECTS = Family(
     build=build_object_report,
     numbers=object_numbers,
     costs=dispute_costs,
+    costly_units=costly_objects,
+    units_to_decide=_own_units,
     fields=names.OBJECT_FIELDS,
     verdicts=(*OBJECT_VERDICTS, CROWD),
     has_objects=True,
@@ -92,6 +108,8 @@ RATINGS = Family(
     build=build_rating_report,
     numbers=rating_numbers,
     costs=_pair_costs,
+    costly_units=costly_samples,
+    units_to_decide=_whole_samples,
     fields=names.RATING_FIELDS,
     verdicts=RATING_VERDICTS,
     not_in_views=("missed_by",),
@@ -103,6 +121,8 @@ TAGS = Family(
     build=build_tag_report,
     numbers=tag_numbers,
     costs=_pair_costs,
+    costly_units=costly_tags,
+    units_to_decide=_own_units,
     fields=names.TAG_FIELDS,
     verdicts=TAG_VERDICTS,
     not_in_views=("confusion",),
@@ -114,6 +134,8 @@ PIXELS = Family(
     build=build_pixel_report,
     numbers=pixel_numbers,
     costs=_pair_costs,
+    costly_units=costly_samples,
+    units_to_decide=_whole_samples,
     fields=names.PIXEL_FIELDS,
     not_in_views=("verdict", "missed_by", "classes", "confusion", "votes"),
 )
@@ -164,3 +186,13 @@ def numbers_of(records: Records, context: ReportContext) -> Iterable[Numbers]:
 def costs_of(records: Records) -> FloatArray:
     """What the disputes of every sample cost, shape ``(S,)``: what fixing the sample would change."""
     return FAMILIES[records.family].costs(records)
+
+
+def units_to_decide(records: Records) -> IntArray:
+    """Number of units of every sample that somebody can decide on, shape ``(S,)``."""
+    return FAMILIES[records.family].units_to_decide(records)
+
+
+def costly_units(records: Records, sought: SoughtUnits) -> CostlyUnits:
+    """The disputed units that somebody looks for, the most costly first."""
+    return FAMILIES[records.family].costly_units(records, sought)

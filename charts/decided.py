@@ -12,41 +12,54 @@ if TYPE_CHECKING:
     from ..agreement.disputes.judged import AnnotatorDecided, ClassDecided, DecisionReport
 
 DECIDED = "What was decided"
-_NUMBERS = (
+_FOUND = (
     Column("precision", "precision", shown_share, interval=True),
     Column("recall", "recall", shown_share, interval=True),
-    Column("wrong class", "class_errors", shown_share, interval=True),
 )
+_WRONG = Column("wrong class", "class_errors", shown_share, interval=True)
+#: what the numbers mean, by what was decided on
+_NOTES = {
+    "object": (
+        "Precision: labels that are of an object. Recall: objects that they drew. Wrong class: of the objects that "
+        "they drew. All of decided objects alone"
+    ),
+    "tag": "Precision: tags that are right. Recall: right tags that they gave. All of decided tags alone",
+    "image": (
+        "Wrong: images of which they said something else. Too many: said where nothing is right. All of decided "
+        "images alone"
+    ),
+}
 #: classes of every annotator that are listed: those with most errors
 _MOST_CLASSES = 3
 
 
 def decisions_section(report: DecisionReport) -> Section:
-    """What was decided on the objects of a run."""
-    n, disputed = report.n_disputed_decided, report.n_disputed
-    parts: list[Part] = [f"{n:,} of {disputed:,} disputed objects were decided ({percent(n, disputed)})."]
-    if report.n_decided:
+    """What was decided on the labels of a run."""
+    n, disputed, unit = report.n_disputed_decided, report.n_disputed, report.unit
+    parts: list[Part] = [f"{n:,} of {disputed:,} disputed {unit}s were decided ({percent(n, disputed)})."]
+    if report.n_decided and report.n_consensus_right is not None:
         right, decided = report.n_consensus_right, report.n_decided
-        parts.append(f"Of all decided objects the majority was right on {right:,} of {decided:,} "
+        parts.append(f"Of all decided {unit}s the majority was right on {right:,} of {decided:,} "
                      f"({percent(right, decided)}).")  # fmt: skip
     left = [
         (report.n_skipped, "skipped, for later"),
         (report.n_changed, "decided, but labels were edited, added or deleted since"),
     ]
-    parts += [f"{counted(count, 'object')} {text}." for count, text in left if count]
+    parts += [f"{counted(count, unit)} {text}." for count, text in left if count]
+    of_whole = report.unit == "image"  # everybody said something of the whole image
     columns = [
         Column("annotator", "name"),
-        *_NUMBERS,
+        *(() if of_whole else _FOUND),
+        *(() if report.unit == "tag" else (_WRONG,)),
         Column("right", "n_right"),
-        Column("missed", "n_missed"),
+        *((Column("wrong", "n_wrong_class"),) if of_whole else ()),
+        *(() if of_whole else (Column("missed", "n_missed"),)),
         Column("too many", "n_too_many"),
-        Column("most errors on", _worst_classes),
+        *((Column("most errors on", _worst_classes),) if any(each.classes for each in report.annotators) else ()),
     ]
-    note = (
-        "Precision: labels that are of an object. Recall: objects that they drew. Wrong class: of the objects that "
-        "they drew. All of decided objects alone"
-        + ("." if report.n_decided == report.n_objects else ", which may be the hard ones.")
-    )
+    note = _NOTES[report.unit] + (
+        "." if report.n_decided == report.n_objects else ", which may be the hard ones."
+    )  # fmt: skip
     if report.n_decided:
         parts += [table(columns, report.annotators), note]
     return Section(DECIDED, parts)

@@ -12,16 +12,16 @@ from .. import names
 from ..agreement.objects.verdicts import VERDICTS
 from ..charts.words import counted
 from ..dataset_io import decide, undo_decisions
-from ..dataset_io.decide.decide import Decided, user_name
+from ..dataset_io.decide.decide import Decided, open_to_decide, user_name
 from ..dataset_io.decide.decisions import gold_fields
 from ..dataset_io.record.run_labels import open_run_labels
 from .base import AgreementOperator, add_choice, add_several, add_switch, add_warning, chosen_run, progress_of, tell
 from .selection import add_within_view, samples_within, shows_part
 
 _CHOICES = {
-    "consensus": "The consensus of all who drew the object",
+    "consensus": "The consensus of all annotators",
     "version": "The label of one annotator",
-    "none": "There is no such object",
+    "none": "No label: there is no such object, or nothing is right",
 }
 #: parameters that are passed on as they are
 _GIVEN = ("verdict", "classes", "min_votes", "min_iou", "one_class", "by", "remark", "gold", "overwrite")
@@ -30,7 +30,7 @@ _MOST_COUNTED = 5_000
 
 
 class Decide(AgreementOperator, function=decide):
-    """Decides on all objects that meet a rule."""
+    """Decides on all objects, tags or samples that meet a rule."""
 
     operator_name = names.DECIDE
     label = "Decide disputed objects by a rule"
@@ -42,15 +42,21 @@ class Decide(AgreementOperator, function=decide):
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
         labels = open_run_labels(ctx.dataset, chosen_run(ctx))
-        add_choice(inputs, "choice", "What is right", _CHOICES, as_radio_buttons=True)
-        if ctx.params.get("choice") == "version":
+        units = open_to_decide(labels, names.DEFAULT_GOLD_FIELD, among=()).units
+        choices = {name: text for name, text in _CHOICES.items() if units.has_consensus or name != "consensus"}
+        add_choice(inputs, "choice", "What is right", choices, as_radio_buttons=True)
+        if _choice(ctx) == "version":
             add_choice(inputs, "annotator", "Annotator", labels.annotators)
-        described = "Objects with one of these verdicts; none for all, agreed ones included"
-        add_several(inputs, "verdict", "Verdicts", described, VERDICTS)
-        inputs.int("min_votes", label="Drawn by at least", description="So many annotators", default=1, min=1)
-        add_switch(inputs, "one_class", "One class", "Only if all who drew the object gave it the same class")
-        described = "0 to 1; only objects that two or more drew have one"
-        inputs.float("min_iou", label="Least mean IoU", description=described, min=0.0, max=1.0)
+        described = "Those with one of these verdicts; none for all, agreed ones included"
+        verdicts = [name for name in VERDICTS if name in (labels.family.verdicts or VERDICTS[:2])]
+        add_several(inputs, "verdict", "Verdicts", described, verdicts)
+        described = "So many annotators drew it, or gave the leading value"
+        inputs.int("min_votes", label="Votes, at least", description=described, default=1, min=1)
+        if "one_class" not in units.without:
+            add_switch(inputs, "one_class", "One class", "Only if all annotators gave it the same class")
+        if "min_iou" not in units.without:
+            described = "0 to 1; only where two or more annotators have a label"
+            inputs.float("min_iou", label="Least mean IoU", description=described, min=0.0, max=1.0)
         inputs.str("by", label="Your name", description="It is stored with every decision", default=user_name())
         if shows_part(ctx):
             add_within_view(inputs)
@@ -67,10 +73,19 @@ class Decide(AgreementOperator, function=decide):
         return dataclasses.asdict(done)
 
 
+def _choice(ctx: foo.ExecutionContext) -> str:
+    """What is right; at first the consensus, of masks the label of one annotator."""
+    chosen = ctx.params.get("choice")
+    if chosen:
+        return str(chosen)
+    units = open_to_decide(open_run_labels(ctx.dataset, chosen_run(ctx)), names.DEFAULT_GOLD_FIELD, among=()).units
+    return "consensus" if units.has_consensus else "version"
+
+
 def _decide(ctx: foo.ExecutionContext, *, preview: bool, progress: Any = False) -> Decided:
     """Decide as the form says."""
     params, run_key = ctx.params, chosen_run(ctx)
-    choice: Any = params.get("choice") or "consensus"
+    choice: Any = _choice(ctx)
     given = {name: params[name] for name in _GIVEN if params.get(name)}
     if choice == "version":
         given["annotator"] = params.get("annotator") or open_run_labels(ctx.dataset, run_key).annotators[0]

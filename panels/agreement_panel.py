@@ -137,6 +137,15 @@ class AgreementPanel(foo.Panel):
         """Look for objects of another annotator."""
         _seek(ctx, "annotator", ctx.params.get("value"))
 
+    def seek_label(self, ctx: foo.ExecutionContext) -> None:
+        """Look for objects of another class."""
+        _seek(ctx, "label", ctx.params.get("value"))
+
+    def seek_votes(self, ctx: foo.ExecutionContext) -> None:
+        """Look for objects that another number of annotators drew."""
+        value = ctx.params.get("value")
+        _seek(ctx, "votes", int(value) if str(value).isdigit() else value)
+
     def seek_skipped(self, ctx: foo.ExecutionContext) -> None:
         """Go through the skipped objects."""
         ctx.panel.set_state("decide", {**_deciding(ctx), "skipped": True, "at": None})

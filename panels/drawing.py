@@ -247,17 +247,17 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
     head = root.h_stack(f"sought_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     progress = types.TextView(title=item["progress"], bold=True, padding="0", color="text.primary")
     head.view("progress", progress)
-    for what, titles in (("verdict", item["verdicts"]), ("annotator", item["annotators"])):
+    for sought in item["filters"]:
         view = types.DropdownView(componentsProps={"item": {"sx": {"width": "auto", "minWidth": "120px"}}})
-        for key, title in titles.items():
+        for key, title in sought["titles"].items():
             view.add_choice(key, label=title)
         # the App sends the value alone
-        handler = handlers(f"seek_{what}")
-        head.enum(what, list(titles), default=item[what], view=view, on_change=handler)
+        handler = handlers(f"seek_{sought['name']}")
+        head.enum(sought["name"], list(sought["titles"]), default=sought["value"], view=view, on_change=handler)
     found = item["object"]
     row = root.h_stack(f"steps_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     if found is not None:
-        for label, icon, key in (("No object", "block", "none"), ("Skip", "skip_next", "skip")):
+        for label, icon, key in ((found["none_label"], "block", "none"), ("Skip", "skip_next", "skip")):
             _step(row, label, icon, handlers("decide_object"), found[key])
     _step(row, "Previous", "arrow_back", handlers("previous_object"), {}, disabled=not item["can_go_back"])
     _step(row, "Undo", "undo", handlers("undo_decision"), {})

@@ -14,12 +14,13 @@ import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
-from ..agreement.disputes.costs import CostlyObjects, LeftOut, costly_objects, left_out
-from ..agreement.family import build_report
+from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, left_out
+from ..agreement.family import build_report, costly_units
 from ..agreement.objects.verdicts import VERDICTS
 from ..agreement.records import Records
 from ..agreement.report import AgreementReport, ReportContext
 from ..charts.families import family_of
+from ..dataset_io.decide.next_object import Sought
 from ..dataset_io.fiftyone_private import dataset_id, serialized_stages
 from ..dataset_io.record.run import Run
 from ..dataset_io.record.sample_index import SampleIndex
@@ -62,7 +63,7 @@ class Shown:
         self._records = records
         self._index = index
         self._context = context
-        self._costly: dict[tuple[str | None, str | None], CostlyObjects] = {}
+        self._costly: dict[Sought, CostlyUnits] = {}
         self.scores = records.column("score")  #: shape ``(S,)``, nan where undefined
         values = records.sample_values()
         self.n_disputed = int(values.n_disputed[values.n_annotators >= 2].sum())  #: disputed units of rated samples
@@ -94,23 +95,28 @@ class Shown:
         """The samples of the records."""
         return self._index
 
-    @functools.cached_property
-    def n_units(self) -> Any:
-        """Number of units of every sample, shape ``(S,)``."""
-        return self._records.sample_values().n_units
-
-    def costly(self, verdict: str | None, annotator: str | None) -> CostlyObjects:
-        """The disputed objects, the most costly first; of objects alone."""
-        if (verdict, annotator) not in self._costly:
-            code = None if verdict is None else VERDICTS.index(verdict)
-            number = None if annotator is None else list(self._context.annotators).index(annotator)
-            self._costly[verdict, annotator] = costly_objects(self._records, code, number)  # type: ignore[arg-type]
-        return self._costly[verdict, annotator]
+    def costly(self, sought: Sought) -> CostlyUnits:
+        """The disputed units that somebody looks for, the most costly first."""
+        key = dataclasses.replace(sought, skipped=False)
+        if key not in self._costly:
+            codes = SoughtUnits(
+                verdict=None if sought.verdict is None else VERDICTS.index(sought.verdict),
+                annotator=None if sought.annotator is None else self.annotator_codes[sought.annotator],
+                category=None if sought.label is None else self.class_code(sought.label),
+                votes=sought.votes,
+            )
+            self._costly[key] = costly_units(self._records, codes)
+        return self._costly[key]
 
     @property
     def annotator_codes(self) -> dict[str, int]:
         """Code of every annotator in the records."""
         return {name: k for k, name in enumerate(self._context.annotators)}
+
+    @property
+    def class_names(self) -> list[str]:
+        """The classes of the labels, sorted."""
+        return sorted(self._context.class_names[1:])
 
     def class_code(self, name: str) -> int:
         """Code of a class in the records."""

@@ -1,4 +1,4 @@
-"""The tab on which somebody decides on disputed objects, one after the other."""
+"""The tab on which somebody decides on disputed objects, tags or samples, one after the other."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 import fiftyone as fo
 
 from ..agreement.errors import AgreementInputError
+from ..agreement.family import FAMILIES
 from ..charts.words import VERDICTS, counted, file_name, shown_number
 from ..dataset_io import decide, undo_decisions
 from ..dataset_io.decide.decidable import CHANGED
 from ..dataset_io.decide.decide import Decided, open_to_decide, user_name
+from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
 from ..dataset_io.decide.picture import picture_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
@@ -48,19 +50,27 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
 
 
 _ASKED = "Your name is stored with every decision."
+#: what the button says that decides that no version is right, by what is decided on
+_NONE = {"object": "No object", "tag": "Not this tag", "image": "None is right"}
 
 
 def _sought(chosen: Mapping[str, Any]) -> Sought:
-    return Sought(chosen.get("verdict"), chosen.get("annotator"), bool(chosen.get("skipped")))
+    return Sought(
+        chosen.get("verdict"),
+        chosen.get("annotator"),
+        chosen.get("label"),
+        chosen.get("votes"),
+        bool(chosen.get("skipped")),
+    )
 
 
 def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
-    objects = shown.costly(sought.verdict, sought.annotator)
-    gold = open_to_decide(labels, DEFAULT_GOLD_FIELD, among=()).gold
-    n_decided, n_skipped = gold.counts(MEANT[sought.verdict])
+    objects = shown.costly(sought)
+    opened = open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
+    n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
     at = tuple(chosen["at"]) if chosen.get("at") else None
     if at is None:
-        at = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, objects, sought, shown.n_units)
+        at = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, objects, sought)
     found = None if at is None else shown_object(labels, DEFAULT_GOLD_FIELD, *at)
     colours = dict(zip(labels.annotators, list(ANNOTATOR_COLORS.values()) * len(labels.annotators), strict=False))
     return {
@@ -70,16 +80,31 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         "progress": f"{n_decided:,} of {int(objects.n.sum()):,} decided"
         + (f", {n_skipped:,} skipped" if n_skipped else ""),
         "n_skipped": n_skipped,
-        "verdict": sought.verdict or ALL,
-        "verdicts": {ALL: "all disputed", **{name: VERDICTS[name] for name in MEANT if name is not None}},
-        "annotator": sought.annotator or ALL,
-        "annotators": {ALL: "everybody", **{name: name for name in labels.annotators}},
+        "filters": _filters(shown, opened.units, sought),
         "can_go_back": bool(chosen.get("past")),
-        "object": None if found is None else _described(found, labels, colours),
+        "object": None if found is None else _described(found, labels, opened.units, colours),
     }
 
 
-def _described(found: ShownObject, labels: RunLabels, colours: Mapping[str, str]) -> dict[str, Any]:
+def _filters(shown: Shown, units: DecisionUnits, sought: Sought) -> list[dict[str, Any]]:
+    """The dropdowns that choose what is sought: name, what is chosen, and the titles of all choices."""
+    of_family = FAMILIES[shown.report.family].verdicts
+    verdicts = {name: VERDICTS[name] for name in MEANT if name is not None and name in of_family}
+    annotators = {name: name for name in shown.annotator_codes}
+    filters = [("verdict", sought.verdict, {ALL: "all disputed", **verdicts})] if len(verdicts) > 1 else []
+    filters.append(("annotator", sought.annotator, {ALL: "everybody", **annotators}))
+    if units.has_classes:
+        filters.append(("label", sought.label, {ALL: "all classes", **{name: name for name in shown.class_names}}))
+    if units.has_votes:
+        votes = {str(n): f"drawn by {n}" for n in range(1, len(annotators) + 1)}
+        chosen = None if sought.votes is None else str(sought.votes)
+        filters.append(("votes", chosen, {ALL: "any votes", **votes}))
+    return [{"name": name, "value": chosen or ALL, "titles": titles} for name, chosen, titles in filters]
+
+
+def _described(
+    found: ShownObject, labels: RunLabels, units: DecisionUnits, colours: Mapping[str, str]
+) -> dict[str, Any]:
     """What is shown of an object, and the parameters of its buttons."""
     place = {"document": found.document_id, "unit": found.unit}
     drew = {version.annotator: version for version in found.versions}
@@ -94,13 +119,16 @@ def _described(found: ShownObject, labels: RunLabels, colours: Mapping[str, str]
         }
         for name in asked
     ]
-    consensus = {
-        "label": f"Consensus: {found.consensus}" if found.consensus is not None else "Consensus: tie",
-        "hint": "The median, or the most typical shape, of all who drew it",
-        "colour": "var(--fo-palette-text-secondary)",
-        "disabled": found.consensus is None,
-        "params": {**place, "choice": "consensus"},
-    }
+    if units.has_consensus:
+        versions.append(
+            {
+                "label": f"Consensus: {found.consensus}" if found.consensus is not None else "Consensus: tie",
+                "hint": "The median, the class with most votes, or the most typical shape",
+                "colour": "var(--fo-palette-text-secondary)",
+                "disabled": found.consensus is None,
+                "params": {**place, "choice": "consensus"},
+            }
+        )
     frame = "" if found.frame_number is None else f", frame {found.frame_number}"
     note = ""
     if found.decision is not None:
@@ -112,14 +140,15 @@ def _described(found: ShownObject, labels: RunLabels, colours: Mapping[str, str]
         "sample": found.sample_id,
         "title": f"{VERDICTS.get(str(found.verdict), '')} · {file_name(found.filepath)}{frame}",
         "note": note,
-        "versions": [*versions, consensus],
+        "versions": versions,
+        "none_label": _NONE[units.unit],
         "none": {**place, "choice": "none"},
         "skip": {**place, "choice": "skip"},
         "picture": picture_of(found, colours),
         "labels": [
             {"label_id": str(version.stored["_id"]), "sample_id": found.sample_id,
              "field": labels.field_of(version.annotator)}
-            for version in found.versions
+            for version in found.versions if "_id" in version.stored
         ],
     }  # fmt: skip
 

@@ -78,7 +78,7 @@ _CONTENT: dict[str, Callable[[Shown, PanelState, Choices, fo.Dataset | None], It
 def _tabs(shown: Shown) -> dict[str, str]:
     """The tabs for which the report has numbers."""
     report: Any = shown.report
-    without = set() if hasattr(report, "existence") else {"objects", "decide"}
+    without = set() if hasattr(report, "existence") else {"objects"}
     classes = family_of(report).classes
     parts: dict[str, Any] = type(report).parts
     if classes is None and not hasattr(parts["pairs"], "confusion"):

@@ -9,8 +9,13 @@ import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
 from ..objects.records import MAX_OBJECTS_AT_ONCE, ObjectRecords, units_of_objects
-from ..objects.verdicts import AGREED, CLASS_CONFLICT, NO_VERDICT
-from ..records import Columns, unpacked
+from ..objects.verdicts import AGREED, CLASS_CONFLICT, LONE, MISSED, NO_VERDICT
+from ..records import Columns, Records, unpacked
+from ..tags import compute as tag_verdicts
+from ..tags.records import TagRecords
+
+#: what samples cost is counted in such parts
+_PARTS = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,38 +113,90 @@ def dispute_costs(records: ObjectRecords) -> FloatArray:
     return costs
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SoughtUnits:
+    """Which disputed units somebody looks for, by codes in the records; None for all."""
+
+    verdict: int | None = None
+    annotator: int | None = None  #: units that this annotator drew, or was assigned to
+    category: int | None = None  #: units to which somebody gave this class
+    votes: int | None = None  #: units that so many annotators drew
+
+
 @dataclass(frozen=True, slots=True)
-class CostlyObjects:
-    """Numbers of disputed objects by sample and cost, the most costly first; then those of the most costly samples."""
+class CostlyUnits:
+    """Numbers of disputed units by sample and cost, the most costly first; then those of the most costly samples."""
 
     row: IntArray  #: shape ``(E,)``, row of the sample in the records
-    cost: IntArray  #: shape ``(E,)``, what each of these objects costs
-    n: IntArray  #: shape ``(E,)``, number of objects
+    cost: IntArray  #: shape ``(E,)``, what each of these units costs
+    n: IntArray  #: shape ``(E,)``, number of units
+    of_sample: IntArray  #: shape ``(E,)``, number of all units of the sample
 
 
-def costly_objects(records: ObjectRecords, verdict: int | None = None, annotator: int | None = None) -> CostlyObjects:
-    """The disputed objects of a run; those with a verdict, or that an annotator drew or should have drawn.
-
-    Args:
-        records: the records of the run
-        verdict: code of the verdict of objects; None for all
-        annotator: number of an annotator who drew them, or was assigned; None for all
-    """
-    rows, costs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
-    for start, units in unit_columns(records):
-        kept = units.verdict > AGREED if verdict is None else units.verdict == verdict
-        if annotator is not None:
-            kept &= units.assigned[units.sample, annotator]
-        rows.append(start + units.sample[kept])
-        costs.append(_costs(units)[kept])
-    row, cost = np.concatenate(rows), np.concatenate(costs)
+def _costly(row: IntArray, cost: IntArray, n_units: IntArray) -> CostlyUnits:
+    """The units from the row and the cost of each, and the number of units of every sample ``(S,)``."""
     most = int(cost.max(initial=0)) + 1
     key, n = np.unique(row * most + cost, return_counts=True)
     row, cost = key // most, key % most
-    of_sample = np.zeros(records.n_samples, np.int64)
+    of_sample = np.zeros(len(n_units), np.int64)
     np.add.at(of_sample, row, cost * n)
     order = np.lexsort((row, -of_sample[row], -cost))
-    return CostlyObjects(row[order], cost[order], n[order])
+    return CostlyUnits(row[order], cost[order], n[order], n_units[row[order]])
+
+
+def costly_objects(records: ObjectRecords, sought: SoughtUnits) -> CostlyUnits:
+    """The disputed objects of a run."""
+    rows, costs = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+    for start, units in unit_columns(records):
+        kept = units.verdict > AGREED if sought.verdict is None else units.verdict == sought.verdict
+        if sought.annotator is not None:
+            kept &= units.assigned[units.sample, sought.annotator]
+        if sought.votes is not None:
+            kept &= units.votes == sought.votes
+        if sought.category is not None:
+            of_class = units.unit[units.category == sought.category]
+            kept &= np.bincount(of_class, minlength=len(kept)) > 0
+        rows.append(start + units.sample[kept])
+        costs.append(_costs(units)[kept])
+    n_units = records.sample_values().n_units
+    return _costly(np.concatenate(rows), np.concatenate(costs), n_units)
+
+
+def costly_tags(records: TagRecords, sought: SoughtUnits) -> CostlyUnits:
+    """The disputed tags of a run; a tag costs as an object: 1 for every two annotators of whom one gave it."""
+    found = records.agreement()
+    tags, assigned = found.tags, records.assigned
+    kept = tags.verdict > AGREED
+    if sought.verdict is not None:
+        meant = {MISSED: tag_verdicts.MISSED, LONE: tag_verdicts.LONE}.get(sought.verdict)
+        kept &= False if meant is None else tags.verdict == meant
+    if sought.annotator is not None:
+        kept &= assigned[tags.sample, sought.annotator]
+    if sought.votes is not None:
+        kept &= tags.votes == sought.votes
+    if sought.category is not None:
+        kept &= tags.tag == sought.category
+    cost = tags.votes * (found.n_annotators[tags.sample] - tags.votes)
+    return _costly(tags.sample[kept], cost[kept], records.sample_values().n_units)
+
+
+def costly_samples(records: Records, sought: SoughtUnits) -> CostlyUnits:
+    """The disputed samples of a run, each of which is one unit: the less its pairs of annotators agree, the costlier.
+
+    The verdict of a disputed sample is that its classes differ.
+    """
+    values, assigned = records.sample_values(), records.assigned
+    kept = (values.n_disputed > 0) & (values.n_annotators >= 2)
+    kept &= sought.verdict in (None, CLASS_CONFLICT)
+    if sought.annotator is not None:
+        kept &= assigned[:, sought.annotator]
+    if sought.votes is not None:
+        kept &= values.n_annotators == sought.votes
+    if sought.category is not None:
+        kept &= (records.column("ratings") == sought.category).any(axis=1)
+    pairs = values.n_annotators * (values.n_annotators - 1)
+    cost = np.rint(_PARTS * np.nan_to_num(1.0 - values.score) * pairs).astype(np.int64)
+    return _costly(np.flatnonzero(kept), cost[kept], (values.n_annotators > 0).astype(np.int64))
 
 
 @dataclass(frozen=True, slots=True)

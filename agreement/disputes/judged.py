@@ -64,14 +64,16 @@ class DecisionReport:
 
     run_key: str
     field: str  #: the field of decisions
+    unit: str  #: what was decided on: an object, a tag or an image, for its class, number or mask
     n_objects: int  #: objects of the run
     n_disputed: int  #: of these disputed
     n_decided: int  #: objects that were decided, skipped ones not included
     n_disputed_decided: int  #: of these disputed
     n_skipped: int  #: objects that were left for later
     n_changed: int  #: objects that were decided, but labels were edited, added or deleted since; in no other number
-    #: decided objects on which the majority was right: that there is one or not, and of which class
-    n_consensus_right: int
+    #: decided objects on which the majority was right: that there is one or not, and of which class; None without a
+    #: consensus (masks)
+    n_consensus_right: int | None
     annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
 
     parts: ClassVar[dict[str, Any]] = {"annotators": AnnotatorDecided}
@@ -84,7 +86,9 @@ class DecisionReport:
     @property
     def share_consensus_right(self) -> float | None:
         """Share of the decided objects on which the majority was right."""
-        return self.n_consensus_right / self.n_decided if self.n_decided else None
+        if self.n_consensus_right is None or not self.n_decided:
+            return None
+        return self.n_consensus_right / self.n_decided
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""
@@ -110,7 +114,7 @@ def annotators_decided(
     Args:
         judged: what was decided
         annotators: names
-        class_names: name of every class code
+        class_names: name of every class code; empty for no numbers by class
         resamples: number of resamples; 0 for no intervals
         seed: seed of the random numbers
     """
@@ -147,6 +151,8 @@ def annotators_decided(
 
 def _codes(right: IntArray, given: IntArray, class_names: Sequence[str]) -> list[int]:
     """The classes that objects have, or that were given, by name."""
+    if not class_names:
+        return []
     codes: list[int] = np.unique(np.concatenate([right, given])).tolist()
     return sorted((code for code in codes if code >= 0), key=class_names.__getitem__)
 

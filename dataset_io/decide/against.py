@@ -1,9 +1,10 @@
-"""What was decided on the objects of a run: how much, how right everybody was, and what was decided against whom."""
+"""What was decided on the labels of a run: how much, how right everybody was, and what was decided against whom."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import fiftyone as fo
 import numpy as np
 from bson import ObjectId
 from fiftyone.core.collections import SampleCollection
@@ -11,12 +12,13 @@ from fiftyone.core.view import DatasetView
 
 from ... import names
 from ...agreement.arguments import takes_arrays, text_of
+from ...agreement.disputes.costs import SoughtUnits
 from ...agreement.disputes.judged import NOTHING, UNKNOWN, DecisionReport, Judged, annotators_decided
 from ...agreement.errors import AgreementInputError
+from ...agreement.family import costly_units, units_to_decide
 from ...agreement.objects.verdicts import AGREED
 from ...agreement.options import OPTIONS
 from ...metrics.arrays import BoolArray, IntArray
-from ...metrics.consensus import quorum_votes, vote_classes
 from ..record.run_labels import open_run_labels
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
@@ -43,12 +45,12 @@ def report_decisions(
 
     Args:
         samples: the dataset, or a view of its samples
-        run_key: key of a run on objects
+        run_key: key of the run
         gold: the field of decisions
         resamples: number of resamples for the intervals; None for the number in the run, 0 for no intervals
 
     Raises:
-        AgreementInputError: if there is no such completed run on objects, or no such field
+        AgreementInputError: if there is no such completed run, or no such field
     """
     labels = open_run_labels(samples, run_key)
     open_gold(samples, gold)
@@ -59,7 +61,7 @@ def report_decisions(
     if only is not None:
         wanted = set(map(str, only))
         kept = np.array([each in wanted for each in loaded.index.ids()], np.bool_)
-    values = loaded.records.select(kept).sample_values()
+    records = loaded.records.select(kept)
     counts = dict.fromkeys(_COUNTS, 0)
     judged: list[Judged] = []
     clusters: dict[ObjectId, int] = {}
@@ -67,17 +69,20 @@ def report_decisions(
         cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
         rows = _Rows(opened, objects, np.array(states, np.int64))
         disputed = rows.decided & (objects.members.verdict > AGREED)
-        found = (rows.decided, disputed, rows.states == SKIPPED, rows.states == CHANGED, rows.majority_is_right)
+        found = (rows.decided, disputed, rows.states == SKIPPED, rows.states == CHANGED, rows.majority_is_right())
         for name, each in zip(_COUNTS, found, strict=True):
             counts[name] += int(each.sum())
         judged.append(rows.judged(cluster))
     config = labels.config
+    n_right = counts.pop("n_consensus_right")
     return DecisionReport(
         run_key=run_key,
         field=opened.gold.path,
-        n_objects=int(values.n_units.sum()),
-        n_disputed=int(values.n_disputed[values.n_annotators >= 2].sum()),
+        unit=opened.units.unit,
+        n_objects=int(units_to_decide(records).sum()),
+        n_disputed=int(costly_units(records, SoughtUnits()).n.sum()),
         **counts,
+        n_consensus_right=n_right if opened.units.has_consensus else None,
         annotators=annotators_decided(
             _joined(judged),
             labels.annotators,
@@ -111,22 +116,15 @@ class _Rows:
         self._objects = objects
         self.states = states
         self.decided: BoolArray = states == DECIDED
-        self.right = np.full(len(states), NOTHING)
-        codes = opened.class_codes
-        for unit in np.flatnonzero(self.decided).tolist():
-            label = objects.gold_label(unit)
-            if label is not None:
-                self.right[unit] = codes[label.get("label")]
+        self._units = opened.units
+        self._rows = np.flatnonzero(self.decided).tolist()
+        self.right = opened.units.right(objects, self._rows)
+        self.given = opened.units.given(objects, self._rows)
 
-    @property
     def majority_is_right(self) -> BoolArray:
         """Decided objects on which more than half of the assigned annotators were right, shape ``(U,)``."""
-        members = self._objects.members
-        voted = vote_classes(members.unit, members.category, members.n_units)
-        is_there = members.votes >= quorum_votes(members.assigned, "majority")
-        said = np.where(is_there, np.where(voted.tie, UNKNOWN, voted.category), NOTHING)
-        right: BoolArray = self.decided & (said == self.right)
-        return right
+        said = self._units.majority(self._objects, self._rows)
+        return self.decided & False if said is None else self.decided & (said == self.right)
 
     def judged(self, cluster: IntArray) -> Judged:
         """What every assigned annotator did on the decided objects."""
@@ -134,7 +132,7 @@ class _Rows:
         assigned = self._objects.assigned[members.sample]
         given = np.where((assigned.sum(axis=1) == members.assigned)[:, None], NOTHING, UNKNOWN)
         given = np.broadcast_to(given, assigned.shape).copy()
-        given[members.unit, members.annotator] = members.category
+        given[members.unit, members.annotator] = self.given
         unit, annotator = np.nonzero(assigned & self.decided[:, None])
         return Judged(cluster[members.sample[unit]], annotator, self.right[unit], given[unit, annotator])
 
@@ -161,7 +159,7 @@ def decided_against(
     Args:
         samples: the dataset, or a view of its samples
         annotator: name of the annotator in the run
-        run_key: key of a run on objects
+        run_key: key of the run
         gold: the field of decisions
 
     Raises:
@@ -185,7 +183,7 @@ def decided_against(
             row, label = row_of.get(unit), objects.gold_label(unit)
             if row is None and (label is None or assigned[unit].sum() != members.assigned[unit]):
                 continue
-            if row is not None and label is not None and members.category[row] == rows.right[unit]:
+            if row is not None and label is not None and rows.given[row] == rows.right[unit]:
                 continue
             if row is not None:
                 theirs.add(members.label_ids[row])
@@ -197,7 +195,8 @@ def decided_against(
         str(row["_id"]) for row in opened.gold.collection.find({}, {"_id": True}) if str(row["_id"]) in documents
     ]
     view = samples.select(ordered)
-    for name, ids in ((field, theirs), (opened.gold.path, right)):
-        view = view.filter_labels(name, {"$in": ["$$this._id", sorted(ids)]}, only_matches=False)
+    for name, kind, ids in ((field, labels.kind_of(annotator), theirs), (opened.gold.path, opened.kind, right)):
+        if kind.is_label:  # plain values have no ids
+            view = view.filter_labels(name, fo.ViewField("_id").is_in(sorted(ids)), only_matches=False)
     others = [name for name in labels.config.fields if name != field]
     return view.exclude_fields(others) if others else view

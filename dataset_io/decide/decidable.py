@@ -11,12 +11,8 @@ from bson import ObjectId
 
 from ...agreement.objects.verdicts import VERDICTS
 from ...metrics.arrays import BoolArray, IntArray
-from ..families.protocol import LabelsRead
-from ..labels.assignment import assigned_annotators
-from ..labels.source import Source
-from ..run.stored import StoredSample
-from ..units.unit_members import UnitMembers, UnitReader
-from .decisions import Gold, Stored, StoredLabel, hash_of_label, label_key
+from ..units.unit_members import UnitMembers
+from .decisions import Stored, StoredLabel, hash_of_label
 
 #: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
 #: deleted since; somebody decided
@@ -38,9 +34,10 @@ class Rule:
     one_class: bool = False  #: whether all labels must have the same class
     min_iou: float | None = None  #: least mean IoU, which a single label does not have
 
-    def of(self, members: UnitMembers, class_names: Sequence[str]) -> BoolArray:
+    def of(self, objects: Decidable, class_names: Sequence[str]) -> BoolArray:
         """The objects that meet all conditions, shape ``(U,)``."""
-        found: BoolArray = members.votes >= self.min_votes
+        members = objects.members
+        found: BoolArray = objects.votes >= self.min_votes
         if self.objects is not None:
             found &= np.array([each in self.objects for each in members.unit_ids], np.bool_)
         if self.verdicts:
@@ -75,6 +72,7 @@ class Decidable:
     members: UnitMembers
     document_ids: list[ObjectId]  #: id of every sample
     assigned: BoolArray  #: shape ``(S, R)``, who was assigned
+    votes: IntArray  #: shape ``(U,)``, annotators who drew it, or who gave the leading value
     keys: list[list[str]]  #: for every object, what decisions call its labels, sorted
     member_keys: list[str]  #: the same for every member
     gold: list[dict[Any, Stored]]  #: for every sample, the labels in the field of decisions, by id
@@ -84,6 +82,14 @@ class Decidable:
         """The verdict of an object; None on samples that are not rated."""
         code = int(self.members.verdict[unit])
         return VERDICTS[code] if code >= 0 else None
+
+    def facts(self, unit: int, annotators: Sequence[str]) -> Stored:
+        """What decisions say of an object, to be counted by it: its classes, and who was assigned."""
+        members = self.members
+        first, end = np.searchsorted(members.unit, (unit, unit + 1)).tolist()
+        asked = np.flatnonzero(self.assigned[int(members.sample[unit])]).tolist()
+        classes = sorted({str(label) for label in members.labels[first:end]})
+        return {"classes": classes, "asked": [annotators[k] for k in asked]}
 
     def gold_label(self, unit: int) -> Stored | None:
         """The label in the field of decisions for an object; None if it was decided that there is none."""
@@ -118,45 +124,3 @@ def _state(found: Sequence[Stored], keys: Sequence[str], hashes: Mapping[str, st
     if len(found) > 1 or decision["labels"] != keys or now != decision["hashes"]:
         return CHANGED
     return SKIPPED if decision["choice"] == "skip" else DECIDED
-
-
-class DecidableReader:
-    """Reads the objects of a run with the decisions on them, for :class:`~..run.read.Reader`."""
-
-    def __init__(self, source: Source, field_key: str, gold: Gold) -> None:
-        self.units = UnitReader(source, field_key)
-        self.source = self.units.source
-        self._gold = gold
-
-    def projection(self) -> dict[str, Any]:
-        """What objects need, the decisions of every sample, and who was assigned."""
-        assigned = self.source.config.assigned_field
-        of_assigned = {} if assigned is None else {"assigned": f"${assigned}"}
-        return {**self.units.projection(), **self._gold.projection(), **of_assigned}
-
-    def load(self, row: dict[str, Any]) -> int:
-        """Size of a query result in labels."""
-        return self.units.load(row)
-
-    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[Decidable]:
-        """The objects of query results; ``n_invalid`` counts those whose labels were deleted or added since the run."""
-        read = self.units.read(rows, samples)
-        members = read.labels
-        keys: list[list[str]] = [[] for _ in range(members.n_units)]
-        of_members = zip(members.field.tolist(), members.label_ids, strict=True)
-        member_keys = [label_key(self.source.fields[field], label_id) for field, label_id in of_members]
-        for unit, key in zip(members.unit.tolist(), member_keys, strict=True):
-            keys[unit].append(key)
-        keys = [sorted(each) for each in keys]
-        found: list[list[Stored]] = [[] for _ in keys]
-        on_label = [{key: each for each in row["decisions"] for key in each["labels"]} for row in rows]
-        for unit, sample in enumerate(members.sample.tolist()):
-            if on_label[sample]:
-                on_labels = [on_label[sample][key] for key in keys[unit] if key in on_label[sample]]
-                found[unit] = list({each["id"]: each for each in on_labels}.values())
-        of_labels = (members.sample[members.unit], members.annotator)
-        assigned = assigned_annotators(self.source, rows, samples, of_labels).assigned
-        gold = [{label["_id"]: label for label in row["gold"]} for row in rows]
-        ids = [sample.sample_id for sample in samples]
-        decidable = Decidable(members, ids, assigned, keys, member_keys, gold, found)
-        return LabelsRead(decidable, read.n_invalid, read.n_unknown, read.n_added)

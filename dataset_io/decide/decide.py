@@ -1,4 +1,4 @@
-"""Decide on objects: on one, or on many at once by a rule."""
+"""Decide on objects, tags, or what samples were given: on one, or on many at once by a rule."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import getpass
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
-from typing import Any, cast, get_args
+from dataclasses import dataclass
+from typing import Any, get_args
 
 import fiftyone.core.labels as fol
 import numpy as np
@@ -16,32 +16,20 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.arguments import count_of, is_real, one_of, takes_arrays, text_of, texts_of, true_or_false
-from ...agreement.codes import ClassCodes
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.objects.verdicts import VERDICTS
 from ...agreement.options import OPTIONS
 from ...metrics.arrays import BoolArray
-from ..fiftyone_private import list_of, reload_samples
+from ..fiftyone_private import reload_samples
 from ..labels.paths import attributes_of_runs
 from ..record.changes import now
 from ..record.lease import unless_deleted
 from ..record.run_labels import RunLabels, open_run_labels
 from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections, work_through
-from ..units.consensus_geometry import consensus_maker
-from ..units.unit_members import UnitMembers
-from ..units.units_field import unit_documents
-from .decidable import CHANGED, OPEN, SKIPPED, Decidable, DecidableReader, Rule
-from .decisions import (
-    Choice,
-    Gold,
-    Made,
-    Stored,
-    StoredLabel,
-    geometry_attributes,
-    hash_of_label,
-    stored_labels,
-)
+from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
+from .decision_units import DecidableReader, decision_units
+from .decisions import Choice, Gold, Made, Stored, StoredLabel, hash_of_label, stored_labels
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +71,9 @@ def decide(
 ) -> Decided:
     """Decide on objects of a run which version is right: on all that meet the conditions, or on some by their ids.
 
+    Where annotators gave samples tags, a class, a number or a mask, every tag, or sample, is what is called an object
+    here: its versions are the annotators' values.
+
     What is right is written into a label field, ``agreement_gold``, with ``decided_by``, ``decided_at``, ``basis``,
     ``basis_id``, ``unit`` and ``remark`` on every label. The annotators' labels do not change. FiftyOne's exporters can
     export the field unchanged. Decisions outlive runs: they hang on the annotators' labels.
@@ -92,19 +83,20 @@ def decide(
 
     Args:
         samples: the dataset, or a view of its samples
-        run_key: key of a run on objects
+        run_key: key of the run
         choice: ``"version"``: the label of ``annotator``; ``"consensus"``: the median box or point, or the most typical
-            shape, with the class that has most votes (see :func:`add_units`), of all who drew it; ``"own"``: ``label``;
-            ``"none"``: there is no object; ``"skip"``: somebody shall decide later
+            shape, with the class that has most votes (see :func:`add_units`), of all who drew it; of samples the class
+            with most votes, or the median number (masks have none); ``"own"``: ``label``; ``"none"``: there is no
+            object, or no right value; ``"skip"``: somebody shall decide later
         annotator: whose label is right
         label: the right label; only with one object
-        objects: match ids of objects
+        objects: match ids of objects; of samples their own ids, of tags the id of the sample, a space, and the tag
         verdict: objects with this verdict, or one of several; None for all, agreed ones included
         classes: objects to which somebody gave this class, or one of several
         annotators: objects that this annotator drew, or one of several
-        min_votes: objects that so many annotators drew
+        min_votes: objects that so many annotators drew; samples whose leading value has so many votes
         one_class: objects to which all who drew them gave the same class
-        min_iou: objects with at least this mean IoU; a single label has none
+        min_iou: objects with at least this mean IoU (masks: class IoU); a single label has none
         by: name of who decides; None for the name of the user
         remark: why
         gold: the field of decisions
@@ -116,8 +108,7 @@ def decide(
         what became of the objects that meet the conditions
 
     Raises:
-        AgreementInputError: if there is no such completed run on objects, the field is not free, or an argument is not
-            usable
+        AgreementInputError: if there is no such completed run, the field is not free, or an argument is not usable
     """
     labels = open_run_labels(samples, run_key)
     among = None if samples is labels.dataset else documents_of(samples)
@@ -132,6 +123,7 @@ def decide(
         one_class=true_or_false("one_class", one_class),
         min_iou=_share_of("min_iou", min_iou),
     )
+    _refuse_without_effect(opened, choice, rule)
     OPTIONS["progress"].checked(progress)
     decision = NewDecision(
         choice=one_of("choice", choice, get_args(Choice)),  # type: ignore[arg-type]
@@ -164,6 +156,21 @@ def _share_of(option: str, value: Any) -> float | None:
     raise AgreementInputError(f"`{option}` must be None or in [0, 1], got {value!r}")
 
 
+def _refuse_without_effect(opened: ObjectsToDecide, choice: str, rule: Rule) -> None:
+    """Refuse conditions, and choices, that mean nothing for these labels."""
+    given = {"classes": rule.classes, "one_class": rule.one_class, "min_iou": rule.min_iou is not None}
+    superfluous = [name for name, value in given.items() if value and name in opened.units.without]
+    if superfluous:
+        raise AgreementInputError(
+            f"`{superfluous[0]}` must not be given for {opened.labels.title}, where it means nothing; leave it out"
+        )
+    if choice == "consensus" and not opened.units.has_consensus:
+        raise AgreementInputError(
+            f'`choice` must be "version", "own", "none" or "skip" for {opened.labels.title}, which have no consensus, '
+            f"got {choice!r}"
+        )
+
+
 def _annotator_of(labels: RunLabels, choice: str, annotator: Any) -> str | None:
     """Whose label is chosen; None if none is."""
     if (choice == "version") != (annotator is not None):
@@ -189,10 +196,8 @@ def _label_of(opened: ObjectsToDecide, choice: str, label: Any, rule: Rule) -> S
     if rule.objects is None or len(rule.objects) != 1:
         raise AgreementInputError("A label of one's own must be for one object; give its match id as `objects`")
     stored = dict(label.copy().to_mongo())
-    kind = opened.kind
-    reader = kind.mask_geometry or kind.geometry
-    if reader is None or not reader.is_usable(stored, opened.labels.config):
-        raise AgreementInputError(f"`label` must have a usable geometry: {getattr(reader, 'requirement', '')}")
+    if not opened.units.is_usable(stored):
+        raise AgreementInputError(f"`label` must have {opened.units.requirement}")
     return stored
 
 
@@ -220,15 +225,6 @@ def open_to_decide(labels: RunLabels, gold: str, *, among: tuple[ObjectId, ...] 
     Raises:
         AgreementInputError: if decisions cannot be made on these labels
     """
-    if not labels.family.has_objects:
-        raise AgreementInputError(
-            f"Decisions need a run on objects (detections, polylines, keypoints, intervals), got the run "
-            f"{labels.run_key!r} on {labels.title}"
-        )
-    if len({kind.stored for kind in labels.kinds}) > 1:
-        raise AgreementInputError(
-            f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
-        )
     opened = ObjectsToDecide(labels, Gold(labels.dataset, gold, on_frames=labels.on_frames), among)
     opened.gold.check(opened.stored)
     return opened
@@ -239,53 +235,38 @@ class ObjectsToDecide:
 
     Attributes:
         labels: the labels of the run
+        units: what can be decided on them
         gold: the field of decisions
-        kind: type of the labels, of the annotators and in the field of decisions
-        fields: types of the labels by field, within a document
+        kind: type of the labels in the field of decisions
+        fields: types of the annotators' labels by field, within a document
     """
 
     def __init__(self, labels: RunLabels, gold: Gold, among: tuple[ObjectId, ...] | None) -> None:
         self.labels = labels
         self.gold = gold
-        self.kind = labels.kinds[0]
-        self._objects = DecidableReader(replace(labels.source(), among=among), labels.field_key, gold)
-        self.fields = dict(zip(self._objects.source.fields, labels.kinds, strict=True))
+        self.units = decision_units(labels, among)
+        self.kind = self.units.kind
+        self.fields = dict(zip(self.units.reader.source.fields, labels.kinds, strict=True))
 
     @property
     def stored(self) -> type[fol.Label]:
         """Type of the field of decisions."""
         stored: Any = self.kind.stored
-        return cast("type[fol.Label]", stored)
+        return stored
 
     @property
     def label_type(self) -> type[fol.Label]:
         """Type of one label."""
-        found = list_of(self.stored)
-        return self.stored if found is None else found[1]
+        return self.units.label_type
 
     @property
     def class_names(self) -> list[str]:
-        """Name of every class code of the objects that were read."""
-        return self.class_codes.names()
-
-    @property
-    def class_codes(self) -> ClassCodes:
-        """Codes of the classes of the objects that were read."""
-        return self._objects.units.codes
+        """Name of every class code of the objects that were read; empty if numbers by class mean nothing."""
+        return self.units.reader.codes.names() if self.units.has_classes else []
 
     def reader(self) -> Reader[Decidable]:
         """Reads the objects."""
-        return Reader(self._objects)
-
-    def consensus(self, members: UnitMembers) -> list[Stored | None]:
-        """The consensus label of every object; None without a class that has most votes, or a usable geometry."""
-        maker = consensus_maker(self._objects.source, "medoid")
-        made = unit_documents(members, maker, self._objects.units, self.labels.annotators)
-        attributes = ("_id", "_cls", "tags", "label", *geometry_attributes(self.kind))
-        return [
-            None if label is None or label["tie"] else {name: label[name] for name in attributes if name in label}
-            for label in made
-        ]
+        return Reader(DecidableReader(self.units, self.gold))
 
     def decide(self, rule: Rule, new: NewDecision, *, preview: bool = False, progress: Progress = False) -> Decided:
         """Decide on the objects that meet a rule; see :func:`decide`."""
@@ -332,7 +313,7 @@ class _Pass:
         read = self.reader.columns(rows)
         objects, ids = read.labels, [sample.sample_id for sample in read.samples]
         counts = [Counter({"n_left_out": n}) for n in read.n_invalid.tolist()]
-        chosen = self._rule.of(objects.members, self._objects.class_names)
+        chosen = self._rule.of(objects, self._objects.units.reader.codes.names())
         units = np.flatnonzero(chosen).tolist()
         self.n_found += len(units)
         samples = objects.members.sample.tolist()
@@ -383,7 +364,7 @@ class _Pass:
         """What is right for every chosen object; None if there is nothing to take."""
         new, members = self._new, objects.members
         if new.choice == "consensus":
-            return self._objects.consensus(members.only(chosen))
+            return self._objects.units.consensus(members.only(chosen))
         units = np.flatnonzero(chosen).tolist()
         if new.choice != "version":
             return [new.label for _ in units]
@@ -402,7 +383,9 @@ class _Pass:
             return None
         left_out = {*self._of_runs, self._objects.labels.config.annotator_attribute, "tags"}
         copied = {name: value for name, value in found[0].items() if name not in left_out}
-        return {**copied, "_id": ObjectId(), "tags": [], "basis_id": str(found[0]["_id"])}
+        basis_id = str(found[0]["_id"]) if "_id" in found[0] else None  # plain values have none
+        label_type = self._objects.label_type.__name__
+        return {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
 
     def _made(
         self, objects: Decidable, unit: int, label: Stored | None, hashes: Mapping[str, str], old: tuple[str, ...]
@@ -414,6 +397,7 @@ class _Pass:
             "annotator": new.annotator,
             "labels": keys,
             "hashes": [hashes.get(key) for key in keys],
+            **objects.facts(unit, self._objects.labels.annotators),
             "unit": objects.members.unit_ids[unit],
             "verdict": objects.verdict(unit),
             "run_key": self._objects.labels.run_key,

@@ -27,6 +27,7 @@ from pymongo.collection import Collection
 from ... import names
 from ...agreement.arguments import takes_arrays, text_of
 from ...agreement.errors import AgreementInputError
+from ...agreement.options import value_name
 from ..fiftyone_private import (
     database,
     dataset_id,
@@ -88,21 +89,9 @@ class Made:
     read: Stored | None = None  #: label whose place the label takes, as it must still be stored
 
 
-def label_key(field: str, label_id: object) -> str:
-    """What decisions call a label of an annotator; fields that were cloned share ids."""
-    return f"{field.removeprefix(names.FRAMES_PREFIX)} {label_id}"
-
-
-def geometry_attributes(kind: LabelKind) -> list[str]:
-    """The attributes that hold the geometry of labels of a type."""
-    reader = kind.mask_geometry or kind.geometry
-    return [] if reader is None else list(reader.columns.values())
-
-
-def label_hash(label: Any, geometry: Mapping[str, Any]) -> str:
-    """A hash of the class and the geometry of a label."""
-    content = {name: value for name, value in sorted(geometry.items()) if value is not None}
-    return hashlib.blake2b(bson.encode({"label": label, **content}), digest_size=8).hexdigest()
+def label_key(field: str, label_id: object, kind: LabelKind) -> str:
+    """What decisions call a label of an annotator; fields that were cloned share ids, and plain values have none."""
+    return f"{field.removeprefix(names.FRAMES_PREFIX)} {label_id if kind.is_label else 'value'}"
 
 
 class Gold:
@@ -140,14 +129,23 @@ class Gold:
     def kind(self) -> LabelKind:
         """Type of its labels."""
         kind = kind_of(self.dataset.get_field(self.path))
-        if kind is None or kind.list_name is None:
+        if kind is None or not kind.is_label:
             raise AgreementInputError(f"`{self.path}` must hold decisions, but its type was changed; delete it")
         return kind
 
     @functools.cached_property
-    def label_list(self) -> str:
-        """Path of the list of labels in a document."""
-        return self.kind.label_path(self.name)
+    def _stored_labels(self) -> Stored:
+        """The labels of a document, as a list."""
+        if self.kind.list_name is not None:
+            return _list(f"${self.name}.{self.kind.list_name}")
+        is_there = {"$eq": [{"$type": f"${self.name}._cls"}, "string"]}
+        return {"$cond": [is_there, [f"${self.name}"], []]}
+
+    @property
+    def has_labels(self) -> Stored:
+        """A query for documents with labels."""
+        of_list = self.kind.list_name
+        return {f"{self.name}._cls" if of_list is None else f"{self.name}.{of_list}.0": {"$exists": True}}
 
     # ---- its life ----
 
@@ -177,20 +175,21 @@ class Gold:
     def declare(self, stored: type[fol.Label], fields: Iterable[str]) -> None:
         """Declare the field, with all attributes that the labels of the annotators' fields have."""
         self.check(stored)
-        name, label_type = list_of(stored) or ("", stored)
+        list_name, label_type = list_of(stored) or ("", stored)
+        inside_list = f".{list_name}." if list_name else "."
         schema, own = all_fields(self.dataset), {*label_type._fields, *names.GOLD_ATTRIBUTES}
         info, wanted = {names.GOLD_MARK: self.name}, dict[str, fo.Field]()
         described = "What was decided to be right: a label for every object that there is"
         wanted[self.path] = fo.EmbeddedDocumentField(stored, description=described, info=info)
         for field in sorted(fields):
-            inside = f"{field}.{name}."
+            inside = f"{field}{inside_list}"
             for path, declared in schema.items():
                 attribute = path.removeprefix(inside)
                 is_new = path.startswith(inside) and "." not in attribute and attribute not in own
                 if is_new and run_of(path, declared) is None:
-                    wanted.setdefault(f"{self.path}.{name}.{attribute}", declared)
+                    wanted.setdefault(f"{self.path}{inside_list}{attribute}", declared)
         for attribute, spec in names.GOLD_ATTRIBUTES.items():
-            wanted[f"{self.path}.{name}.{attribute}"] = new_field(spec)
+            wanted[f"{self.path}{inside_list}{attribute}"] = new_field(spec)
         described = "Who decided what, when and why; one entry for every decision"
         wanted[self.path + names.DECISIONS_SUFFIX] = fo.ListField(fo.DictField(), description=described, info=info)
         if any(self.dataset.get_field(path) is None for path in wanted):
@@ -227,7 +226,7 @@ class Gold:
         """The decisions and the labels of a document, as columns ``decisions`` and ``gold``."""
         if not self.exists:
             return {"decisions": {"$literal": []}, "gold": {"$literal": []}}
-        return {"decisions": _list(f"${self._decisions}"), "gold": _list(f"${self.label_list}")}
+        return {"decisions": _list(f"${self._decisions}"), "gold": self._stored_labels}
 
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, Stored]:
         """The samples, or frames, with decisions by id: decisions, labels, and the video and the number of frames."""
@@ -255,22 +254,35 @@ class Gold:
         ]
         return next((row[decision]["step"] for row in self.collection.aggregate(stages)), None)
 
-    def counts(self, verdicts: Sequence[str]) -> tuple[int, int]:
-        """Number of objects with one of some verdicts that were decided, and that were skipped."""
+    def counts(
+        self, verdicts: Sequence[str], annotator: str | None = None, label: str | None = None, votes: int | None = None
+    ) -> tuple[int, int]:
+        """Number of objects that were decided, and that were skipped, as they were at that time.
+
+        Args:
+            verdicts: verdicts of the objects
+            annotator: an annotator who was assigned; None for all
+            label: a class that somebody gave; None for all
+            votes: number of labels; None for all
+        """
         if not self.exists:
             return 0, 0
-        of_verdicts = _filtered(f"${self._decisions}", {"$in": ["$$this.verdict", list(verdicts)]})
-        skipped = _filtered(of_verdicts, {"$eq": ["$$this.choice", "skip"]})
+        wanted: list[Stored] = [{"$in": ["$$this.verdict", list(verdicts)]}]
+        wanted += [] if annotator is None else [{"$in": [{"$literal": annotator}, _list("$$this.asked")]}]
+        wanted += [] if label is None else [{"$in": [{"$literal": label}, _list("$$this.classes")]}]
+        wanted += [] if votes is None else [{"$eq": [{"$size": "$$this.labels"}, votes]}]
+        found = _filtered(f"${self._decisions}", {"$and": wanted})
+        skipped = _filtered(found, {"$eq": ["$$this.choice", "skip"]})
         counted: list[Stored] = [
             {"$match": {f"{self._decisions}.id": {"$exists": True}}},
-            {"$project": {"all": {"$size": of_verdicts}, "skipped": {"$size": skipped}}},
+            {"$project": {"all": {"$size": found}, "skipped": {"$size": skipped}}},
             {"$group": {"_id": None, "all": {"$sum": "$all"}, "skipped": {"$sum": "$skipped"}}},
         ]
-        found = next(iter(self.collection.aggregate(counted)), {"all": 0, "skipped": 0})
-        return found["all"] - found["skipped"], found["skipped"]
+        sums = next(iter(self.collection.aggregate(counted)), {"all": 0, "skipped": 0})
+        return sums["all"] - sums["skipped"], sums["skipped"]
 
     def numbers(self, among: Sequence[ObjectId] | None = None) -> dict[ObjectId, int]:
-        """Number of decisions in every sample, or frame, that has some.
+        """Number of decisions in every sample, or frame, that has some, without those on what no annotator drew.
 
         Args:
             among: only these; None for all
@@ -280,7 +292,8 @@ class Gold:
         query: Stored = {f"{self._decisions}.id": {"$exists": True}}
         if among is not None:
             query["_id"] = {"$in": list(among)}
-        stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": f"${self._decisions}"}}}]
+        drawn = _filtered(f"${self._decisions}", {"$ne": ["$$this.asked", []]})
+        stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": drawn}}}]
         return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
 
     # ---- writing ----
@@ -291,24 +304,28 @@ class Gold:
         It has no effect if there are other decisions on labels of these than those that they replace, or if a label
         whose place one takes was edited meanwhile.
         """
-        decisions, labels = _list(f"${self._decisions}"), _list(f"${self.label_list}")
+        decisions, labels = _list(f"${self._decisions}"), self._stored_labels
         old = [each for one in made for each in one.replaces]
         touched = _filtered(decisions, _share(sorted({key for one in made for key in one.decision["labels"]})))
         condition = [{"$setEquals": [_each(touched, "$$this.id"), {"$literal": old}]}]
         condition += [{"$in": [{"$literal": one.read}, labels]} for one in made if one.read is not None]
         taken = {"$literal": [{"_id": one.read["_id"]} for one in made if one.read is not None]}
         replaced, labels_of_replaced = _those(decisions, labels, old)
+        kept = _without(_without(labels, labels_of_replaced, "_id"), taken, "_id")
         new: list[Stored] = []
         for one in made:
-            before = dict(zip(("decisions", "labels"), _those(decisions, labels, one.replaces), strict=True))
-            history = [{"replaced": before}] if one.replaces else []
-            new.append({"$mergeObjects": [{"$literal": one.decision}, *history]})
+            of_decisions, of_labels = _those(decisions, labels, one.replaces)
+            if self.kind.list_name is None:  # there is one label, whoever wrote it
+                of_labels, kept = _without(labels, taken, "_id"), {"$literal": []}
+            history = {"replaced": {"decisions": of_decisions, "labels": of_labels}}
+            is_first = not one.replaces and self.kind.list_name is not None
+            new.append({"$mergeObjects": [{"$literal": one.decision}, {} if is_first else history]})
         written = [{"$literal": one.label} for one in made if one.label is not None]
         return UpdateOne(
             {"_id": document_id, "$expr": {"$and": condition}},
             self._set(
                 {"$concatArrays": [_without(decisions, replaced, "id"), new]},
-                {"$concatArrays": [_without(_without(labels, labels_of_replaced, "_id"), taken, "_id"), written]},
+                {"$concatArrays": [kept, written]},
             ),
         )
 
@@ -324,7 +341,7 @@ class Gold:
 
     def undo(self, step: str) -> int:
         """Take back a step: what it replaced is there again. The number of decisions taken back."""
-        decisions, labels = _list(f"${self._decisions}"), _list(f"${self.label_list}")
+        decisions, labels = _list(f"${self._decisions}"), self._stored_labels
         gone = _filtered(decisions, {"$eq": ["$$this.step", {"$literal": step}]})
         query = {f"{self._decisions}.step": step}
         counted: list[Stored] = [{"$match": query}, {"$group": {"_id": None, "n": {"$sum": {"$size": gone}}}}]
@@ -337,11 +354,16 @@ class Gold:
     def _set(self, decisions: Stored, labels: Stored) -> list[Stored]:
         """Stages that set both fields; samples without decisions and labels are as they were before the first."""
         kind = self.kind
-        label = {"$mergeObjects": [{"_cls": kind.stored.__name__}, f"${self.name}", {kind.list_name: "$_labels"}]}
-        nothing = {"$eq": ["$_decisions", []]}
+        label: Stored = {"$arrayElemAt": ["$_labels", -1]}
+        if kind.list_name is not None:
+            label = {"$mergeObjects": [{"_cls": kind.stored.__name__}, f"${self.name}", {kind.list_name: "$_labels"}]}
+        nothing: Stored = {"$eq": ["$_decisions", []]}
+        without_labels: Stored = {"$eq": ["$_labels", []]}
+        if kind.list_name is not None:  # an empty list says that somebody looked, and there is nothing
+            without_labels = {"$and": [nothing, without_labels]}
         values: Stored = {
             self._decisions: {"$cond": [nothing, "$$REMOVE", "$_decisions"]},
-            self.name: {"$cond": [{"$and": [nothing, {"$eq": ["$_labels", []]}]}, "$$REMOVE", label]},
+            self.name: {"$cond": [without_labels, "$$REMOVE", label]},
         }
         if self._is_compared:
             values["last_modified_at"] = "$$NOW"
@@ -482,8 +504,9 @@ def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bo
 
 
 def hash_of_label(label: Stored, kind: LabelKind) -> str:
-    """A hash of the class and the geometry of a stored label."""
-    return label_hash(label.get("label"), {name: label.get(name) for name in geometry_attributes(kind)})
+    """A hash of the class and the geometry, number or mask of a stored label."""
+    content = {name: label[name] for name in sorted(kind.content) if label.get(name) is not None}
+    return hashlib.blake2b(bson.encode({"label": label.get("label"), **content}), digest_size=8).hexdigest()
 
 
 def current_hashes(gold: Gold, rows: Mapping[ObjectId, Stored]) -> dict[ObjectId, dict[str, str]]:
@@ -491,7 +514,7 @@ def current_hashes(gold: Gold, rows: Mapping[ObjectId, Stored]) -> dict[ObjectId
     fields = {key.split(" ")[0] for row in rows.values() for each in row["decisions"] for key in each["labels"]}
     prefix = names.FRAMES_PREFIX if gold.on_frames else ""
     found = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
-    kinds = {name: kind for name, kind in found.items() if kind is not None and kind.list_name is not None}
+    kinds = {name: kind for name, kind in found.items() if kind is not None}
     return {
         document_id: {key: hash_of_label(label, kind) for key, (label, kind) in labels.items()}
         for document_id, labels in stored_labels(gold.collection, list(rows), kinds).items()
@@ -507,20 +530,32 @@ def stored_labels(
         collection: the documents
         ids: ids of the documents
         kinds: types of the labels by field
-        whole: all attributes of the labels, not only class and geometry
+        whole: all attributes of the labels, not only what they say
     """
     wanted: dict[str, bool] = {}
     for name, kind in kinds.items():
         path = kind.label_path(name)
-        attributes = ["_id", "label", *geometry_attributes(kind)]
-        wanted |= {path: True} if whole else {f"{path}.{attribute}": True for attribute in attributes}
+        attributes = ["_id", "_cls", "label", *kind.content]
+        every = whole or not kind.is_label
+        wanted |= {path: True} if every else {f"{path}.{attribute}": True for attribute in attributes}
     found: dict[ObjectId, dict[str, StoredLabel]] = {each: {} for each in ids}
     for start in range(0, len(ids) if kinds else 0, _BATCH):
         for document in collection.find({"_id": {"$in": list(ids[start : start + _BATCH])}}, wanted):
             for name, kind in kinds.items():
-                for label in (document.get(name) or {}).get(kind.list_name) or []:
-                    found[document["_id"]][label_key(name, label.get("_id"))] = (label, kind)
+                for label in _labels_in(document.get(name), kind):
+                    found[document["_id"]][label_key(name, label.get("_id"), kind)] = (label, kind)
     return found
+
+
+def _labels_in(held: Any, kind: LabelKind) -> list[Stored]:
+    """The labels in a field of a document; a plain value as the label that it would be."""
+    if held is None:
+        return []
+    if not kind.is_label:
+        return [{"value": held} if kind.is_number else {"label": value_name(held)}]
+    if kind.list_name is None:
+        return [held] if held.get("_cls") else []
+    return held.get(kind.list_name) or []
 
 
 @takes_arrays

@@ -1,4 +1,4 @@
-"""The disputed objects of a run one by one, the most costly first, for somebody who decides on them."""
+"""The disputed objects, tags or samples of a run one by one, the most costly first, for somebody who decides."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from typing import Any
 import numpy as np
 from bson import ObjectId
 
-from ...agreement.disputes.costs import CostlyObjects, object_costs
-from ...agreement.objects.verdicts import CLASS_CONFLICT
-from ...metrics.arrays import IntArray, sums_by
+from ...agreement.disputes.costs import CostlyUnits
+from ...metrics.arrays import BoolArray
 from ..fiftyone_private import frame_collection, sample_collection
 from ..record.run_labels import RunLabels
 from ..record.sample_index import SampleIndex
 from ..units.patches import DISPUTED
-from ..units.unit_members import UnitMembers
-from .decidable import CHANGED, OPEN, SKIPPED, Decidable
+from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decide import ObjectsToDecide, open_to_decide
 from .decisions import Stored, stored_labels
 
@@ -66,6 +64,8 @@ class Sought:
 
     verdict: str | None = None  #: a key of :data:`MEANT`; None for all disputed ones
     annotator: str | None = None  #: an annotator who was assigned; None for all
+    label: str | None = None  #: a class that somebody gave; None for all
+    votes: int | None = None  #: number of annotators who drew it; None for all
     skipped: bool = False  #: those that were left for later, instead of those on which nobody decided
 
 
@@ -73,9 +73,8 @@ def next_object(
     labels: RunLabels,
     gold: str,
     index: SampleIndex,
-    objects: CostlyObjects,
+    objects: CostlyUnits,
     sought: Sought,
-    n_units: IntArray,
     left_out: Sequence[tuple[str, str]] = (),
 ) -> tuple[str, str] | None:
     """The most costly object that is still to be decided: id of its sample, or frame, and match id; None if none is.
@@ -86,7 +85,6 @@ def next_object(
         index: the samples of the records
         objects: the disputed objects in the records
         sought: which objects
-        n_units: shape ``(S,)``, number of objects of every sample in the records
         left_out: objects to pass over
     """
     field = open_to_decide(labels, gold, among=()).gold
@@ -94,7 +92,7 @@ def next_object(
     ids, numbers = index.ids(), index.frame_numbers()
     start, end = 0, _BATCH
     while start < len(objects.row):
-        rows, costs = objects.row[start:end].tolist(), objects.cost[start:end].tolist()
+        rows, costs, of_sample = (each[start:end].tolist() for each in (objects.row, objects.cost, objects.of_sample))
         start, end = end, end + min(2 * (end - start), _LARGEST_BATCH)
         documents = _documents(labels, [(ids[k], None if numbers is None else int(numbers[k])) for k in rows])
         decided = field.numbers([each for each in documents if each is not None])
@@ -102,15 +100,15 @@ def next_object(
             open_ones = {each for each in documents if each is not None and each in decided}
         else:
             open_ones = {
-                each for each, k in zip(documents, rows, strict=True)
-                if each is not None and decided.get(each, 0) < n_units[k]
+                each for each, n_units in zip(documents, of_sample, strict=True)
+                if each is not None and decided.get(each, 0) < n_units
             }  # fmt: skip
         if not open_ones:
             continue
         found = {each.document_id: each for each in _read(labels, gold, sorted(open_ones), sought)}
         for document, cost in zip(documents, costs, strict=True):
-            of_sample = found.get(document) if document is not None else None
-            for unit in [] if of_sample is None else of_sample.units(wanted, cost):
+            in_sample = found.get(document) if document is not None else None
+            for unit in [] if in_sample is None else in_sample.units(wanted, cost):
                 if (str(document), unit) not in left_out:
                     return str(document), unit
     return None
@@ -141,20 +139,30 @@ class _OfSample:
 
 
 def _read(labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought) -> list[_OfSample]:
-    _, objects, stored = _opened(labels, gold, documents)
-    verdicts = MEANT[sought.verdict]
-    costs = _costs(objects.members).tolist()
+    opened, objects, stored = _opened(labels, gold, documents)
+    costs = opened.units.costs(objects.members).tolist()
     found: dict[int, list[tuple[int, int, str]]] = {}
-    annotator = None if sought.annotator is None else labels.annotators.index(sought.annotator)
-    for unit, sample in enumerate(objects.members.sample.tolist()):
-        is_sought = annotator is None or objects.assigned[sample, annotator]
-        if is_sought and objects.verdict(unit) in verdicts:
-            state = objects.state(unit, objects.hashes(unit, stored[objects.document_ids[sample]]))
-            found.setdefault(sample, []).append((costs[unit], state, objects.members.unit_ids[unit]))
+    samples = objects.members.sample.tolist()
+    for unit in np.flatnonzero(_sought(opened, objects, sought)).tolist():
+        state = objects.state(unit, objects.hashes(unit, stored[objects.document_ids[samples[unit]]]))
+        found.setdefault(samples[unit], []).append((costs[unit], state, objects.members.unit_ids[unit]))
     return [
         _OfSample(objects.document_ids[sample], sorted(each, key=lambda one: (-one[0], one[2])))
         for sample, each in found.items()
     ]
+
+
+def _sought(opened: ObjectsToDecide, objects: Decidable, sought: Sought) -> BoolArray:
+    """Which objects somebody looks for, shape ``(U,)``."""
+    names = opened.units.reader.codes.names()
+    rule = Rule(verdicts=MEANT[sought.verdict], classes=frozenset(() if sought.label is None else (sought.label,)))
+    found = rule.of(objects, names)
+    members = objects.members
+    if sought.votes is not None:
+        found &= members.votes == sought.votes
+    if sought.annotator is not None:
+        found &= objects.assigned[members.sample, opened.labels.annotators.index(sought.annotator)]
+    return found
 
 
 def _opened(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tuple[ObjectsToDecide, Decidable, Any]:
@@ -167,14 +175,6 @@ def _opened(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tupl
     reader = opened.reader()
     objects = reader.columns(reader.again(documents)).labels
     return opened, objects, stored_labels(opened.gold.collection, documents, opened.fields)
-
-
-def _costs(members: UnitMembers) -> IntArray:
-    """What every object costs, by its labels as they are now."""
-    n_codes = int(members.category.max(initial=0)) + 1
-    key, count = np.unique(members.unit * n_codes + members.category, return_counts=True)
-    alike = sums_by(key // n_codes, count * (count - 1), members.n_units).astype(np.int64)
-    return object_costs(members.votes, members.assigned, alike, members.verdict == CLASS_CONFLICT)
 
 
 def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
@@ -196,7 +196,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
     versions = [
         Version(
             labels.annotators[int(members.annotator[row])],
-            str(members.labels[row]),
+            opened.units.shown(members.labels[row]),
             None if np.isnan(members.iou[row]) else float(members.iou[row]),
             labels_of_sample[objects.member_keys[row]][0],
         )
@@ -207,7 +207,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
     assigned = objects.assigned[int(members.sample[unit])].tolist()
     of_unit = np.zeros(members.n_units, np.bool_)
     of_unit[unit] = True
-    (consensus,) = opened.consensus(members.only(of_unit))
+    (consensus,) = opened.units.consensus(members.only(of_unit))
     decisions = objects.found[unit]
     document = opened.gold.collection.find_one({"_id": ObjectId(document_id)}, {"_sample_id": 1, "frame_number": 1})
     sample_id = (document or {}).get("_sample_id", ObjectId(document_id))
@@ -220,7 +220,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         objects.verdict(unit),
         versions,
         [name for name, asked in zip(labels.annotators, assigned, strict=True) if asked and name not in drew],
-        None if consensus is None else str(consensus.get("label")),
+        None if consensus is None else opened.units.shown(opened.units.value(consensus)),
         objects.state(unit, objects.hashes(unit, labels_of_sample)),
         decisions[0] if decisions else None,
         sample.get("filepath"),

@@ -11,7 +11,6 @@ from fiftyone.core.collections import SampleCollection
 
 from ... import names
 from ...agreement.arguments import takes_arrays, text_of
-from ...metrics.geometry.boxes import box_iou
 from ..fiftyone_private import reload_samples
 from ..record.changes import now
 from ..record.run_labels import open_run_labels
@@ -19,10 +18,10 @@ from .decidable import Decidable
 from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
 from .decisions import Made, Stored, hash_of_label, is_edited, label_key, open_gold, stored_labels
 
+#: what a decision says of its object
+_KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
 #: samples that are read at once
 _BATCH = 1_000
-#: least IoU of the boxes of a drawn label and of an annotator's label of the same object
-_LEAST_IOU = 0.5
 
 
 @takes_arrays
@@ -38,11 +37,11 @@ def record_own_labels(
     The App does not say who edited a label; so this compares the labels with what was written. An edited label becomes
     the decision *own label*; a deleted one the decision that there is no object. A drawn label is the own label of the
     undecided object of the run that overlaps it most (IoU of boxes at least 0.5); without one, of an object that no
-    annotator drew.
+    annotator drew. A tag is the own label of the undecided tag of that name, a class, number or mask of its sample.
 
     Args:
         samples: the dataset, or a view of its samples
-        run_key: key of a run on objects, to find the object of a drawn label
+        run_key: key of the run, to find the object of a drawn label
         by: who drew; None for the name of the user
         gold: the field of decisions
 
@@ -51,15 +50,14 @@ def record_own_labels(
         somebody kept on editing
 
     Raises:
-        AgreementInputError: if there is no such completed run on objects, or no such field
+        AgreementInputError: if there is no such completed run, or no such field
     """
     labels = open_run_labels(samples, run_key)
     field = open_gold(samples, gold)
     only = None if samples is labels.dataset else documents_of(samples)
     opened = open_to_decide(labels, gold, among=only)
     work = _Recording(opened, text_of("by", user_name() if by is None else by))
-    of_list = {f"{field.label_list}.0": {"$exists": True}}
-    query: Stored = {"$or": [of_list, {"_id": {"$in": list(field.numbers())}}]}
+    query: Stored = {"$or": [field.has_labels, {"_id": {"$in": list(field.numbers())}}]}
     if only is not None:
         query = {"$and": [query, {"_sample_id" if labels.on_frames else "_id": {"$in": list(only)}}]}
     ids = [row["_id"] for row in field.collection.find(query, {"_id": True})]
@@ -86,13 +84,17 @@ class _Recording:
         made: dict[ObjectId, list[Made]] = defaultdict(list)
         drawn: dict[ObjectId, list[Stored]] = {}
         for row in rows:
-            stored = {label["_id"]: label for label in row["gold"]}
+            left = {label["_id"]: label for label in row["gold"]}
+            edited = []
             for decision in row["decisions"]:
-                if is_edited(decision, row["gold"], kind):
-                    label = stored.get(decision["gold_id"])
-                    made[row["_id"]].append(self._made(decision, label, (decision["id"],)))
-            known = {decision["gold_id"] for decision in row["decisions"]}
-            new = [label for label_id, label in stored.items() if label_id not in known]
+                is_as_written = not is_edited(decision, row["gold"], kind)
+                label = left.pop(decision["gold_id"], None)
+                edited += [] if is_as_written else [(decision, label)]
+            for decision, label in edited:
+                if label is None and kind.list_name is None and left:  # the only label has another id
+                    _, label = left.popitem()
+                made[row["_id"]].append(self._made(decision, label, (decision["id"],)))
+            new = list(left.values())
             if new:
                 drawn[row["_id"]] = new
         for document_id, found in self._drawn(drawn).items():
@@ -105,7 +107,7 @@ class _Recording:
         """A decision for a label as it is now; without a label, that there is no object."""
         choice = "none" if label is None else "own"
         decision: Stored = {
-            **{name: before[name] for name in ("labels", "hashes", "unit", "verdict", "run_key", "remark")},
+            **{name: before[name] for name in _KEPT},
             "id": str(ObjectId()),
             "choice": choice,
             "annotator": None,
@@ -135,13 +137,16 @@ class _Recording:
                 units = self._objects_of(objects, k, drawn[document_id])
                 found[document_id] = []
                 for label, unit in zip(drawn[document_id], units, strict=True):
-                    own = label_key(self._opened.gold.name, label["_id"])
+                    own = label_key(self._opened.gold.name, label["_id"], self._opened.kind)
                     keys, hashes = [own], {own: hash_of_label(label, self._opened.kind)}
+                    facts: Stored = {"classes": [], "asked": []}
                     if unit is not None:
                         keys, hashes = objects.keys[unit], objects.hashes(unit, stored[document_id])
+                        facts = objects.facts(unit, self._opened.labels.annotators)
                     before = {
                         "labels": keys,
                         "hashes": [hashes.get(key) for key in keys],
+                        **facts,
                         "unit": str(label["_id"]) if unit is None else objects.members.unit_ids[unit],
                         "verdict": None if unit is None else objects.verdict(unit),
                         "run_key": self._opened.labels.run_key,
@@ -152,21 +157,6 @@ class _Recording:
 
     def _objects_of(self, objects: Decidable, sample: int, labels: list[Stored]) -> list[int | None]:
         """The undecided object of every drawn label, each at most once; None for what nobody drew."""
-        members, reader = objects.members, self._opened.kind.geometry
+        members = objects.members
         open_units = [unit for unit in np.flatnonzero(members.sample == sample).tolist() if not objects.found[unit]]
-        rows = np.flatnonzero(np.isin(members.unit, open_units)).tolist()
-        if reader is None or not rows:
-            return [None for _ in labels]
-        config = self._opened.labels.config
-        of_members = {name: [members.geometry[name][row] for row in rows] for name in reader.columns}
-        of_labels = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
-        ious = box_iou(reader.boxes(of_labels, config)[0], reader.boxes(of_members, config)[0])
-        ious = np.nan_to_num(ious)
-        chosen: list[int | None] = [None for _ in labels]
-        while ious.size and ious.max() >= _LEAST_IOU:
-            label, member = divmod(int(ious.argmax()), len(rows))
-            unit = int(members.unit[rows[member]])
-            chosen[label] = unit
-            ious[label] = 0.0
-            ious[:, [k for k, row in enumerate(rows) if int(members.unit[row]) == unit]] = 0.0
-        return chosen
+        return self._opened.units.drawn(members, open_units, labels)

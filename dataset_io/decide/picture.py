@@ -23,6 +23,8 @@ _OPENED_AS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP")
 def picture_of(shown: ShownObject, colours: Mapping[str, str]) -> str | None:
     """The part of the image around an object, with all outlines in the colours of the annotators, as a data URI.
 
+    Without outlines (what whole samples were given) the whole image.
+
     None if the image cannot be read, or the object is on a frame of a video.
 
     Args:
@@ -33,12 +35,11 @@ def picture_of(shown: ShownObject, colours: Mapping[str, str]) -> str | None:
         return None
     outlines = {version.annotator: _outline(version.stored) for version in shown.versions}
     known = [outline for outline in outlines.values() if len(outline)]
-    if not known:
-        return None
+    points = np.concatenate(known) if known else np.array([[0.0, 0.0], [1.0, 1.0]])
     try:
         with Image.open(shown.filepath, formats=_OPENED_AS) as image:
             size = np.array(image.size, np.float64)
-            low, high = _part(np.concatenate(known), size)
+            low, high = _part(points, size)
             image.draft("RGB", tuple((2 * _LONGEST * size / (high - low)).astype(int).tolist()))
             drawn_on = np.array(image.size, np.float64) / size
             box = tuple(np.concatenate([low * drawn_on, high * drawn_on]).round().astype(int).tolist())
@@ -49,9 +50,9 @@ def picture_of(shown: ShownObject, colours: Mapping[str, str]) -> str | None:
     part = part.resize((max(1, round(part.width * scale)), max(1, round(part.height * scale))))
     draw = ImageDraw.Draw(part)
     for name, outline in outlines.items():
-        points = [tuple(point) for point in ((outline * size - low) / (high - low) * part.size).tolist()]
-        if len(points) > 1:
-            draw.line([*points, points[0]], fill=colours.get(name, "white"), width=3)
+        corners = [tuple(point) for point in ((outline * size - low) / (high - low) * part.size).tolist()]
+        if len(corners) > 1:
+            draw.line([*corners, corners[0]], fill=colours.get(name, "white"), width=3)
     content = io.BytesIO()
     part.save(content, "JPEG", quality=85)
     return f"data:image/jpeg;base64,{base64.b64encode(content.getvalue()).decode()}"

@@ -29,6 +29,13 @@ class LabelKind:
     measure: str = "IoU"  #: name of the similarity of two objects, one of ``MEASURES``
     #: reads the geometry of objects if some have masks; None if this type has no masks
     mask_geometry: GeometryReader | None = None
+    values: tuple[str, ...] = ()  #: attributes, other than the class, that hold what a label without a geometry says
+
+    @property
+    def content(self) -> list[str]:
+        """The attributes that, with the class, say what a label says: its geometry, number or mask."""
+        reader = self.mask_geometry or self.geometry
+        return list(self.values if reader is None else reader.columns.values())
 
     @property
     def is_label(self) -> bool:
@@ -95,12 +102,12 @@ KINDS = (
     ),
     LabelKind("Classification", fol.Classification, None, RATINGS, "classes"),
     LabelKind("Classifications", fol.Classifications, "classifications", TAGS, "tags"),
-    LabelKind("Segmentation", fol.Segmentation, None, PIXELS, "masks"),
-    LabelKind("Regression", fol.Regression, None, RATINGS, "numbers"),
+    LabelKind("Segmentation", fol.Segmentation, None, PIXELS, "masks", values=("mask", "mask_path")),
+    LabelKind("Regression", fol.Regression, None, RATINGS, "numbers", values=("value",)),
     LabelKind("text", fo.StringField, None, RATINGS, "classes"),
     LabelKind("true or false", fo.BooleanField, None, RATINGS, "classes"),
-    LabelKind("integers", fo.IntField, None, RATINGS, "numbers"),
-    LabelKind("numbers", fo.FloatField, None, RATINGS, "numbers"),
+    LabelKind("integers", fo.IntField, None, RATINGS, "numbers", values=("value",)),
+    LabelKind("numbers", fo.FloatField, None, RATINGS, "numbers", values=("value",)),
 )
 
 

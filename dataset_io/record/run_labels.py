@@ -83,6 +83,10 @@ class RunLabels:
             return self.config.fields[0]
         return self.config.fields[self.config.annotators.index(annotator)]
 
+    def kind_of(self, annotator: str) -> LabelKind:
+        """Type of the labels of an annotator."""
+        return self.kinds[self.config.fields.index(self.field_of(annotator))]
+
     def value_of(self, annotator: str) -> str:
         """Value of the annotator attribute on the labels of an annotator, or of one session of a person."""
         return self.config.annotator_value(annotator)

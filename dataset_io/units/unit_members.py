@@ -98,7 +98,10 @@ class UnitReader:
 
     def __init__(self, source: Source, field_key: str) -> None:
         self._objects = ObjectFamily(source)  # finds out which detections have masks, and their size
-        self.source = self._objects.source
+        self._open(self._objects.source, field_key)
+
+    def _open(self, source: Source, field_key: str) -> None:
+        self.source = source
         self.codes = ClassCodes(source.config.aliases)
         self._key = field_key
         self._number = source.annotator_numbers
@@ -107,10 +110,9 @@ class UnitReader:
         """Attributes that the run wrote on every label, and its class, geometry and annotator."""
         config = self.source.config
         projection: dict[str, Any] = {"compared": f"${self._key}_n_annotators"}
-        paths = zip(self.source.geometry_readers, self.source.label_paths, strict=True)
-        for field, (geometry, path) in enumerate(paths):
+        for field, path in enumerate(self.source.label_paths):
             columns = {name: self._key + suffix for name, suffix in _WRITTEN.items()}
-            columns.update({"label": "label", **geometry.columns})
+            columns.update({"label": "label", **self._geometry(field)})
             if config.annotator_attribute is not None:
                 columns["annotator"] = config.annotator_attribute
             for name, attribute in columns.items():
@@ -121,14 +123,27 @@ class UnitReader:
             projection["size"] = ["$metadata.width", "$metadata.height"]
         return projection
 
+    def _geometry(self, field: int) -> dict[str, str]:
+        """The attributes with the geometry of the labels in a field, by short name."""
+        readers = self.source.geometry_readers
+        return readers[field].columns if readers else {}
+
     def load(self, row: dict[str, Any]) -> int:
         """Size of a query result in labels."""
         return self._objects.load(row)
 
+    def _unit_ids(self, rows: list[dict[str, Any]], columns: LabelColumns) -> list[Any]:
+        """The match id of every label; labels without a text are left out."""
+        return columns.values("unit")
+
+    def _classes(self, columns: LabelColumns) -> list[Any]:
+        """The class of every label."""
+        return columns.values("label")
+
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[UnitMembers]:
         """The units of query results; ``n_invalid`` counts the units left out."""
-        columns = _Columns(rows, len(self.source.kinds))
-        ids = columns.values("unit")
+        columns = LabelColumns(rows, len(self.source.kinds))
+        ids = self._unit_ids(rows, columns)
         unit_ids = sorted(unit_id for unit_id in set(ids) if isinstance(unit_id, str))
         code_of = {unit_id: code for code, unit_id in enumerate(unit_ids)}
         code = np.fromiter(map(code_of.get, ids, repeat(-1)), np.int64, len(ids))
@@ -145,7 +160,7 @@ class UnitReader:
         np.maximum.at(verdict, unit, np.fromiter(codes, np.int64, len(chosen)))
         assigned = np.zeros(len(key), np.int64)
         np.maximum.at(assigned, unit, _counts(columns.values("of")))
-        labels = columns.values("label")
+        labels = self._classes(columns)
         members = UnitMembers(
             n_samples=len(rows),
             sample=sample,
@@ -171,7 +186,7 @@ class UnitReader:
     def _geometry_columns(self) -> list[str]:
         return list(dict.fromkeys(name for reader in self.source.geometry_readers for name in reader.columns))
 
-    def _annotators(self, columns: _Columns) -> IntArray:
+    def _annotators(self, columns: LabelColumns) -> IntArray:
         """Annotator of every label; -1 for an annotator that the run did not know."""
         if not self.source.config.attribute_mode:
             return np.array(self.source.field_annotator, np.int64)[columns.field]
@@ -180,7 +195,7 @@ class UnitReader:
         return np.fromiter(found, np.int64, len(values))
 
 
-class _Columns:
+class LabelColumns:
     """Labels of query results as columns, field by field.
 
     Attributes:
@@ -196,7 +211,7 @@ class _Columns:
         self.sample = np.concatenate([np.repeat(np.arange(len(rows)), of_rows) for of_rows in counts])
         self.field = np.repeat(np.arange(n_fields), self._per_field)
 
-    def only(self, chosen: IntArray) -> _Columns:
+    def only(self, chosen: IntArray) -> LabelColumns:
         """The labels with these row numbers."""
         columns = copy.copy(self)
         columns._chosen = chosen

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.dataset_io.said import said_dataset
 from tests.datasets import random_annotators, stored
 
 from annotator_agreement import compute_agreement, decide, list_decisions
@@ -56,3 +57,14 @@ def test_the_last_step_is_undone(operator, context, form, dataset):
     n_left = len(list_decisions(dataset))
     assert operator("undo_decisions")(dataset) == n_left > 0
     assert operator("decide")(dataset, preview=True, verdict="agreed").n_decided == n_left
+
+
+def test_the_form_offers_what_means_something_for_the_labels(operator, context, form, make_dataset):
+    dataset = said_dataset(make_dataset, "masks", 6)
+    inputs = form(operator("decide"), dataset)
+    assert inputs["choice"]["type"]["values"] == ["version", "none"]
+    assert inputs["annotator"]["type"]["values"] == ANNOTATORS
+    assert "min_iou" in inputs
+    assert "one_class" not in inputs
+    n = operator("decide").execute(context(operator("decide"), dataset))["n_decided"]
+    assert n == 6 - dataset.values("alice").count(None) > 2

@@ -5,10 +5,12 @@ from __future__ import annotations
 import base64
 import io
 import itertools
+import re
 
 import pytest
 from PIL import Image
 
+from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
 from annotator_agreement import compute_agreement, decide, list_decisions
@@ -102,6 +104,10 @@ def test_versions_skip_back_undo_and_filters(event, make_dataset):
     assert not event("seek_verdict", dataset, lone.state, value="lone").of("show_panel_output")
     of_carol = event("seek_annotator", dataset, state, value="carol")
     assert "of 2 decided" in of_carol.said  # she was not asked about the lone one
+    assert "1 of 1 decided" in event("seek_votes", dataset, state, value="1").said
+    of_cats = event("seek_label", dataset, state, value="cat")
+    assert "1 of 1 decided" in of_cats.said
+    assert "0 of 0 decided" in event("seek_votes", dataset, of_cats.state, value="2").said
 
 
 def test_two_people_never_decide_on_one_object(event, dataset, named):
@@ -140,11 +146,32 @@ def test_an_object_that_is_gone_is_passed_over(event, dataset, named):
     assert button(late, "No object")["params"]["document"] != document
 
 
-def test_label_types_that_cannot_be_decided_have_no_such_tab(event, make_dataset):
-    dataset = make_dataset(random_annotators(3))
-    for name in ("one", "two"):
-        dataset.add_sample_field(name, __import__("fiftyone").StringField)
-        dataset.set_values(name, ["a", "b", "a"])
-    compute_agreement(dataset, ["one", "two"], resamples=0, progress=False)
-    sent = event("on_load", dataset)
-    assert "decide" not in str(sent.parts["tabs"])
+@pytest.mark.parametrize(
+    ("kind", "version", "none"),
+    [
+        ("labels", "alice: (cat|dog|owl)", "None is right"),
+        ("integers", "alice: [1-5]$", "None is right"),
+        ("tags", "alice: (sun|rain|snow)", "Not this tag"),
+        ("masks", "alice: mask", "None is right"),
+    ],
+)
+def test_tags_and_what_was_said_of_whole_samples_are_decided_as_objects(event, make_dataset, kind, version, none):
+    dataset = said_dataset(make_dataset, kind, 4 if kind == "tags" else 10)
+    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia", "annotator": "alice"}})
+    n = int(re.search(r"0 of (\d+) decided", sent.said)[1])
+    assert n > 4
+    labels = [each["view"]["label"] for each in sent.parts.values() if each["view"].get("label")]
+    assert any(re.match(version, label) for label in labels) or "alice: –" in labels
+    assert any(label.startswith("Consensus") for label in labels) == (kind != "masks")
+    choices = ["carol:", none, "Skip", none]
+    for k, name in enumerate(choices):
+        if button(sent, name).get("disabled"):
+            name = none
+        sent = press(event, dataset, sent.state, sent, name)
+        assert f"{k + 1 - (k >= 2)} of {n} decided" in sent.said
+    assert len({each.unit for each in list_decisions(dataset)}) == 4
+    undone = press(event, dataset, sent.state, sent, "Undo")
+    assert f"2 of {n} decided, 1 skipped" in undone.said
+    while "Everything that you look for" not in sent.text:
+        sent = press(event, dataset, sent.state, sent, none)
+    assert len(list_decisions(dataset)) == n

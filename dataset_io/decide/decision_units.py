@@ -1,0 +1,405 @@
+"""What can be decided on the labels of every family: objects, tags, and the class, number or mask of a sample."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import fiftyone.core.labels as fol
+import numpy as np
+from bson import ObjectId
+
+from ...agreement.config import AgreementConfig
+from ...agreement.disputes.costs import object_costs
+from ...agreement.disputes.judged import NOTHING, UNKNOWN
+from ...agreement.errors import AgreementInputError
+from ...agreement.family import OBJECTS, PIXELS, RATINGS, TAGS
+from ...agreement.objects.verdicts import CLASS_CONFLICT
+from ...agreement.options import value_name
+from ...agreement.ratings.compute import agreeing
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
+from ...metrics.consensus import medians_by_group, quorum_votes, vote_classes
+from ...metrics.geometry.boxes import box_iou
+from ..families.protocol import LabelsRead
+from ..families.ratings import is_comparable
+from ..fiftyone_private import list_of
+from ..labels.assignment import assigned_annotators
+from ..labels.kinds import KINDS, LabelKind
+from ..labels.label_facts import is_class
+from ..record.run_labels import RunLabels
+from ..run.stored import StoredSample
+from ..units.consensus_geometry import consensus_maker
+from ..units.unit_members import UnitMembers, UnitReader
+from ..units.units_field import unit_documents
+from ..units.value_units import MaskReader, TagReader, ValueReader
+from .decidable import Decidable
+from .decisions import Gold, Stored, label_key
+
+#: least IoU of the boxes of a drawn label and of an annotator's label of the same object
+_LEAST_IOU = 0.5
+#: codes of what is right, and of anything else, where labels have no classes
+_RIGHT, _OTHER = 1, 2
+
+
+class DecisionUnits:
+    """What somebody decides on: tags, or anything whose labels have a class each."""
+
+    unit: ClassVar[str] = "object"  #: word for a unit
+    without: ClassVar[frozenset[str]] = frozenset()  #: conditions of a rule that mean nothing here
+    has_consensus: ClassVar[bool] = True
+    has_classes: ClassVar[bool] = True  #: whether labels have classes
+    has_votes: ClassVar[bool] = True  #: whether some annotators may have given a unit no label
+    requirement: str = "a class"  #: what a label of one's own must have
+
+    def __init__(self, reader: UnitReader, kind: LabelKind, annotators: Sequence[str]) -> None:
+        self.reader = reader
+        self.kind = kind  #: type of the labels in the field of decisions
+        self.annotators = annotators
+
+    @property
+    def config(self) -> AgreementConfig:
+        """The options of the run."""
+        return self.reader.source.config
+
+    def assigned(self, rows: list[Stored], samples: list[StoredSample], members: UnitMembers) -> BoolArray:
+        """Who was assigned to every sample, shape ``(S, R)``."""
+        of_labels = (members.sample[members.unit], members.annotator)
+        return assigned_annotators(self.reader.source, rows, samples, of_labels).assigned
+
+    def votes(self, members: UnitMembers) -> IntArray:
+        """Votes for what the consensus is, shape ``(U,)``."""
+        return members.votes
+
+    def costs(self, members: UnitMembers) -> IntArray:
+        """What every unit costs by its labels as they are now, shape ``(U,)``."""
+        n_codes = int(members.category.max(initial=0)) + 1
+        key, count = np.unique(members.unit * n_codes + members.category, return_counts=True)
+        alike = sums_by(key // n_codes, count * (count - 1), members.n_units).astype(np.int64)
+        return object_costs(members.votes, members.assigned, alike, members.verdict == CLASS_CONFLICT)
+
+    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+        """The consensus label of every unit; None if there is none."""
+        voted = vote_classes(members.unit, members.category, members.n_units)
+        class_names, nameless = self.reader.codes.names(), self.reader.codes.get(None)
+        return [
+            None if tie else self._label(label=None if code == nameless else class_names[code])
+            for code, tie in zip(voted.category.tolist(), voted.tie.tolist(), strict=True)
+        ]
+
+    def _label(self, **content: Any) -> Stored:
+        return {"_id": ObjectId(), "_cls": self.label_type.__name__, "tags": [], **content}
+
+    @property
+    def label_type(self) -> type[fol.Label]:
+        """Type of one label."""
+        stored: Any = self.kind.stored
+        found = list_of(stored)
+        return stored if found is None else found[1]
+
+    def is_usable(self, label: Stored) -> bool:
+        """Whether a stored label of one's own can be right."""
+        return label.get("label") is not None and is_class(label["label"])
+
+    def shown(self, value: Any) -> str:
+        """The class of a label, for people."""
+        return str(value)
+
+    def value(self, label: Stored) -> Any:
+        """The class of a stored label, as in ``UnitMembers.labels``."""
+        return label.get("label")
+
+    # ---- who was right ----
+
+    def right(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+        """Code of what is right for some units, shape ``(U,)``; ``NOTHING`` for all others."""
+        found = np.full(objects.members.n_units, NOTHING)
+        for unit in units:
+            label = objects.gold_label(unit)
+            if label is not None:
+                found[unit] = self._code(label)
+        return found
+
+    def _code(self, label: Stored) -> int:
+        value = label.get("label")
+        return self.reader.codes[value if value is None or isinstance(value, str) else value_name(value)]
+
+    def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+        """Code of what every member gave, shape ``(N,)``; of members of some units alone, if need be."""
+        return objects.members.category
+
+    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray | None:
+        """Code of what the majority says of every unit, ``NOTHING`` or ``UNKNOWN``; None if there is no majority."""
+        members = objects.members
+        voted = vote_classes(members.unit, members.category, members.n_units)
+        is_there = members.votes >= quorum_votes(members.assigned, "majority")
+        return np.where(is_there, np.where(voted.tie, UNKNOWN, voted.category), NOTHING)
+
+    # ---- labels that somebody drew ----
+
+    def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
+        """Which of some units of one sample every drawn label is of, each at most once; None for none."""
+        left = {}
+        for row in np.flatnonzero(np.isin(members.unit, units)).tolist():
+            left[int(members.category[row])] = int(members.unit[row])
+        return [left.pop(self._code(label), None) for label in labels]
+
+
+class ObjectUnits(DecisionUnits):
+    """Objects: detections, polylines, keypoints and intervals."""
+
+    def __init__(self, reader: UnitReader, kind: LabelKind, annotators: Sequence[str]) -> None:
+        super().__init__(reader, kind, annotators)
+        self._geometry = kind.mask_geometry or kind.geometry
+        self.requirement = f"a usable geometry: {getattr(self._geometry, 'requirement', '')}"
+
+    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+        """The consensus; None without a class that has most votes, or a usable geometry."""
+        maker = consensus_maker(self.reader.source, "medoid")
+        attributes = ("_id", "_cls", "tags", "label", *self.kind.content)
+        return [
+            None if label is None or label["tie"] else {name: label[name] for name in attributes if name in label}
+            for label in unit_documents(members, maker, self.reader, self.annotators)
+        ]
+
+    def is_usable(self, label: Stored) -> bool:
+        """Whether a label has a usable geometry."""
+        return self._geometry is not None and self._geometry.is_usable(label, self.config)
+
+    def _code(self, label: Stored) -> int:
+        return self.reader.codes[label.get("label")]
+
+    def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
+        """The unit that a label overlaps most (IoU of boxes at least 0.5)."""
+        reader = self.kind.geometry
+        rows = np.flatnonzero(np.isin(members.unit, units)).tolist()
+        if reader is None or not rows:
+            return [None for _ in labels]
+        of_members = {name: [members.geometry[name][row] for row in rows] for name in reader.columns}
+        of_labels = {name: [label.get(attribute) for label in labels] for name, attribute in reader.columns.items()}
+        ious = box_iou(reader.boxes(of_labels, self.config)[0], reader.boxes(of_members, self.config)[0])
+        ious = np.nan_to_num(ious)
+        chosen: list[int | None] = [None for _ in labels]
+        while ious.size and ious.max() >= _LEAST_IOU:
+            label, member = divmod(int(ious.argmax()), len(rows))
+            unit = int(members.unit[rows[member]])
+            chosen[label] = unit
+            ious[label] = 0.0
+            ious[:, [k for k, row in enumerate(rows) if int(members.unit[row]) == unit]] = 0.0
+        return chosen
+
+
+class TagUnits(DecisionUnits):
+    """Tags of samples, each of which is right or not."""
+
+    unit = "tag"
+    without = frozenset(("one_class", "min_iou"))
+
+
+class ClassUnits(DecisionUnits):
+    """Classes of samples: which one is right."""
+
+    unit = "image"
+    without = frozenset(("min_iou",))
+    has_votes = False
+
+    def assigned(self, rows: list[Stored], samples: list[StoredSample], members: UnitMembers) -> BoolArray:
+        """Who gave a value."""
+        found = np.zeros((len(rows), len(self.annotators)), np.bool_)
+        found[members.sample[members.unit], members.annotator] = True
+        return found
+
+    def votes(self, members: UnitMembers) -> IntArray:
+        """Annotators who gave the class with most votes."""
+        return vote_classes(members.unit, members.category, members.n_units).votes
+
+    def costs(self, members: UnitMembers) -> IntArray:
+        """As much as records can say: a sample has no other unit."""
+        return np.full(members.n_units, np.iinfo(np.int64).max)
+
+    def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
+        """The only unit of the sample."""
+        left = list(units)
+        return [left.pop() if left else None for _ in labels]
+
+
+class NumberUnits(ClassUnits):
+    """Numbers of samples; the median is the consensus, and a number is right if it differs by the tolerance at most."""
+
+    without = frozenset(("classes", "one_class", "min_iou"))
+    has_classes = False
+    requirement = "a finite number as value"
+
+    def votes(self, members: UnitMembers) -> IntArray:
+        """The most annotators who agree with one of them."""
+        table = np.full((members.n_units, len(self.annotators)), np.nan)
+        table[members.unit, members.annotator] = members.labels
+        agree = agreeing(table[:, :, None], table[:, None, :], self.config.tolerance)
+        found: IntArray = agree.sum(axis=2).max(axis=1, initial=0)
+        return found
+
+    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+        """The median."""
+        return [self._label(value=value) for value in self._medians(members).tolist()]
+
+    def is_usable(self, label: Stored) -> bool:
+        """Whether a label has a number that can be compared."""
+        return is_comparable(label.get("value"))
+
+    def shown(self, value: Any) -> str:
+        """The number, without needless digits."""
+        return value_name(round(value, 6)) if isinstance(value, float) else str(value)
+
+    def value(self, label: Stored) -> Any:
+        """The number of a stored label."""
+        return label.get("value")
+
+    def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+        """Whether members are right."""
+        numbers = np.array(objects.members.labels, np.float64)
+        return self._is_right(objects, units, objects.members.unit, numbers)
+
+    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray | None:
+        """Whether medians are right."""
+        n_units = objects.members.n_units
+        return self._is_right(objects, units, np.arange(n_units), self._medians(objects.members))
+
+    def _is_right(self, objects: Decidable, units: Sequence[int], unit: IntArray, numbers: FloatArray) -> IntArray:
+        decided = np.full(objects.members.n_units, np.nan)
+        for each in units:
+            label = objects.gold_label(each)
+            if label is not None and is_comparable(label.get("value")):
+                decided[each] = label["value"]
+        return np.where(agreeing(numbers, decided[unit], self.config.tolerance), _RIGHT, _OTHER)
+
+    def _code(self, label: Stored) -> int:
+        return _RIGHT
+
+    def _medians(self, members: UnitMembers) -> FloatArray:
+        numbers = np.array(members.labels, np.float64).reshape(-1, 1)
+        return medians_by_group(members.unit, numbers, members.n_units)[:, 0]
+
+
+class MaskUnits(ClassUnits):
+    """Masks of samples: whose is right. An annotator is right if their mask is the same as the decided one."""
+
+    without = frozenset(("classes", "one_class"))
+    has_consensus = False
+    has_classes = False
+    requirement = "a mask, or the path of one"
+
+    def votes(self, members: UnitMembers) -> IntArray:
+        """Number of masks."""
+        return members.votes
+
+    def consensus(self, members: UnitMembers) -> list[Stored | None]:
+        """None."""
+        return [None] * members.n_units
+
+    def is_usable(self, label: Stored) -> bool:
+        """Whether there is a mask."""
+        return label.get("mask") is not None or label.get("mask_path") is not None
+
+    def given(self, objects: Decidable, units: Sequence[int]) -> IntArray:
+        """Whether members are the decided mask, by their hashes."""
+        right: dict[tuple[int, str], bool] = {}
+        for unit in units:
+            decision = objects.found[unit][0]
+            of_labels = zip(decision["labels"], decision["hashes"], strict=True)
+            right |= {(unit, key): found == decision["gold_hash"] for key, found in of_labels}
+        rows = zip(objects.members.unit.tolist(), objects.member_keys, strict=True)
+        return np.array([_RIGHT if right.get(row) else _OTHER for row in rows], np.int64)
+
+    def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray | None:
+        """None."""
+        return None
+
+    def _code(self, label: Stored) -> int:
+        return _RIGHT
+
+
+_UNITS: dict[str, tuple[type[DecisionUnits], type[UnitReader]]] = {
+    OBJECTS.name: (ObjectUnits, UnitReader),
+    RATINGS.name: (ClassUnits, ValueReader),
+    TAGS.name: (TagUnits, TagReader),
+    PIXELS.name: (MaskUnits, MaskReader),
+}
+
+
+def decision_units(labels: RunLabels, among: tuple[ObjectId, ...] | None) -> DecisionUnits:
+    """What can be decided on the labels of a run.
+
+    Args:
+        labels: the labels of the run
+        among: ids of samples; None for all
+
+    Raises:
+        AgreementInputError: if the annotators' labels are of different types
+    """
+    units, reader = _UNITS[labels.family.name]
+    if labels.kinds[0].is_number:
+        units = NumberUnits
+    source = replace(labels.source(), among=among)
+    return units(reader(source, labels.field_key), _kind_of_decisions(labels), labels.annotators)
+
+
+def _kind_of_decisions(labels: RunLabels) -> LabelKind:
+    """Type of the labels in the field of decisions: of the annotators, or the label type of their plain values."""
+    first = labels.kinds[0]
+    if all(kind.stored is first.stored for kind in labels.kinds) and first.is_label:
+        return first
+    found = [kind for kind in KINDS if kind.comparable == first.comparable and kind.is_label]
+    if len(found) > 1:
+        raise AgreementInputError(
+            f"Decisions need one label type in all fields, got {labels.title} in the run {labels.run_key!r}"
+        )
+    return found[0]
+
+
+class DecidableReader:
+    """Reads the units of a run with the decisions on them, for :class:`~..run.read.Reader`."""
+
+    def __init__(self, units: DecisionUnits, gold: Gold) -> None:
+        self.units = units
+        self.source = units.reader.source
+        self._gold = gold
+
+    def projection(self) -> dict[str, Any]:
+        """What units need, the decisions of every sample, and who was assigned."""
+        assigned = self.source.config.assigned_field
+        of_assigned = {} if assigned is None else {"assigned": f"${assigned}"}
+        return {**self.units.reader.projection(), **self._gold.projection(), **of_assigned}
+
+    def load(self, row: dict[str, Any]) -> int:
+        """Size of a query result in labels."""
+        return self.units.reader.load(row)
+
+    def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[Decidable]:
+        """The units of query results; ``n_invalid`` counts those whose labels were deleted or added since the run."""
+        read = self.units.reader.read(rows, samples)
+        members = read.labels
+        keys: list[list[str]] = [[] for _ in range(members.n_units)]
+        of_members = zip(members.field.tolist(), members.label_ids, strict=True)
+        fields = list(zip(self.source.fields, self.source.kinds, strict=True))
+        member_keys = [label_key(fields[field][0], label_id, fields[field][1]) for field, label_id in of_members]
+        for unit, key in zip(members.unit.tolist(), member_keys, strict=True):
+            keys[unit].append(key)
+        keys = [sorted(each) for each in keys]
+        found: list[list[Stored]] = [[] for _ in keys]
+        on_label = [{key: each for each in row["decisions"] for key in each["labels"]} for row in rows]
+        for unit, sample in enumerate(members.sample.tolist()):
+            if on_label[sample]:
+                on_labels = [on_label[sample][key] for key in keys[unit] if key in on_label[sample]]
+                found[unit] = list({each["id"]: each for each in on_labels}.values())
+        gold = [{label["_id"]: label for label in row["gold"]} for row in rows]
+        decidable = Decidable(
+            members,
+            [sample.sample_id for sample in samples],
+            self.units.assigned(rows, samples, members),
+            self.units.votes(members),
+            keys,
+            member_keys,
+            gold,
+            found,
+        )
+        return LabelsRead(decidable, read.n_invalid, read.n_unknown, read.n_added)

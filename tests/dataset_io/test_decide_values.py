@@ -1,0 +1,229 @@
+"""Decisions on tags, and on the class, number or mask of whole samples: against loops over the documents."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+
+import fiftyone as fo
+import pytest
+
+from tests.dataset_io.quick_runs import ANNOTATORS
+from tests.dataset_io.said import said_dataset
+from tests.dataset_io.unit_oracle import documents_of
+from tests.datasets import stored
+
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    decide,
+    decided_against,
+    delete_decisions,
+    list_decisions,
+    load_agreement,
+    record_own_labels,
+    report_decisions,
+    undo_decisions,
+)
+
+
+def _said(document):
+    """What annotators said of a sample, by name."""
+    found = {}
+    for name in ANNOTATORS:
+        value = document.get(name)
+        if value is not None:
+            found[name] = value.get("label", value.get("value")) if isinstance(value, dict) else value
+    return found
+
+
+def _majority(values):
+    """The value with most votes, and its votes; None in a tie."""
+    votes = Counter(values).most_common()
+    tie = len(votes) > 1 and votes[0][1] == votes[1][1]
+    return (None if tie else votes[0][0]), votes[0][1]
+
+
+@pytest.mark.parametrize("kind", ["labels", "texts"])
+def test_a_rule_takes_the_majority_of_classes_and_is_undone(make_dataset, kind):
+    dataset = said_dataset(make_dataset, kind)
+    before = stored(dataset)
+    preview = decide(dataset, min_votes=2, preview=True)
+    assert stored(dataset) == before
+    made = decide(dataset, min_votes=2, by="mia")
+    expected = {}
+    for document in documents_of(dataset):
+        said = _said(document)
+        if said and _majority(said.values())[1] >= 2:
+            expected[str(document["_id"])] = _majority(said.values())[0]
+    assert made.n_decided == preview.n_decided == len(expected) > 8
+    assert isinstance(dataset.get_field("agreement_gold"), fo.EmbeddedDocumentField)
+    found = {sample.id: sample.agreement_gold.label for sample in dataset if sample.agreement_gold is not None}
+    assert found == expected
+    assert {each.unit for each in list_decisions(dataset)} == set(expected)
+    assert undo_decisions(dataset) == len(expected)
+    delete_decisions(dataset)
+    assert stored(dataset) == before
+
+
+@pytest.mark.parametrize("kind", ["numbers", "integers"])
+def test_the_consensus_of_numbers_is_the_median_and_right_is_who_is_within_the_tolerance(make_dataset, kind):
+    dataset = said_dataset(make_dataset, kind, tolerance=1, resamples=50)
+    made = decide(dataset, min_votes=2)
+    found = {sample.id: sample.agreement_gold for sample in dataset}
+    right, wrong, n = Counter(), Counter(), 0
+    for document in documents_of(dataset):
+        said = _said(document)
+        votes = max((sum(abs(a - b) <= 1 for b in said.values()) for a in said.values()), default=0)
+        gold = found[str(document["_id"])]
+        if votes < 2:
+            assert gold is None
+            continue
+        n += 1
+        assert gold.value == statistics.median(said.values())
+        for name, value in said.items():
+            (right if abs(value - gold.value) <= 1 else wrong)[name] += 1
+    assert made.n_decided == n > 8
+    report = report_decisions(dataset)
+    assert {each.name: (each.n_right, each.n_wrong_class) for each in report.annotators} == {
+        name: (right[name], wrong[name]) for name in ANNOTATORS
+    }
+    assert (report.unit, report.n_decided, report.n_consensus_right) == ("image", n, n)
+    assert all(
+        each.intervals["class_errors"].low <= each.class_errors for each in report.annotators if each.class_errors
+    )
+
+
+def test_every_annotator_of_classes_is_compared_with_the_decisions(make_dataset, capsys):
+    dataset = said_dataset(make_dataset, "labels")
+    decide(dataset.limit(9), choice="version", annotator="bob")
+    decide(dataset.skip(9), choice="none")
+    gold = {sample.id: sample.agreement_gold and sample.agreement_gold.label for sample in dataset}
+    decided = {each.sample_id for each in list_decisions(dataset)}
+    found, n_right, against = Counter(), 0, set()
+    for document in documents_of(dataset):
+        said, sample_id = _said(document), str(document["_id"])
+        if sample_id not in decided:
+            continue
+        right = gold[sample_id]
+        n_right += right is not None and _majority(said.values())[0] == right
+        for name, value in said.items():
+            found[name, "n_right" if value == right else "n_wrong_class" if right else "n_too_many"] += 1
+            if name == "carol" and value != right:
+                against.add(sample_id)
+    report = report_decisions(dataset, resamples=0)
+    names = ("n_right", "n_wrong_class", "n_too_many")
+    assert {(each.name, name): getattr(each, name) for each in report.annotators for name in names} == {
+        (each, name): found[each, name] for each in ANNOTATORS for name in names
+    }
+    assert report.n_consensus_right == n_right
+    view = decided_against(dataset, "carol")
+    assert set(view.values("id")) == against
+    assert view.count("carol") == len(against)
+    load_agreement(dataset).print_report()
+    assert f"{report.n_disputed_decided} of {report.n_disputed} disputed images were decided" in capsys.readouterr().out
+
+
+def test_tags_are_decided_one_by_one(make_dataset, capsys):
+    dataset = said_dataset(make_dataset, "tags")
+    made = decide(dataset, min_votes=2)
+    none = decide(dataset, choice="none", verdict="lone")
+    found, right = Counter(), {}
+    for document in documents_of(dataset):
+        given = {name: {tag["label"] for tag in document[name]["classifications"]} for name in ANNOTATORS
+                 if document.get(name) is not None}  # fmt: skip
+        votes = Counter(tag for tags in given.values() for tag in tags)
+        right[str(document["_id"])] = {tag for tag, n in votes.items() if n >= 2}
+        decided = {tag for tag, n in votes.items() if n >= 2 or len(given) >= 2}
+        for name, tags in given.items():
+            found[name, "n_right"] += len(tags & right[str(document["_id"])])
+            found[name, "n_missed"] += len(right[str(document["_id"])] - tags)
+            found[name, "n_too_many"] += len(tags & decided - right[str(document["_id"])])
+    for sample in dataset:
+        tags = [] if sample.agreement_gold is None else sample.agreement_gold.classifications
+        assert {tag.label for tag in tags} == right[sample.id]
+    report = report_decisions(dataset, resamples=0)
+    names = ("n_right", "n_missed", "n_too_many")
+    assert {(each.name, name): getattr(each, name) for each in report.annotators for name in names} == {
+        (each, name): found[each, name] for each in ANNOTATORS for name in names
+    }
+    assert made.n_decided > 5 < none.n_decided
+    view = decided_against(dataset, "bob")
+    assert view.count("bob.classifications") == found["bob", "n_too_many"]
+    assert view.count("agreement_gold.classifications") == found["bob", "n_missed"]
+    sample_id, tag = next((key, next(iter(tags))) for key, tags in right.items() if tags)
+    assert decide(dataset, choice="none", objects=f"{sample_id} {tag}", overwrite=True).n_decided == 1
+
+
+def test_the_mask_of_one_annotator_is_right(make_dataset):
+    dataset = said_dataset(make_dataset, "masks")
+    made = decide(dataset, choice="version", annotator="carol")
+    same = Counter()
+    for sample in dataset:
+        if sample.carol is None:
+            assert sample.agreement_gold is None
+            continue
+        assert (sample.agreement_gold.mask == sample.carol.mask).all()
+        for name in ANNOTATORS:
+            same[name] += sample[name] is not None and bool((sample[name].mask == sample.carol.mask).all())
+    assert made.n_decided == same["carol"] > 15
+    report = report_decisions(dataset, resamples=0)
+    assert {each.name: each.n_right for each in report.annotators} == same
+    assert report.n_consensus_right is None
+    assert report.share_consensus_right is None
+    assert not any(each.changed or each.edited for each in list_decisions(dataset))
+    sample = dataset.match(fo.ViewField("carol") != None).first()  # noqa: E711
+    sample.carol.mask = 1 - sample.carol.mask
+    sample.save()
+    assert sum(each.changed for each in list_decisions(dataset)) == 1
+
+
+def test_a_class_set_by_hand_is_recorded_and_comes_back_when_undone(make_dataset):
+    dataset = said_dataset(make_dataset, "labels")
+    one, two, three = dataset.match(fo.ViewField("agreement_disputed") == True).limit(3)  # noqa: E712
+    decide(dataset.select([one.id, two.id]), choice="version", annotator="bob" if one.bob and two.bob else "alice")
+    for sample_id, label in ((one.id, "emu"), (two.id, None), (three.id, "emu")):
+        sample = dataset[sample_id]
+        sample["agreement_gold"] = None if label is None else fo.Classification(label=label)
+        sample.save()
+    made = record_own_labels(dataset, by="noa")
+    assert made.n_decided == 3
+    found = {each.sample_id: each for each in list_decisions(dataset)}
+    assert {sample.id: found[sample.id].choice for sample in (one, two, three)} == {
+        one.id: "own", two.id: "none", three.id: "own",
+    }  # fmt: skip
+    assert [dataset[sample.id].agreement_gold.basis for sample in (one, three)] == ["own", "own"]
+    assert undo_decisions(dataset, made.step) == 3
+    assert {each.choice for each in list_decisions(dataset)} == {"version"}
+
+
+def test_classes_of_frames_are_decided(make_videos):
+    classes = {name: [fo.Classification(label=each) for each in given] for name, given in
+               (("alice", "aab"), ("bob", "aba"), ("carol", "abb"))}  # fmt: skip
+    videos = make_videos([classes])
+    compute_agreement(videos, [f"frames.{name}" for name in ANNOTATORS], resamples=0)
+    assert decide(videos, verdict="class_conflict").field == "frames.agreement_gold"
+    gold = [frame.agreement_gold and frame.agreement_gold.label for frame in videos.first().frames.values()]
+    assert gold == [None, "b", "b"]
+    assert {each.frame_number for each in list_decisions(videos)} == {2, 3}
+    report = report_decisions(videos, resamples=0)
+    assert {each.name: each.n_right for each in report.annotators} == {"alice": 1, "bob": 1, "carol": 2}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "message"),
+    [
+        ("labels", {"min_iou": 0.5}, "`min_iou` must not be given for Classification"),
+        ("integers", {"classes": "3"}, "`classes` must not be given for integers"),
+        ("tags", {"one_class": True}, "`one_class` must not be given for Classifications"),
+        ("masks", {}, '`choice` must be "version", "own", "none" or "skip" for Segmentation'),
+        ("labels", {"choice": "own", "label": fo.Classification(), "objects": "x"}, "`label` must have a class"),
+        ("numbers", {"choice": "own", "label": fo.Regression(), "objects": "x"}, "must have a finite number"),
+        ("masks", {"choice": "own", "label": fo.Segmentation(), "objects": "x"}, "must have a mask"),
+        ("labels", {"objects": "x"}, "`objects` must be match ids of the run"),
+    ],
+)
+def test_what_means_nothing_is_refused(make_dataset, kind, options, message):
+    dataset = said_dataset(make_dataset, kind)
+    with pytest.raises(AgreementInputError, match=message):
+        decide(dataset, **options)
