@@ -5,7 +5,7 @@ RUN = .venv/bin/python
 PYTEST_SIDE_BY_SIDE = $(RUN) -m pytest -n logical --maxprocesses 4 --dist loadscope --no-loadscope-reorder
 WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.py tests/test_compare.py
 
-.PHONY: help setup demo app test quick lint format docs release bench stress compare screenshots clean
+.PHONY: help setup setup-demo demo app test quick lint format notebook docs release bench stress compare screenshots clean
 
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
@@ -13,6 +13,7 @@ help:
 	@echo "make test    run all tests, 10 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style, spelling and types;  make format  correct the style"
+	@echo "make notebook  execute docs/tutorial.ipynb and keep its outputs (half a minute)"
 	@echo "make docs    build the documentation with search into .dev/site"
 	@echo "make release build sdist and wheel, check them, and install the wheel in a clean environment"
 	@echo "make bench   measure speed and memory (10 minutes)"
@@ -24,10 +25,13 @@ help:
 setup:
 	@PYTHON=$(PYTHON) sh tools/dev/setup.sh
 
-demo: setup
+setup-demo:
+	@PYTHON=$(PYTHON) sh tools/dev/setup.sh demo
+
+demo: setup-demo
 	@$(RUN) -m tools.dev.show_demo demo $(if $(ALL),--all)
 
-app: setup
+app: setup-demo
 	@$(RUN) -m tools.dev.show_demo app --port $(PORT)
 
 test: setup
@@ -45,6 +49,9 @@ lint: setup
 
 format: setup
 	@$(RUN) -m tools.dev.reference_docs && $(RUN) -m ruff check --fix . && $(RUN) -m ruff format .
+
+notebook: setup
+	@$(RUN) -m tools.dev.notebook
 
 docs: setup
 	@sh tools/dev/build_docs.sh

@@ -6,6 +6,7 @@ import argparse
 import functools
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 from .private_fiftyone import ROOT, PrivateFiftyOne
 
 FOLDER = ROOT / ".dev" / "demo"
+_DOT_SECONDS = 5.0
 
 
 def say(text: str) -> None:
@@ -22,13 +24,25 @@ def say(text: str) -> None:
 
 
 def timed(what: str, work: Callable[[], Any]) -> Any:
-    """Print what is done, do it, and print how long it took."""
+    """Print what is done, do it, and print how long it took; meanwhile a dot every few seconds."""
     sys.stdout.write(f"{what} ... ")
     sys.stdout.flush()
-    started = time.perf_counter()
-    result = work()
+    started, ended = time.perf_counter(), threading.Event()
+    dots = threading.Thread(target=_dots, args=(ended,), daemon=True)
+    dots.start()
+    try:
+        result = work()
+    finally:
+        ended.set()
+        dots.join()
     say(f"{time.perf_counter() - started:.1f} s")
     return result
+
+
+def _dots(ended: threading.Event) -> None:
+    while not ended.wait(_DOT_SECONDS):
+        sys.stdout.write(". ")
+        sys.stdout.flush()
 
 
 def build(all_reports: bool = False) -> Any:
