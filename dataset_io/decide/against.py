@@ -20,10 +20,11 @@ from ...agreement.objects.verdicts import AGREED
 from ...agreement.options import OPTIONS
 from ...metrics.arrays import BoolArray, IntArray
 from ..record.run_labels import open_run_labels
+from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide
-from .decisions import open_gold, stored_labels
+from .decisions import open_gold
 
 #: samples whose objects are read at once
 _BATCH = 1_000
@@ -98,14 +99,12 @@ def _decided(opened: ObjectsToDecide) -> Iterator[tuple[Decidable, list[int], li
     reader, rows = opened.reader(), opened.gold.decided()
     ids = list(rows)
     for start in range(0, len(ids), _BATCH):
-        for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
+        with rare_collections():
+            batches = list(reader.batched(reader.again(ids[start : start + _BATCH])))
+        for batch in batches:
             read = reader.columns(batch)
-            objects, found = read.labels, [sample.sample_id for sample in read.samples]
-            stored = stored_labels(opened.gold.collection, found, opened.fields)
-            states = [
-                objects.state(unit, objects.hashes(unit, stored[found[sample]])) if objects.found[unit] else 0
-                for unit, sample in enumerate(objects.members.sample.tolist())
-            ]
+            objects = read.labels
+            states = [objects.state(unit) for unit in range(objects.members.n_units)]
             yield objects, states, [each.group_id or each.video_id or each.sample_id for each in read.samples]
 
 

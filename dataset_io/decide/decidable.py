@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from bson import ObjectId
 
 from ...agreement.objects.verdicts import VERDICTS
 from ...metrics.arrays import BoolArray, IntArray
+from ..labels.kinds import LabelKind
 from ..units.unit_members import UnitMembers
-from .decisions import Stored, StoredLabel, hash_of_label
+from .decisions import Stored, hash_of_label, label_key
 
 #: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
 #: deleted since; somebody decided
@@ -48,7 +48,8 @@ class Rule:
         if self.annotators:
             found &= _any_member(members, np.isin(members.annotator, self.annotators))
         if self.one_class:
-            found &= ~_any_member(members, members.category != members.category[first_members(members)[members.unit]])
+            first = np.searchsorted(members.unit, np.arange(members.n_units))
+            found &= ~_any_member(members, members.category != members.category[first[members.unit]])
         if self.min_iou is not None:
             with np.errstate(invalid="ignore"):
                 found &= members.mean_iou >= self.min_iou - _ROUNDING
@@ -60,23 +61,79 @@ def _any_member(members: UnitMembers, chosen: BoolArray) -> BoolArray:
     return np.bincount(members.unit[chosen], minlength=members.n_units) > 0
 
 
-def first_members(members: UnitMembers) -> IntArray:
-    """The first member of every object, shape ``(U,)``."""
-    return np.searchsorted(members.unit, np.arange(members.n_units))
-
-
-@dataclass(frozen=True, slots=True)
 class Decidable:
-    """The ``U`` objects of ``S`` samples, or frames, and what was decided on them."""
+    """The ``U`` objects of ``S`` samples, or frames, and what was decided on them.
 
-    members: UnitMembers
-    document_ids: list[ObjectId]  #: id of every sample
-    assigned: BoolArray  #: shape ``(S, R)``, who was assigned
-    votes: IntArray  #: shape ``(U,)``, annotators who drew it, or who gave the leading value
-    keys: list[list[str]]  #: for every object, what decisions call its labels, sorted
-    member_keys: list[str]  #: the same for every member
-    gold: list[dict[Any, Stored]]  #: for every sample, the labels in the field of decisions, by id
-    found: list[list[Stored]]  #: for every object, the decisions on any of its labels
+    Attributes:
+        members: the objects
+        document_ids: id of every sample
+        assigned: shape ``(S, R)``, who was assigned
+        votes: shape ``(U,)``, annotators who drew it, or who gave the leading value
+        gold: for every sample, the labels in the field of decisions, by id
+        found: for every object, the decisions on any of its labels
+    """
+
+    def __init__(
+        self,
+        members: UnitMembers,
+        document_ids: list[ObjectId],
+        rows: Sequence[Stored],
+        fields: Sequence[tuple[str, LabelKind]],
+        *,
+        assigned: BoolArray,
+        votes: IntArray,
+        content: Callable[[int], Stored],
+    ) -> None:
+        """
+        Args:
+            members: the objects
+            document_ids: id of every sample
+            rows: query results with the decisions and labels of every sample
+            fields: name and type of every label field
+            assigned: shape ``(S, R)``
+            votes: shape ``(U,)``
+            content: what the label in a row of the members says
+        """
+        self.members = members
+        self.document_ids = document_ids
+        self.assigned = assigned
+        self.votes = votes
+        self.gold = [{label["_id"]: label for label in row["gold"]} for row in rows]
+        self._fields = fields
+        self._content = content
+        self._field = members.field.tolist()
+        self._first = np.searchsorted(members.unit, np.arange(members.n_units + 1)).tolist()
+        self._hashes: dict[int, dict[str, str]] = {}
+        self._asked: dict[int, list[int]] = {}
+        self.found: list[list[Stored]] = [[] for _ in members.unit_ids]
+        on_label = [{key: each for each in row["decisions"] for key in each["labels"]} for row in rows]
+        for unit, sample in enumerate(members.sample.tolist()):
+            if on_label[sample]:
+                on_labels = [on_label[sample][key] for key in self.keys(unit) if key in on_label[sample]]
+                self.found[unit] = list({each["id"]: each for each in on_labels}.values())
+
+    def member_key(self, row: int) -> str:
+        """What decisions call a member."""
+        name, kind = self._fields[self._field[row]]
+        return label_key(name, self.members.label_ids[row], kind)
+
+    def rows(self, unit: int) -> range:
+        """The members of an object."""
+        return range(self._first[unit], self._first[unit + 1])
+
+    def keys(self, unit: int) -> list[str]:
+        """What decisions call the labels of an object, sorted."""
+        return sorted(map(self.member_key, self.rows(unit)))
+
+    def hashes(self, unit: int) -> dict[str, str]:
+        """Hashes of the labels of an object as they are now, sorted by what decisions call them."""
+        if unit not in self._hashes:
+            found = [
+                (self.member_key(row), hash_of_label(self._content(row), self._fields[self._field[row]][1]))
+                for row in self.rows(unit)
+            ]
+            self._hashes[unit] = dict(sorted(found))
+        return self._hashes[unit]
 
     def verdict(self, unit: int) -> str | None:
         """The verdict of an object; None on samples that are not rated."""
@@ -84,43 +141,32 @@ class Decidable:
         return VERDICTS[code] if code >= 0 else None
 
     def facts(self, unit: int, annotators: Sequence[str]) -> Stored:
-        """What decisions say of an object, to be counted by it: its classes, and who was assigned."""
-        members = self.members
-        first, end = np.searchsorted(members.unit, (unit, unit + 1)).tolist()
-        asked = np.flatnonzero(self.assigned[int(members.sample[unit])]).tolist()
-        classes = sorted({str(label) for label in members.labels[first:end]})
-        return {"classes": classes, "asked": [annotators[k] for k in asked]}
+        """What a decision says of its object: its labels and their hashes, its classes, and who was assigned."""
+        sample = int(self.members.sample[unit])
+        if sample not in self._asked:
+            self._asked[sample] = np.flatnonzero(self.assigned[sample]).tolist()
+        hashes = self.hashes(unit)
+        return {
+            "labels": list(hashes),
+            "hashes": list(hashes.values()),
+            "classes": sorted({str(self.members.labels[row]) for row in self.rows(unit)}),
+            "asked": [annotators[k] for k in self._asked[sample]],
+            "unit": self.members.unit_ids[unit],
+            "verdict": self.verdict(unit),
+        }
 
     def gold_label(self, unit: int) -> Stored | None:
         """The label in the field of decisions for an object; None if it was decided that there is none."""
         gold_id = self.found[unit][0]["gold_id"]
         return None if gold_id is None else self.gold[int(self.members.sample[unit])].get(gold_id)
 
-    def hashes(self, unit: int, stored: Mapping[str, StoredLabel]) -> dict[str, str]:
-        """Hashes of the labels of an object, and of those that decisions on it name, as they are now.
-
-        Args:
-            unit: number of the object
-            stored: the annotators' labels of its sample by key
-        """
-        wanted = {*self.keys[unit], *(key for decision in self.found[unit] for key in decision["labels"])}
-        return {key: hash_of_label(*stored[key]) for key in wanted if key in stored}
-
-    def state(self, unit: int, hashes: Mapping[str, str]) -> int:
-        """What is known of an object.
-
-        Args:
-            unit: number of the object
-            hashes: see :meth:`hashes`
-        """
-        return _state(self.found[unit], self.keys[unit], hashes)
-
-
-def _state(found: Sequence[Stored], keys: Sequence[str], hashes: Mapping[str, str]) -> int:
-    if not found:
-        return OPEN
-    decision = found[0]
-    now = [hashes.get(key) for key in decision["labels"]]
-    if len(found) > 1 or decision["labels"] != keys or now != decision["hashes"]:
-        return CHANGED
-    return SKIPPED if decision["choice"] == "skip" else DECIDED
+    def state(self, unit: int) -> int:
+        """What is known of an object."""
+        if not self.found[unit]:
+            return OPEN
+        decision = self.found[unit][0]
+        if len(self.found[unit]) > 1 or dict(zip(decision["labels"], decision["hashes"], strict=True)) != self.hashes(
+            unit
+        ):
+            return CHANGED
+        return SKIPPED if decision["choice"] == "skip" else DECIDED

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, get_args
@@ -317,29 +317,24 @@ class _Pass:
         units = np.flatnonzero(chosen).tolist()
         self.n_found += len(units)
         samples = objects.members.sample.tolist()
-        stored = stored_labels(
-            self._objects.gold.collection,
-            [ids[k] for k in sorted({samples[unit] for unit in units})],
-            self._objects.fields,
-            whole=self._new.choice == "version",
-        )
         made: dict[int, list[Made]] = defaultdict(list)
         taken: set[str] = set()  # a decision on several objects gives way to one of them
-        labels = self._labels(objects, chosen, [stored.get(each, {}) for each in ids])
-        for unit, label in zip(units, labels, strict=True):
+        for unit, label in zip(units, self._labels(objects, chosen), strict=True):
             k = samples[unit]
-            hashes = objects.hashes(unit, stored[ids[k]])
-            if not self._is_open(objects.state(unit, hashes)):
+            if not self._is_open(objects.state(unit)):
                 counts[k]["n_before"] += 1
             elif label is None and self._new.choice not in ("none", "skip"):
                 counts[k]["n_without"] += 1
             else:
                 counts[k]["n_decided"] += 1
-                old = tuple(each["id"] for each in objects.found[unit] if each["id"] not in taken)
-                taken.update(old)
-                made[k].append(self._made(objects, unit, label, hashes, old))
-        changed = {ids[k]: self._objects.gold.update(ids[k], each) for k, each in made.items() if not self._preview}
-        written = writers.submit(self._objects.gold.write, changed, self._new.step)
+                if not self._preview:
+                    old = tuple(each["id"] for each in objects.found[unit] if each["id"] not in taken)
+                    taken.update(old)
+                    made[k].append(self._made(objects, unit, label, old))
+        gold = self._objects.gold
+        untouched = [not row["decisions"] and not row["gold"] for row in rows] if made else []
+        changed = {ids[k]: gold.update(ids[k], each, is_first=untouched[k]) for k, each in made.items()}
+        written = writers.submit(gold.write, changed, self._new.step)
         return _Sent(ids, counts, written)
 
     def settle(self, sent: _Sent) -> list[ObjectId]:
@@ -358,9 +353,7 @@ class _Pass:
             return self._new.choice != "skip"
         return state == CHANGED and self._rule.objects is not None
 
-    def _labels(
-        self, objects: Decidable, chosen: BoolArray, stored: Sequence[Mapping[str, StoredLabel]]
-    ) -> list[Stored | None]:
+    def _labels(self, objects: Decidable, chosen: BoolArray) -> list[Stored | None]:
         """What is right for every chosen object; None if there is nothing to take."""
         new, members = self._new, objects.members
         if new.choice == "consensus":
@@ -370,10 +363,16 @@ class _Pass:
             return [new.label for _ in units]
         wanted = members.annotator == self._objects.labels.annotators.index(str(new.annotator))
         row_of = dict(zip(members.unit[wanted].tolist(), np.flatnonzero(wanted).tolist(), strict=True))
+        documents = [objects.document_ids[sample] for sample in members.sample.tolist()]
+        name = self._objects.labels.field_of(str(new.annotator)).removeprefix(names.FRAMES_PREFIX)
+        stored = stored_labels(
+            self._objects.gold.collection,
+            sorted({documents[unit] for unit in units}),
+            {name: self._objects.fields[name]},
+            whole=True,
+        )
         return [
-            self._copied(stored[int(members.sample[unit])].get(objects.member_keys[row_of[unit]]))
-            if unit in row_of
-            else None
+            self._copied(stored[documents[unit]].get(objects.member_key(row_of[unit]))) if unit in row_of else None
             for unit in units
         ]
 
@@ -387,19 +386,13 @@ class _Pass:
         label_type = self._objects.label_type.__name__
         return {"_cls": label_type, **copied, "_id": ObjectId(), "tags": [], "basis_id": basis_id}
 
-    def _made(
-        self, objects: Decidable, unit: int, label: Stored | None, hashes: Mapping[str, str], old: tuple[str, ...]
-    ) -> Made:
-        new, keys = self._new, objects.keys[unit]
+    def _made(self, objects: Decidable, unit: int, label: Stored | None, old: tuple[str, ...]) -> Made:
+        new = self._new
         decision: Stored = {
             "id": str(ObjectId()),
             "choice": new.choice,
             "annotator": new.annotator,
-            "labels": keys,
-            "hashes": [hashes.get(key) for key in keys],
             **objects.facts(unit, self._objects.labels.annotators),
-            "unit": objects.members.unit_ids[unit],
-            "verdict": objects.verdict(unit),
             "run_key": self._objects.labels.run_key,
             "decided_by": new.by,
             "decided_at": now(),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -34,7 +34,7 @@ from ..units.unit_members import UnitMembers, UnitReader
 from ..units.units_field import unit_documents
 from ..units.value_units import MaskReader, TagReader, ValueReader
 from .decidable import Decidable
-from .decisions import Gold, Stored, label_key
+from .decisions import Gold, Stored, label_key, stored_labels
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5
@@ -66,6 +66,10 @@ class DecisionUnits:
         """Who was assigned to every sample, shape ``(S, R)``."""
         of_labels = (members.sample[members.unit], members.annotator)
         return assigned_annotators(self.reader.source, rows, samples, of_labels).assigned
+
+    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
+        """What the label in a row of the members says, as stored; None if that was not read."""
+        return lambda row: {"label": members.labels[row]}
 
     def votes(self, members: UnitMembers) -> IntArray:
         """Votes for what the consensus is, shape ``(U,)``."""
@@ -153,6 +157,21 @@ class ObjectUnits(DecisionUnits):
         self._geometry = kind.mask_geometry or kind.geometry
         self.requirement = f"a usable geometry: {getattr(self._geometry, 'requirement', '')}"
 
+    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
+        """Class and geometry; None if the run leaves out masks."""
+        source = self.reader.source
+        if self.kind.mask_geometry is not None and source.config.geometry != "auto":
+            return None
+        columns = [
+            [(attribute, members.geometry[name]) for name, attribute in reader.columns.items()]
+            for reader in source.geometry_readers
+        ]
+        field = members.field.tolist()
+        return lambda row: {
+            "label": members.labels[row],
+            **{name: values[row] for name, values in columns[field[row]]},
+        }
+
     def consensus(self, members: UnitMembers) -> list[Stored | None]:
         """The consensus; None without a class that has most votes, or a usable geometry."""
         maker = consensus_maker(self.reader.source, "medoid")
@@ -230,6 +249,10 @@ class NumberUnits(ClassUnits):
     has_classes = False
     requirement = "a finite number as value"
 
+    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
+        """The number."""
+        return lambda row: {"value": members.labels[row]}
+
     def votes(self, members: UnitMembers) -> IntArray:
         """The most annotators who agree with one of them."""
         table = np.full((members.n_units, len(self.annotators)), np.nan)
@@ -288,6 +311,10 @@ class MaskUnits(ClassUnits):
     has_classes = False
     requirement = "a mask, or the path of one"
 
+    def content(self, members: UnitMembers) -> Callable[[int], Stored] | None:
+        """None: masks are read where they are needed."""
+        return None
+
     def votes(self, members: UnitMembers) -> IntArray:
         """Number of masks."""
         return members.votes
@@ -307,8 +334,9 @@ class MaskUnits(ClassUnits):
             decision = objects.found[unit][0]
             of_labels = zip(decision["labels"], decision["hashes"], strict=True)
             right |= {(unit, key): found == decision["gold_hash"] for key, found in of_labels}
-        rows = zip(objects.members.unit.tolist(), objects.member_keys, strict=True)
-        return np.array([_RIGHT if right.get(row) else _OTHER for row in rows], np.int64)
+        of_rows = enumerate(objects.members.unit.tolist())
+        found = [_RIGHT if right.get((unit, objects.member_key(row))) else _OTHER for row, unit in of_rows]
+        return np.array(found, np.int64)
 
     def majority(self, objects: Decidable, units: Sequence[int]) -> IntArray | None:
         """None."""
@@ -378,28 +406,34 @@ class DecidableReader:
         """The units of query results; ``n_invalid`` counts those whose labels were deleted or added since the run."""
         read = self.units.reader.read(rows, samples)
         members = read.labels
-        keys: list[list[str]] = [[] for _ in range(members.n_units)]
-        of_members = zip(members.field.tolist(), members.label_ids, strict=True)
-        fields = list(zip(self.source.fields, self.source.kinds, strict=True))
-        member_keys = [label_key(fields[field][0], label_id, fields[field][1]) for field, label_id in of_members]
-        for unit, key in zip(members.unit.tolist(), member_keys, strict=True):
-            keys[unit].append(key)
-        keys = [sorted(each) for each in keys]
-        found: list[list[Stored]] = [[] for _ in keys]
-        on_label = [{key: each for each in row["decisions"] for key in each["labels"]} for row in rows]
-        for unit, sample in enumerate(members.sample.tolist()):
-            if on_label[sample]:
-                on_labels = [on_label[sample][key] for key in keys[unit] if key in on_label[sample]]
-                found[unit] = list({each["id"]: each for each in on_labels}.values())
-        gold = [{label["_id"]: label for label in row["gold"]} for row in rows]
+        ids = [sample.sample_id for sample in samples]
+        fields = dict(zip(self.source.fields, self.source.kinds, strict=True))
         decidable = Decidable(
             members,
-            [sample.sample_id for sample in samples],
-            self.units.assigned(rows, samples, members),
-            self.units.votes(members),
-            keys,
-            member_keys,
-            gold,
-            found,
+            ids,
+            rows,
+            list(fields.items()),
+            assigned=self.units.assigned(rows, samples, members),
+            votes=self.units.votes(members),
+            content=self.units.content(members) or _ReadAgain(self._gold.collection, ids, fields, members),
         )
         return LabelsRead(decidable, read.n_invalid, read.n_unknown, read.n_added)
+
+
+class _ReadAgain:
+    """What labels say whose content was not read: that of all samples is read when the first is asked for."""
+
+    def __init__(
+        self, collection: Any, ids: Sequence[ObjectId], fields: Mapping[str, LabelKind], members: UnitMembers
+    ) -> None:
+        self._collection, self._ids, self._fields, self._members = collection, ids, fields, members
+        self._stored: dict[ObjectId, dict[str, Any]] | None = None
+
+    def __call__(self, row: int) -> Stored:
+        if self._stored is None:
+            self._stored = stored_labels(self._collection, self._ids, self._fields)
+        members = self._members
+        name, kind = list(self._fields.items())[int(members.field[row])]
+        of_sample = self._stored[self._ids[int(members.sample[members.unit[row]])]]
+        found: tuple[Stored, LabelKind] = of_sample.get(label_key(name, members.label_ids[row], kind), ({}, kind))
+        return found[0]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from bson import ObjectId
@@ -139,13 +138,13 @@ class _OfSample:
 
 
 def _read(labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought) -> list[_OfSample]:
-    opened, objects, stored = _opened(labels, gold, documents)
+    opened, objects = _opened(labels, gold, documents)
     costs = opened.units.costs(objects.members).tolist()
     found: dict[int, list[tuple[int, int, str]]] = {}
     samples = objects.members.sample.tolist()
     for unit in np.flatnonzero(_sought(opened, objects, sought)).tolist():
-        state = objects.state(unit, objects.hashes(unit, stored[objects.document_ids[samples[unit]]]))
-        found.setdefault(samples[unit], []).append((costs[unit], state, objects.members.unit_ids[unit]))
+        of_unit = (costs[unit], objects.state(unit), objects.members.unit_ids[unit])
+        found.setdefault(samples[unit], []).append(of_unit)
     return [
         _OfSample(objects.document_ids[sample], sorted(each, key=lambda one: (-one[0], one[2])))
         for sample, each in found.items()
@@ -165,7 +164,7 @@ def _sought(opened: ObjectsToDecide, objects: Decidable, sought: Sought) -> Bool
     return found
 
 
-def _opened(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tuple[ObjectsToDecide, Decidable, Any]:
+def _opened(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tuple[ObjectsToDecide, Decidable]:
     """The objects of some samples, or frames."""
     among = tuple(documents)
     if labels.on_frames:
@@ -174,7 +173,7 @@ def _opened(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tupl
     opened = open_to_decide(labels, gold, among=among)
     reader = opened.reader()
     objects = reader.columns(reader.again(documents)).labels
-    return opened, objects, stored_labels(opened.gold.collection, documents, opened.fields)
+    return opened, objects
 
 
 def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -> ShownObject | None:
@@ -186,22 +185,21 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         document_id: id of its sample, or frame
         unit_id: its match id
     """
-    opened, objects, stored = _opened(labels, gold, [ObjectId(document_id)])
+    opened, objects = _opened(labels, gold, [ObjectId(document_id)])
     members = objects.members
     if unit_id not in members.unit_ids:
         return None
     unit = members.unit_ids.index(unit_id)
-    rows = np.flatnonzero(members.unit == unit).tolist()
-    labels_of_sample = stored[ObjectId(document_id)]
+    labels_of_sample = stored_labels(opened.gold.collection, objects.document_ids, opened.fields)[ObjectId(document_id)]
     versions = [
         Version(
             labels.annotators[int(members.annotator[row])],
             opened.units.shown(members.labels[row]),
             None if np.isnan(members.iou[row]) else float(members.iou[row]),
-            labels_of_sample[objects.member_keys[row]][0],
+            labels_of_sample[objects.member_key(row)][0],
         )
-        for row in rows
-        if objects.member_keys[row] in labels_of_sample
+        for row in objects.rows(unit)
+        if objects.member_key(row) in labels_of_sample
     ]
     drew = {version.annotator for version in versions}
     assigned = objects.assigned[int(members.sample[unit])].tolist()
@@ -221,7 +219,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         versions,
         [name for name, asked in zip(labels.annotators, assigned, strict=True) if asked and name not in drew],
         None if consensus is None else opened.units.shown(opened.units.value(consensus)),
-        objects.state(unit, objects.hashes(unit, labels_of_sample)),
+        objects.state(unit),
         decisions[0] if decisions else None,
         sample.get("filepath"),
     )

@@ -16,7 +16,7 @@ from ..record.changes import now
 from ..record.run_labels import open_run_labels
 from .decidable import Decidable
 from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decisions import Made, Stored, hash_of_label, is_edited, label_key, open_gold, stored_labels
+from .decisions import Made, Stored, hash_of_label, is_edited, label_key, open_gold
 
 #: what a decision says of its object
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
@@ -132,26 +132,22 @@ class _Recording:
         found: dict[ObjectId, list[Made]] = {}
         for batch in reader.batched(reader.again(list(drawn))):
             objects = reader.columns(batch).labels
-            stored = stored_labels(self._opened.gold.collection, objects.document_ids, self._opened.fields)
             for k, document_id in enumerate(objects.document_ids):
                 units = self._objects_of(objects, k, drawn[document_id])
                 found[document_id] = []
                 for label, unit in zip(drawn[document_id], units, strict=True):
                     own = label_key(self._opened.gold.name, label["_id"], self._opened.kind)
-                    keys, hashes = [own], {own: hash_of_label(label, self._opened.kind)}
-                    facts: Stored = {"classes": [], "asked": []}
-                    if unit is not None:
-                        keys, hashes = objects.keys[unit], objects.hashes(unit, stored[document_id])
-                        facts = objects.facts(unit, self._opened.labels.annotators)
-                    before = {
-                        "labels": keys,
-                        "hashes": [hashes.get(key) for key in keys],
-                        **facts,
-                        "unit": str(label["_id"]) if unit is None else objects.members.unit_ids[unit],
-                        "verdict": None if unit is None else objects.verdict(unit),
-                        "run_key": self._opened.labels.run_key,
-                        "remark": None,
+                    before: Stored = {
+                        "labels": [own],
+                        "hashes": [hash_of_label(label, self._opened.kind)],
+                        "classes": [],
+                        "asked": [],
+                        "unit": str(label["_id"]),
+                        "verdict": None,
                     }
+                    if unit is not None:
+                        before = objects.facts(unit, self._opened.labels.annotators)
+                    before |= {"run_key": self._opened.labels.run_key, "remark": None}
                     found[document_id].append(self._made(before, label))
         return found
 
