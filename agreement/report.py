@@ -17,6 +17,7 @@ from .. import names
 from ..metrics.arrays import FloatArray, IntArray
 from .config import AgreementConfig
 from .errors import AgreementInputError
+from .evidence.hypotheses import Finding
 from .main_numbers import MainNumber
 from .no_labels import AnnotatorLists, OtherReading
 
@@ -217,6 +218,7 @@ class AgreementReport:
         "run": RunFacts,
         "intervals": Each(Interval),
         "other_reading": OtherReading,
+        "findings": Finding,
     }
 
     run_key: str
@@ -238,6 +240,9 @@ class AgreementReport:
     other_reading: OtherReading | None = None
     #: what must be known before any number is read, in sentences
     warnings: list[str] = dataclasses.field(default_factory=list)
+    #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
+    findings: list[Finding] = dataclasses.field(default_factory=list)
+    n_tested: int = 0
     schema_version: int = names.SCHEMA_VERSION
     #: None for a report that was not loaded from a dataset
     samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)

@@ -40,16 +40,18 @@ def write_down(what: str) -> str:
     return f"say in the guideline {what}"
 
 
-def stands_out(report: Any, says: Mapping[str, Says], advice: str) -> list[str]:
+def stands_out(report: Any, says: Mapping[str, Says], advice: str, rules: Mapping[str, str] | None = None) -> list[str]:
     """Who and what stands out, the greatest difference first; where nothing is worth acting on, what else to do.
 
     Args:
         report: report of any family
         says: what is said of the findings of some kinds, in addition to :data:`SAYS`
         advice: what to do if there is nothing else
+        rules: what the guideline should say of a class, by kind, in addition to :data:`RULES`
     """
     groups = list(by_subject(report.findings, _MOST))
-    found = [_sentence(group[:_OF_EACH], report, {**SAYS, **says}) for group in groups]
+    said = {**SAYS, **says}, {**RULES, **(rules or {})}
+    found = [_sentence(group[:_OF_EACH], report, *said) for group in groups]
     n_more = len({tuple(each.annotators) for each in report.findings if each.annotators}) - sum(
         bool(group[0].annotators) for group in groups
     )
@@ -75,7 +77,7 @@ def _nobody(report: Any) -> str:
     return f"No annotator or class stands out beyond chance ({counted(report.n_tested, 'comparison')})"
 
 
-def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says]) -> str:
+def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says], rules: Mapping[str, str]) -> str:
     """The findings on one annotator, pair, class or size, and what to do if a difference is large enough."""
     said = "; ".join(says[finding.kind](finding, report) for finding in group)
     first = group[0]
@@ -87,13 +89,13 @@ def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says]) -
         return f"{said}: look at what they share."
     if who:
         return f"{said}: {talk_to(who)}."
-    return f"{said}: {write_down(_RULES[first.kind].format(listed([repr(name) for name in first.classes])))}."
+    return f"{said}: {write_down(rules[first.kind].format(listed([repr(name) for name in first.classes])))}."
 
 
 #: what the guideline should say of a class or size
-_RULES = {
+RULES = {
     "class_missed": "which {} count",
-    "class_conflicts": "how to tell {} apart from others",
+    **dict.fromkeys(("class_conflicts", "class_confused"), "how to tell {} apart from others"),
     "class_loose": "where {} ends",
     "confused": "how to tell {} apart",
     "size_missed": "which objects count",
@@ -141,6 +143,19 @@ def by_share(more: str, less: str) -> Says:
     return said
 
 
+def by_points(more: str, less: str) -> Says:
+    """Something that is done more or less often: ``12.0 points more often [8.3, 15.7]``; ``{classes}`` is what."""
+
+    def said(finding: Finding, report: Any) -> str:
+        low, high = sorted((abs(finding.low), abs(finding.high)))
+        what = (more if finding.difference > 0 else less).format(
+            classes=listed([repr(each) for each in finding.classes])
+        )
+        return f"{what}, by {100.0 * abs(finding.difference):.1f} points [{100.0 * low:.1f}, {100.0 * high:.1f}]"
+
+    return said
+
+
 def _close(finding: Finding, report: Any) -> str:
     ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
     return (
@@ -175,6 +190,10 @@ def merge_effect(report: Any, classes: set[str]) -> str:
 SAYS: dict[str, Says] = {
     "conflicts": _conflicts,
     "class_conflicts": _class_conflicts,
+    "class_confused": lambda finding, report: (
+        f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts "
+        f"{against(finding, 'by chance')}"
+    ),
     "confused": _confused,
     "close": _close,
 }

@@ -120,7 +120,10 @@ _FAMILIES = {
             *(ratings.rating_coefficients, ratings.rating_annotators),
             *(ratings.rating_classes, ratings.rating_pairs, ratings.rating_confusions),
         ),
-        details=(_in_full(ratings.rating_annotators), _in_full(ratings.rating_pairs)),
+        details=(
+            all_findings,
+            *(_in_full(ratings.rating_annotators), _in_full(ratings.rating_pairs)),
+        ),
         overview=(ratings.rating_coefficients,),
         pair_values={"alpha": "alpha", "score": "share of agreement", "kappa": "Cohen's kappa"},
         verdicts=VerdictShares(
@@ -136,7 +139,12 @@ _FAMILIES = {
         rules=tags.tag_rules,
         words=tags.tag_words,
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
-        details=(_in_full(tags.most_disputed_tags), _in_full(tags.tag_annotators), _in_full(tags.tag_pairs)),
+        details=(
+            all_findings,
+            _in_full(tags.most_disputed_tags),
+            _in_full(tags.tag_annotators),
+            _in_full(tags.tag_pairs),
+        ),
         pair_values={"score": "mean Jaccard index", "same_tags": "share of equal tags"},
         classes=ClassValues("tags", "tag", "alpha", "alpha (given or not given)", kind="tag"),
         verdicts=VerdictShares(
@@ -153,7 +161,12 @@ _FAMILIES = {
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),
-        details=(_in_full(pixels.pixel_classes), _in_full(pixels.pixel_annotators), _in_full(pixels.pixel_pairs)),
+        details=(
+            all_findings,
+            _in_full(pixels.pixel_classes),
+            _in_full(pixels.pixel_annotators),
+            _in_full(pixels.pixel_pairs),
+        ),
         overview=(pixels.pixel_means,),
         pair_values={"alpha": "alpha", "score": "score", "kappa": "Cohen's kappa", "accuracy": "accuracy"},
         classes=ClassValues("classes", "name", "mean_iou", "mean IoU", has_labels=False),

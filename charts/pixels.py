@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from ..agreement.evidence.ranking import least_first
-from .advice import OF_TWO
+from .advice import Says, by_share, loose, stands_out, write_down
 from .sections import Facts, Part, Section
-from .shortlists import agree_less, annotator_sections, pair_sections, shortlist_annotators
+from .shortlists import annotator_sections, pair_sections, shortlist_annotators
 from .tables import Cell, Column, table
 from .words import documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
+    from ..agreement.evidence.hypotheses import Finding
     from ..agreement.pixels.report import PixelReport
 
 #: maximum number of listed classes
@@ -49,10 +50,24 @@ def pixel_findings(report: PixelReport) -> list[str]:
             f"Two annotators give {shown_share(report.alpha.percent_agreement)} of the pixels the same class; most of "
             "them may be background, so read the score, which leaves it out."
         )
-    found += agree_less(report.annotators, report.score.mean)
-    if len(report.annotators) == 2 and report.n_disputed:
-        found.append(OF_TWO)
+    if report.n_disputed:
+        found += stands_out(report, _SAYS, write_down("where classes end"))
     return found
+
+
+def _class_loose(finding: Finding, report: PixelReport) -> str:
+    ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
+    value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+    return (
+        f"{finding.classes[0]!r} has a mean IoU of {value} (other classes {others}, {-finding.difference:+.3f} {ends})"
+    )
+
+
+_SAYS: dict[str, Says] = {
+    "loose": loose("score"),
+    "class_loose": _class_loose,
+    "class_area": by_share("gives {share} more area to {classes}", "gives {share} less area to {classes}"),
+}
 
 
 def pixel_words(report: PixelReport) -> list[tuple[str, str]]:

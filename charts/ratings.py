@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from ..agreement.evidence.ranking import MIN_LABELS
-from .advice import OF_TWO, write_down
+from .advice import Says, against, by_points, by_share, confusions_section, stands_out, write_down
 from .sections import Part, Section
-from .shortlists import agree_less, annotator_sections, pair_sections, shortlist_pairs
+from .shortlists import annotator_sections, pair_sections, shortlist_pairs
 from .tables import Cell, Column, table, verdict_column
-from .words import documents, percent, shown_number
+from .words import documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
+    from ..agreement.evidence.hypotheses import Finding
     from ..agreement.ratings.report import RaterSummary, RatingPairSummary, RatingReport
 
 #: meaning of the levels of measurement
@@ -64,16 +65,21 @@ def rating_findings(report: RatingReport) -> list[str]:
     found = [
         f"All agree on {n_agreed:,} of {report.n_rated:,} {documents(report)} ({percent(n_agreed, report.n_rated)})."
     ]
-    total = sum(round(pair.n_samples * (1.0 - (pair.score or 0.0))) for pair in report.pairs)
-    found += agree_less(report.annotators, report.score.mean)
-    confused = [each for each in most_confused(report, 1) if 2 * each[2] >= MIN_LABELS]
-    if len(found) == 1 and confused:
-        a, b, n = confused[0]
-        advice = write_down("how to tell them apart")
-        found.append(f"{a!r} and {b!r} are {n:,} of {total:,} disagreements of two annotators: {advice}.")
-    if len(report.annotators) == 2 and report.n_disputed:
-        found.append(OF_TWO)
+    if report.n_disputed:
+        numbers = "gives another rating in {} of comparisons {}" if report.level != "nominal" else None
+        says = {} if numbers is None else {"conflicts": functools.partial(_conflicts, numbers)}
+        found += stands_out(report, {**_SAYS, **says}, write_down("how to rate"))
     return found
+
+
+def _conflicts(text: str, finding: Finding, report: RatingReport) -> str:
+    return text.format(shown_share(finding.value), against(finding))
+
+
+_SAYS: dict[str, Says] = {
+    "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
+    "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
+}
 
 
 def rating_words(report: RatingReport) -> list[tuple[str, str]]:
@@ -174,25 +180,7 @@ def _kappa_column(kind: str) -> Column:
 
 
 def rating_confusions(report: RatingReport) -> list[Section]:
-    """The most frequent confusions."""
-    confused = most_confused(report)
-    columns = [
-        Column("class", lambda entry: entry[0]),
-        Column("class", lambda entry: entry[1]),
-        Column("times", lambda entry: entry[2]),
-    ]
-    title = "What is confused most, over all pairs"
-    return [Section(title, [table(columns, confused)], figures=("confusion",))] if confused else []
-
-
-def most_confused(report: RatingReport, at_most: int = 10) -> list[tuple[str, str, int]]:
-    """The most frequent pairs of different classes of one sample, over all pairs of annotators."""
-    place = {name: position for position, name in enumerate(report.categories)}
-    total: Counter[tuple[str, str]] = Counter()
-    for pair in report.pairs:
-        for entry in pair.confusion:
-            first, second = sorted((entry["a"], entry["b"]), key=place.__getitem__)
-            if first != second:
-                total[first, second] += entry["n"]
-    order = sorted(total.items(), key=lambda item: (-item[1], item[0]))
-    return [(first, second, n) for (first, second), n in order[:at_most]]
+    """The classes that are confused."""
+    return confusions_section(
+        report, any(entry["a"] != entry["b"] for pair in report.pairs for entry in pair.confusion)
+    )

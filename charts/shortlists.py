@@ -16,10 +16,9 @@ from ..agreement.evidence.ranking import (
     most_first,
     supported,
 )
-from .advice import talk_to
 from .sections import Part, Section
 from .tables import Column, table
-from .words import shown_interval, shown_number
+from .words import shown_number
 
 #: so many annotators, or pairs, are all listed
 MOST_ANNOTATORS, MOST_PAIRS = 12, 10
@@ -112,18 +111,3 @@ def pair_sections(report: Any, columns: Sequence[Column], *, full: bool = False)
 
 def _all(what: str, columns: Sequence[Column], entries: Sequence[Any], listed: int) -> list[Section]:
     return [Section(f"All {what}", [table(columns, entries)])] if len(entries) > listed else []
-
-
-#: annotators who are talked to
-_MOST_TALKED_TO = 5
-
-
-def agree_less(annotators: Sequence[Any], whole: float | None) -> list[str]:
-    """Who agrees less with the others than all do together, with the whole interval; of two annotators, nobody."""
-    if len(annotators) < 3:
-        return []
-    return [
-        f"{entry.name} agrees less with the others: {shown_interval(entry.score, entry.intervals['score'])}, all "
-        f"together {shown_number(whole)}: {talk_to(entry.name)}."
-        for entry in ends_of_ranking(annotators, _MOST_TALKED_TO, whole).least
-    ]

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..agreement.evidence.ranking import MIN_LABELS
-from .advice import OF_TWO, write_down
+from .advice import Says, against, by_points, stands_out, write_down
 from .sections import Section
-from .shortlists import agree_less, annotator_sections, pair_sections
+from .shortlists import annotator_sections, pair_sections
 from .tables import Column, part_of, table, verdict_column
-from .words import counted, documents, percent, shown_number
+from .words import counted, documents, percent, shown_number, shown_share
 
 if TYPE_CHECKING:
+    from ..agreement.evidence.hypotheses import Finding
     from ..agreement.tags.report import TagReport, TagSummary
 
 #: distances of two sets of tags
@@ -45,19 +45,29 @@ def tag_findings(report: TagReport) -> list[str]:
         f"All gave the same tags on {n_agreed:,} of {report.n_rated:,} {documents(report)} "
         f"({percent(n_agreed, report.n_rated)})."
     ]
-    found += agree_less(report.annotators, report.score.mean)
     disputed = _disputed(report)
     if not disputed:
         return found
-    first, *others = disputed
-    n, count = first.n_samples - first.n_agreed, f"{len(disputed):,} of {counted(len(report.tags), 'tag')}"
     verb = "is" if len(disputed) == 1 else "are"
-    if n < MIN_LABELS or (others and others[0].n_samples - others[0].n_agreed == n):
-        found.append(f"{count} {verb} disputed: {write_down('when to give a tag')}.")
-    else:
-        most = f"{first.tag!r} most often ({n:,} of {first.n_samples:,} times)"
-        found.append(f"{count} {verb} disputed, {most}: {write_down('when to give it')}.")
-    return [*found, OF_TWO] if len(report.annotators) == 2 else found
+    found.append(f"{len(disputed):,} of {counted(len(report.tags), 'tag')} {verb} disputed.")
+    rules = {"class_missed": "when to give {}"}
+    return [*found, *stands_out(report, _SAYS, write_down("when to give a tag"), rules)]
+
+
+def _left_out(finding: Finding, report: TagReport) -> str:
+    share = shown_share(finding.value)
+    what = f"{share} leave it out where two gave it" if len(report.annotators) > 2 else f"in {share} only one gave it"
+    return f"Of {finding.classes[0]!r} {what} {against(finding, 'other tags')}"
+
+
+_SAYS: dict[str, Says] = {
+    "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
+    "class_missed": _left_out,
+    "lone": lambda finding, report: f"gives {shown_share(finding.value)} of their tags alone {against(finding)}",
+    "misses": lambda finding, report: (
+        f"leaves out {shown_share(finding.value)} of the tags that two others gave {against(finding)}"
+    ),
+}
 
 
 def tag_words(report: TagReport) -> list[tuple[str, str]]:

@@ -46,6 +46,19 @@ class RateMoments:
             _sums(place, products, len(different)),
         )
 
+    @classmethod
+    def of_table(cls, group: IntArray, columns: FloatArray) -> RateMoments:
+        """The moments of groups that have a row for every image.
+
+        Args:
+            group: shape ``(G,)``, ascending, each once
+            columns: shape ``(4, S, G)``; where the own whole is 0, all is 0
+        """
+        first, second = _UPPER
+        products = [(columns[i] * columns[j]).sum(axis=0) for i, j in zip(first, second, strict=True)]
+        n = np.count_nonzero(columns[1], axis=0)
+        return cls(group, n, columns.sum(axis=1).T, np.stack(products, axis=1))
+
     def __add__(self, other: RateMoments) -> RateMoments:
         group, place = np.unique(np.concatenate([self.group, other.group]), return_inverse=True)
         n = sums_by(place, np.concatenate([self.n, other.n]), len(group)).astype(np.int64)

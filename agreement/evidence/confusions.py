@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray
+from ...metrics.arrays import FloatArray, IntArray, sums_by
 from ...metrics.rate_tests import RateMoments, rate_tests
 from .hypotheses import ALL_CONFLICTS, habit_groups, of_kind, subjects_of
 from .ranking import MIN_IMAGES, natural_key
@@ -39,7 +39,9 @@ class Confused:
         return self.low > self.by_chance
 
 
-def conflict_rows(a: IntArray, b: IntArray, sample: IntArray, n_samples: int) -> tuple[IntArray, IntArray, FloatArray]:
+def conflict_rows(
+    a: IntArray, b: IntArray, sample: IntArray, n_samples: int, times: IntArray | None = None
+) -> tuple[IntArray, IntArray, FloatArray]:
     """How often every two classes met on every image, of all conflicts there; and all conflicts.
 
     Args:
@@ -47,19 +49,21 @@ def conflict_rows(a: IntArray, b: IntArray, sample: IntArray, n_samples: int) ->
         b: shape ``(Q,)``, class of the other
         sample: shape ``(Q,)``
         n_samples: number of samples
+        times: shape ``(Q,)``, how many pairs every row stands for; None: one
 
     Returns:
         group ``(T,)``, sample ``(T,)`` and columns ``(T, 4)``, for :class:`~.hypotheses.HabitRows`
     """
-    n_conflicts = np.bincount(sample, minlength=n_samples)
+    times = np.ones(len(sample), np.int64) if times is None else times
+    n_conflicts = sums_by(sample, times, n_samples)
     of_pair = habit_groups("confused", np.minimum(a, b), np.maximum(a, b))
     group, of_row = np.concatenate([of_pair, np.full(len(sample), ALL_CONFLICTS)]), np.tile(sample, 2)
     order = np.lexsort((of_row, group))
     group, of_row = group[order], of_row[order]
     first = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(of_row) != 0)][: len(group)])
-    times = np.diff(np.r_[first, len(group)])
+    n = np.add.reduceat(np.tile(times, 2)[order], first) if len(first) else first
     zero = np.zeros(len(first))
-    return group[first], of_row[first], np.column_stack([times, n_conflicts[of_row[first]], zero, zero])
+    return group[first], of_row[first], np.column_stack([n, n_conflicts[of_row[first]], zero, zero])
 
 
 @dataclass(frozen=True, slots=True)

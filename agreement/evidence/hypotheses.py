@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import functools
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.rate_tests import RateMoments, false_discoveries, rate_tests
+from ...metrics.rate_tests import N_COLUMNS, RateMoments, false_discoveries, rate_tests
 from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
+Column: TypeAlias = FloatArray | IntArray
+
+#: samples of a table that are added at once
+SAMPLES_AT_ONCE = 1_024
 #: expected share of wrong findings among all findings, at most
 FALSE_DISCOVERY_RATE = 0.05
 #: a smaller difference to the others is no finding: two percentage points; one per cent of the size of a box
@@ -51,6 +57,7 @@ class Kind:
     two_sided: bool = False  #: whether less is a finding too
     margin: float = MARGIN
     of_others: bool = True  #: whether there are others to compare with; else an expected rate
+    by_image: bool = False  #: whether a label is a whole image
 
 
 #: all kinds of findings; the code of a kind is its place
@@ -74,6 +81,15 @@ KINDS = (
          "classes evenly, or as frequent as these are, whichever is larger", of_others=False),
     Kind("size_missed", "annotators who missed objects of a size, against the other sizes"),
     Kind("close", "score of a pair, against the other pairs of either, whichever is closer"),
+    Kind("class_used", "ratings (tagged images) of an annotator with a class (tag), minus the share of all annotators "
+         "on the same image, against the median annotator (of two, the other)", True),
+    Kind("rates", "ratings of an annotator as shares of the scale from the lowest to the highest, minus the mean of "
+         "all annotators on the same image, against the median annotator (of two, the other)", True),
+    Kind("class_confused", "conflicts in which a class is one of the two among all conflicts, against chance as of two "
+         "classes", of_others=False),
+    Kind("class_area", "area that an annotator gives a class, relative to the mean of all annotators on the image, "
+         "against the median annotator (of two, the other)", True, by_image=True),
+    Kind("class_loose", "1 - IoU of a class, against the other classes on the same images", by_image=True),
 )  # fmt: skip
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
 #: a group is a kind, a first and a second code, packed
@@ -110,10 +126,11 @@ class HabitRows:
     """
 
     def __init__(self, clusters: IntArray | None = None) -> None:
-        self._clusters = clusters
+        self._clusters = None if clusters is None else np.unique(clusters, return_inverse=True)[1]
         self._n_samples = 0
         self._moments: list[RateMoments] = []
         self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
+        self._tables: list[RateMoments] = []
 
     def add(self, group: IntArray, sample: IntArray, columns: Sequence[FloatArray | IntArray], n_samples: int) -> None:
         """Add the rows of the next samples, each (group, sample) at most once.
@@ -134,10 +151,66 @@ class HabitRows:
             self._rows = [_summed([*self._rows, (group, self._clusters[self._n_samples + sample], rows)])]
         self._n_samples += n_samples
 
+    def add_table(self, group: IntArray, n_samples: int, columns_of: Callable[[slice], Sequence[Column]]) -> None:
+        """Add groups that have a row for every one of all samples.
+
+        Args:
+            group: shape ``(G,)``, ascending, groups that are added once
+            n_samples: number of all samples ``S``
+            columns_of: own count and whole, and those of the others, of a slice of the samples; shape ``(B, G)`` each;
+                all 0 without an own whole
+        """
+        n = n_samples if self._clusters is None else int(self._clusters.max(initial=-1)) + 1
+        by_cluster = np.zeros((N_COLUMNS, n if self._clusters is not None else 0, len(group)))
+        found = []
+        for start in range(0, n_samples, SAMPLES_AT_ONCE):
+            some = slice(start, start + SAMPLES_AT_ONCE)
+            table = np.stack([np.asarray(column, np.float64) for column in columns_of(some)])
+            if self._clusters is None:
+                found.append(RateMoments.of_table(group, table))
+            else:
+                np.add.at(by_cluster.swapaxes(0, 1), self._clusters[some], table.swapaxes(0, 1))
+        if self._clusters is not None:
+            found.append(RateMoments.of_table(group, by_cluster))
+        self._tables += [functools.reduce(RateMoments.__add__, found)] if found else []
+
+    def add_deviations(
+        self, kind: str, second: int, n_samples: int, values_of: Callable[[slice], tuple[FloatArray, BoolArray]]
+    ) -> None:
+        """Add what annotators give, minus the mean of all on the same image; of two, the first against the second.
+
+        Args:
+            kind: see :data:`KINDS`
+            second: second code of the groups
+            n_samples: number of all samples
+            values_of: values of a slice of the samples, and whether there is one; shapes ``(B, R)``
+        """
+
+        def columns(some: slice) -> Sequence[Column]:
+            values, given = values_of(some)
+            n = given.sum(axis=1, keepdims=True)
+            values = np.where(given, values, 0.0)
+            if values.shape[1] == 2:
+                both = (n == 2).astype(np.int64)
+                first, other = np.split(np.where(n == 2, values, 0.0), 2, axis=1)
+                return first, both, other, both
+            own = np.where(given, values - values.sum(axis=1, keepdims=True) / np.maximum(n, 1), 0.0)
+            zero = np.zeros_like(own)
+            return own, given.astype(np.int64), zero, zero
+
+        n_annotators = values_of(slice(0, 0))[0].shape[1]
+        who = np.arange(n_annotators if n_annotators > 2 else 1)
+        self.add_table(habit_groups(kind, who, second), n_samples, columns)
+
     def moments(self) -> RateMoments:
         """The sums over all images."""
+        return functools.reduce(RateMoments.__add__, self._tables, self._of_rows())
+
+    def _of_rows(self) -> RateMoments:
         if self._clusters is None:
             return self._moments[0] if self._moments else RateMoments.of(np.empty(0, np.int64), np.empty((0, 4)))
+        if not self._rows:
+            return RateMoments.of(np.empty(0, np.int64), np.empty((0, 4)))
         group, cluster, rows = _summed(self._rows)
         # a video counts with all its conflicts, not only those of frames on which the two classes met
         of_all, confused = group == ALL_CONFLICTS, of_kind(group, "confused")
@@ -180,10 +253,11 @@ def findings_of(
     margin = np.array([kind.margin for kind in KINDS])[code]
     found = rate_tests(moments, known, margin)
     p_values = np.where(np.array([kind.two_sided for kind in KINDS])[code], found.p_different, found.p_greater)
-    whole, of_others = moments.sums[:, 1], moments.sums[:, 3]
+    by_image = np.array([kind.by_image for kind in KINDS])[code]
+    whole, of_others = np.where(by_image, moments.n, moments.sums[:, 1]), moments.sums[:, 3]
     of_pairs = code == CODES["close"]
     enough = (moments.n >= MIN_IMAGES) & ((whole >= MIN_LABELS) | of_pairs)
-    enough &= (of_others >= MIN_LABELS) | ~np.isnan(known)
+    enough &= (of_others >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(enough, p_values, np.nan)
     _of_both(p_values, of_pairs, first, second)
     entries = []
@@ -206,6 +280,24 @@ def findings_of(
     return sorted(entries, key=_order), int(np.count_nonzero(~np.isnan(p_values)))
 
 
+def of_median_annotator(moments: RateMoments, kinds: Sequence[str]) -> dict[int, float]:
+    """The rate of the median annotator in every group of some kinds: one who deviates moves it less than the mean.
+
+    Args:
+        moments: sums over images of all groups
+        kinds: kinds of which the first code is an annotator
+    """
+    expected: dict[int, float] = {}
+    for kind in kinds:
+        chosen = np.flatnonzero(of_kind(moments.group, kind) & (moments.n >= MIN_IMAGES))
+        rates = moments.sums[chosen, 0] / moments.sums[chosen, 1]
+        _, second = subjects_of(moments.group[chosen])
+        for code in np.unique(second):
+            own = second == code
+            expected |= dict.fromkeys(moments.group[chosen[own]].tolist(), float(np.median(rates[own])))
+    return expected
+
+
 def _of_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:
     """A pair is close only if it is so for both: the larger p-value counts, at the first of the two, in place."""
     rows = np.flatnonzero(of_pairs)
@@ -223,7 +315,7 @@ def _subject(
     kind: str, first: int, second: int, annotators: Sequence[str], classes: Sequence[str], sizes: Sequence[str]
 ) -> tuple[list[str], list[str], str | None]:
     """Annotators, classes and size."""
-    if kind in ("class_missed", "class_conflicts"):
+    if kind in ("class_missed", "class_conflicts", "class_confused", "class_loose"):
         return [], [classes[first]], None
     if kind == "confused":
         return [], sorted((classes[first], classes[second]), key=natural_key), None
@@ -231,7 +323,7 @@ def _subject(
         return [], [], sizes[first]
     if kind == "close":
         return sorted((annotators[first], annotators[second]), key=natural_key), [], None
-    of_class = [classes[second]] if kind == "misses_class" else []
+    of_class = [classes[second]] if kind in ("misses_class", "class_used", "class_area") else []
     return [annotators[first]], of_class, sizes[second] if kind == "misses_size" else None
 
 

@@ -16,7 +16,7 @@ from ..objects.annotators import AssignedCells, missed_columns, verdict_columns
 from ..objects.sizes import SIZES
 from ..objects.sums import Chunk
 from .confusions import Conflicts, conflict_rows
-from .hypotheses import HabitRows, findings_of, habit_groups, of_kind
+from .hypotheses import HabitRows, findings_of, habit_groups, of_median_annotator
 from .ranking import MIN_IMAGES
 
 #: kinds of findings on boxes
@@ -68,12 +68,7 @@ class ObjectHabits:
         conflicts = Conflicts.of(moments, n_labels)
         expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
         if len(annotators) > 2:
-            # one who draws otherwise moves the mean of the others, but hardly the median annotator
-            for kind in _BOXES:
-                chosen = of_kind(moments.group, kind) & (moments.n >= MIN_IMAGES)
-                if chosen.any():
-                    offsets = moments.sums[chosen, 0] / moments.sums[chosen, 1]
-                    expected |= dict.fromkeys(moments.group[chosen].tolist(), float(np.median(offsets)))
+            expected |= of_median_annotator(moments, _BOXES)
         findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected)
         return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 

@@ -11,12 +11,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from ...metrics.bootstrap.confidence import MIN_SAMPLES
-
-if TYPE_CHECKING:
-    from ..report import Interval
 
 E = TypeVar("E")
 
@@ -53,9 +50,9 @@ def n_labels_of(entry: Any) -> int:
     return next(int(getattr(entry, name)) for name in counted if hasattr(entry, name))
 
 
-def supported(entry: Any, number: str = "score") -> Interval | None:
-    """The interval of a number, if there is enough evidence to rank or name the entry by it."""
-    interval: Interval | None = entry.intervals.get(number)
+def supported(entry: Any, number: str = "score") -> Any:
+    """The interval (``low``, ``high``) of a number, if there is enough evidence to rank or name by it; else None."""
+    interval = entry.intervals.get(number)
     if interval is None or interval.low is None or interval.n < MIN_IMAGES or n_labels_of(entry) < MIN_LABELS:
         return None
     return interval

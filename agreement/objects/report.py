@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from ..evidence.confusions import Confused
-from ..evidence.hypotheses import Finding
 from ..main_numbers import OBJECT_NUMBERS, MainNumber
 from ..no_labels import NOT_ASSIGNED
 from ..report import AgreementReport, Coefficients, Each, Interval
@@ -455,7 +454,6 @@ class ObjectReport(AgreementReport):
         "thresholds": ThresholdPoint,
         "data_threshold": DataThreshold,
         "rules": RuleAlpha,
-        "findings": Finding,
         "confused": Confused,
     }
 
@@ -498,8 +496,5 @@ class ObjectReport(AgreementReport):
     thresholds: list[ThresholdPoint] = dataclasses.field(default_factory=list)
     data_threshold: DataThreshold | None = None
     rules: list[RuleAlpha] = dataclasses.field(default_factory=list)
-    #: what stands out, as far as tests confirm it, the greatest difference first; of ``n_tested`` hypotheses
-    findings: list[Finding] = dataclasses.field(default_factory=list)
-    n_tested: int = 0
     #: pairs of classes that met on 10 images or more, the surest first; at most 1,000
     confused: list[Confused] = dataclasses.field(default_factory=list)

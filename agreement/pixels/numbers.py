@@ -12,6 +12,7 @@ from ...metrics.bootstrap.draws import hstack, sparse
 from ..annotators import chosen_pairs, n_shared, pair_names, pair_rows
 from ..config import Undefined
 from ..content_order import Hashes, assignment_hashes, combined, hash_sums, name_hashes
+from ..evidence.pixel_habits import PixelHabits
 from ..numbers import GroupRows, Key, Numbers, Rows, ratio, sample_numbers
 from ..report import ReportContext
 from .compute import NUMBERS, PixelAgreement, kappa_of_areas
@@ -31,8 +32,10 @@ _N_COLUMNS_OF_CLASSES = 5
 _NAMES = tuple("score" if name == "score" else f"mean.{name}" for name in NUMBERS)
 
 
-def pixel_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Numbers]:
-    """All numbers of rated samples."""
+def pixel_numbers(
+    records: PixelRecords, context: ReportContext, habits: PixelHabits | None = None
+) -> Iterator[Numbers]:
+    """All numbers of rated samples; ``habits`` get the samples too."""
     values = np.unique(records.column("values")).astype(np.int64)
     pairs = _Pairs(records, context, values)
     headline, classes = _Headline(values, context), _Classes(values, context)
@@ -41,6 +44,8 @@ def pixel_numbers(records: PixelRecords, context: ReportContext) -> Iterator[Num
         headline.add(agreement)
         classes.add(agreement)
         pairs.add(agreement)
+        if habits is not None:
+            habits.add(agreement)
     yield from headline.numbers()
     yield from classes.numbers()
     yield from pairs.numbers()

@@ -12,6 +12,7 @@ import numpy as np
 
 from ...metrics.arrays import IntArray
 from ..annotators import n_shared
+from ..evidence.pixel_habits import PixelHabits
 from ..main_numbers import PIXEL_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates, report_of
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, mean_defined
@@ -142,10 +143,11 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
     is_rgb = bool(context.details["is_rgb"])
     meaning = MaskValues.from_dict(context.details)
     rated, of_rated = rated_only(records, context)
-    fields = Fields(
-        report_estimates(pixel_numbers(rated, of_rated), lambda: sample_contents(rated, of_rated), of_rated)
-    )
-    of_report, counts = fields.of(), _Counts.of(rated, len(context.annotators))
+    counts = _Counts.of(rated, len(context.annotators))
+    habits = PixelHabits(counts.values, meaning.background, of_rated.clusters)
+    numbers = pixel_numbers(rated, of_rated, habits)
+    fields = Fields(report_estimates(numbers, lambda: sample_contents(rated, of_rated), of_rated))
+    of_report = fields.of()
     pairs = _pairs(rated, fields, context.annotators)
     classes = _classes(counts, fields, meaning, is_rgb)
     alpha = rated.column("alpha")
@@ -183,6 +185,7 @@ def build_pixel_report(records: PixelRecords, context: ReportContext) -> PixelRe
         classes=classes[:MAX_CLASSES],
         pairs=pairs,
         annotators=_annotators(records, counts, fields, context.annotators, classes),
+        **habits.found(context.annotators, [meaning.name(value, is_rgb=is_rgb) for value in counts.values.tolist()]),
     )
 
 

@@ -23,6 +23,8 @@ from ...metrics.alpha.kappas import (
 from ...metrics.alpha.nominal import Level
 from ...metrics.arrays import FloatArray
 from ..annotators import n_shared
+from ..evidence.confusions import Confused
+from ..evidence.rating_habits import rating_habits
 from ..main_numbers import RATING_NUMBERS, MainNumber
 from ..numbers import Fields, rated_only, report_estimates, report_of
 from ..report import AgreementReport, AlphaSummary, Each, Interval, ReportContext, number
@@ -108,6 +110,7 @@ class RatingReport(AgreementReport):
         **AgreementReport.parts,
         "pairs": RatingPairSummary,
         "annotators": RaterSummary,
+        "confused": Confused,
     }
 
     level: Level
@@ -116,6 +119,8 @@ class RatingReport(AgreementReport):
     coefficients: dict[str, dict[str, float | None]]
     pairs: list[RatingPairSummary]
     annotators: list[RaterSummary]
+    #: pairs of classes that met on 10 images or more, the surest first; at most 1,000
+    confused: list[Confused] = dataclasses.field(default_factory=list)
 
 
 def build_rating_report(records: RatingRecords, context: ReportContext) -> RatingReport:
@@ -159,6 +164,7 @@ def build_rating_report(records: RatingRecords, context: ReportContext) -> Ratin
         coefficients=coefficients_of(scaled) if scaled is not None else {},
         pairs=_pairs(rated, scaled_rated, fields, context),
         annotators=_raters(records, scaled, fields, context),
+        **rating_habits(rated, scaled_rated, level, of_rated),
     )
 
 

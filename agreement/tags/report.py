@@ -12,6 +12,7 @@ import numpy as np
 
 from ...metrics.arrays import IntArray, sums_by
 from ..annotators import n_shared
+from ..evidence.tag_habits import tag_habits
 from ..main_numbers import TAG_NUMBERS, MainNumber
 from ..no_labels import OtherReading
 from ..numbers import Fields, estimates, other_reading, rated_only, report_estimates, report_of, sample_numbers
@@ -135,6 +136,7 @@ def build_tag_report(records: TagRecords, context: ReportContext) -> TagReport:
         tags=_tags(agreement, fields, context.class_names),
         pairs=_pairs(rated, fields, context.annotators),
         annotators=_taggers(records, agreement, fields, context),
+        **tag_habits(agreement, of_rated),
         other_reading=_other_reading(records, context),
     )
 

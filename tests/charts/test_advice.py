@@ -6,14 +6,12 @@ from typing import Any
 
 import pytest
 
-from tests.charts.filled import filled_report, filled_values, interval
+from tests.charts.filled import filled_report, filled_values
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.agreement.family import report_from_dict
 from annotator_agreement.charts.advice import OF_TWO
 from annotator_agreement.charts.families import family_of
 from annotator_agreement.charts.objects.findings import object_findings
-from annotator_agreement.charts.shortlists import agree_less
 
 
 def _finding(kind: str, *annotators: str, classes: tuple[str, ...] = (), **changes: Any) -> dict[str, Any]:
@@ -123,21 +121,6 @@ def test_where_nobody_stands_out_the_guideline_says_more_of_the_main_cause() -> 
 def test_of_two_annotators_nobody_can_tell_who_is_right() -> None:
     annotators = filled_values()["annotators"][:2]
     assert object_findings(filled_report(annotators=annotators, findings=[], n_tested=5))[-1] == OF_TWO
-
-
-def test_who_agrees_clearly_less_than_all_is_talked_to() -> None:
-    one = OTHERS["ratings"]().to_dict()["annotators"][0]
-    raters = [
-        {**one, "name": name, "score": sum(ends) / 2, "n_objects": 40, "intervals": {"score": interval(*ends)}}
-        for name, ends in {"ann": (0.8, 0.9), "bea": (0.6, 0.8), "cyd": (0.4, 0.6)}.items()
-    ]
-    report = report_from_dict({**OTHERS["ratings"]().to_dict(), "annotators": raters})
-    assert agree_less(report.annotators, 0.7) == [
-        "cyd agrees less with the others: 0.500 [0.400, 0.600], all together 0.700: talk to cyd."
-    ]
-    assert agree_less(report.annotators[1:], 0.7) == []
-    few = report_from_dict({**report.to_dict(), "annotators": [{**rater, "n_objects": 19} for rater in raters]})
-    assert agree_less(few.annotators, 0.7) == []
 
 
 @pytest.mark.parametrize("family", OTHERS)

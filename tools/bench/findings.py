@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -11,6 +11,7 @@ from tools.dev.plugin import load_plugin
 
 from .crowd import generate_crowd
 from .generated import GeneratedBoxes, generate
+from .habits import SIMULATED
 from .output import Row, say
 
 RUNS = 200
@@ -66,4 +67,20 @@ def measure() -> list[Row]:
     for seed in range(RUNS):
         data = forgetful(generate(60, 4, seed), np.random.default_rng(seed))
         n += any(each.kind == "misses" and each.annotators == ["worker 1"] for each in report_on(data).findings)
-    return [*rows, Row("planted habit found, 60 images, share of runs", n / RUNS, None, None, "at least 0.95")]
+    rows.append(Row("planted habit found, 60 images, share of runs", n / RUNS, None, None, "at least 0.95"))
+    return [*rows, *(row for family in SIMULATED for row in _of_family(family))]
+
+
+def _of_family(family: str) -> Iterator[Row]:
+    """Count the runs with a finding on ratings, tags or masks, without habits and with one."""
+    report, habit, kind = SIMULATED[family]
+    for n_annotators, n_images in ((2, 60), (4, 60), (8, 200)):
+        n = sum(bool(report(n_images, n_annotators, seed).findings) for seed in range(RUNS))
+        title = f"{family}, {n_annotators} annotators, {n_images} images"
+        say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
+        yield Row(f"findings without habits, {title}, share of runs", n / RUNS, None, None, "at most 0.05")
+    n = sum(
+        any(each.kind == kind and each.annotators == ["worker 1"] for each in report(100, 4, seed, habit).findings)
+        for seed in range(RUNS)
+    )
+    yield Row(f"planted habit found, {family}, 100 images, share of runs", n / RUNS, None, None, "at least 0.95")

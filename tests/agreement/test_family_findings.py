@@ -1,0 +1,118 @@
+"""Findings on ratings, tags and masks are tests: planted habits are found, and without habits nothing is."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.agreement.rating_oracle import report_of
+from tools.bench.habits import SIMULATED
+
+from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.evidence.hypotheses import HabitRows
+from annotator_agreement.charts.families import family_of
+
+#: what is said of the planted habit
+SAID = {
+    "classes": "worker 1 gives 'owl' more often than the others, by ",
+    "numbers": "worker 1 rates ",
+    "tags": "worker 1 leaves out ",
+    "masks": "worker 1 gives ",
+}
+
+
+@pytest.mark.parametrize("family", SIMULATED)
+def test_nothing_is_found_where_nobody_has_a_habit(family: str) -> None:
+    """Of 200 runs of each kind at most 5 % have a finding (``make bench ARGS=findings``)."""
+    report, _, _ = SIMULATED[family]
+    for n_annotators, n_images in ((2, 60), (4, 60)):
+        found = [report(n_images, n_annotators, seed) for seed in range(3)]
+        assert [each.findings for each in found] == [[]] * 3
+        assert all(each.n_tested for each in found)
+    assert "No annotator or class stands out beyond chance" in " ".join(family_of(found[0]).findings(found[0]))
+
+
+@pytest.mark.parametrize("n_annotators", [2, 4])
+@pytest.mark.parametrize("family", SIMULATED)
+def test_a_planted_habit_is_found_and_said(family: str, n_annotators: int) -> None:
+    simulated, habit, kind = SIMULATED[family]
+    report = simulated(120, n_annotators, 1, 1.6 * habit)
+    kinds = {each.kind for each in report.findings if each.annotators == ["worker 1"]}
+    expected = {kind} if n_annotators > 2 or family != "tags" else {"class_used"}
+    assert expected <= kinds
+    # of two annotators, who leaves tags out makes the tags of the other lone
+    others = {("worker 2",)} if n_annotators == 2 and family == "tags" else set()
+    assert {tuple(each.annotators) for each in report.findings if each.annotators} == {("worker 1",)} | others
+    said = family_of(report).findings(report)
+    assert any("talk to worker 1" in sentence for sentence in said)
+    if n_annotators > 2:
+        assert SAID[family] in " ".join(said)
+
+
+def test_shares_of_classes_are_those_of_counting() -> None:
+    """bob says dog where the majority says cat on 30 of 100 images; nobody deviates otherwise."""
+    rows = [("cat", "dog" if k % 10 < 3 else "cat", "cat", "cat") for k in range(100)]
+    rows += [("dog", "dog", "dog", "dog")] * 50
+    report = report_of(rows, make_config(["alice", "bob", "carol", "dave"], resamples=0))
+    found = {(each.kind, *each.annotators, *each.classes): each for each in report.findings}
+    # minus the mean of all on the image: 0.75 of 30 images for bob, -0.25 for each of the others
+    bob = found["class_used", "bob", "dog"]
+    assert (bob.value, bob.others, bob.difference) == pytest.approx((22.5 / 150, -7.5 / 150, 30 / 150))
+    assert (bob.n_labels, bob.n_images) == (150, 150)
+    conflicts = found["conflicts", "bob"]
+    # bob differs from three on 30 of 150 images; the others never from each other
+    assert (conflicts.value, conflicts.others) == pytest.approx((90 / 450, 0.0))
+    assert {key[1] for key in found if key[0] in ("class_used", "conflicts")} == {"bob"}
+    (confused,) = report.confused
+    assert (confused.classes, confused.n, confused.n_images, confused.share) == (["cat", "dog"], 90, 30, 1.0)
+
+
+def test_numbers_are_compared_as_shares_of_the_scale() -> None:
+    """bob gives one step more of the four from 1 to 5 on two of five images."""
+    rows = [(k % 4 + 1.0, k % 4 + 1.0 + (k // 4 % 5 < 2), k % 4 + 1.0) for k in range(80)]
+    report = report_of(rows, make_config(["alice", "bob", "carol"], resamples=0), numbers=True)
+    (rates,) = [each for each in report.findings if each.kind == "rates"]
+    assert rates.annotators == ["bob"]
+    assert rates.difference == pytest.approx(0.4 / 4)
+    (said,) = [each for each in family_of(report).findings(report) if "bob" in each]
+    assert "rates 10 % of the scale higher [" in said
+    assert said.endswith(": talk to bob.")
+
+
+def test_masks_are_compared_by_area() -> None:
+    simulated, _, _ = SIMULATED["masks"]
+    report = simulated(40, 3, 5, 0.15)
+    (grass,) = [each for each in report.findings if (each.kind, each.classes) == ("class_area", ["grass"])]
+    areas = np.array([entry.classes["grass"] * entry.n_pixels for entry in report.annotators])
+    # all images have one size, so that shares of images are shares of pixels
+    assert grass.value - grass.others == pytest.approx((areas[0] - np.median(areas)) / areas.mean())
+
+
+def test_frames_of_one_video_are_one_draw() -> None:
+    rng = np.random.default_rng(3)
+    values, given, clusters = rng.random((40, 3)), rng.random((40, 3)) < 0.7, np.arange(40) // 4
+    habits = HabitRows(clusters)
+    habits.add_deviations("rates", 0, 40, lambda some: (values[some], given[some]))
+    moments = habits.moments()
+    for r in range(3):
+        own = [values[k, r] - values[k][given[k]].mean() if given[k, r] else 0.0 for k in range(40)]
+        frames = [np.flatnonzero(clusters == v) for v in range(10)]
+        by_video = [(sum(own[k] for k in video), given[video, r].sum()) for video in frames]
+        assert moments.n[r] == sum(n > 0 for _, n in by_video)
+        assert moments.sums[r, :2] == pytest.approx([sum(own), given[:, r].sum()])
+        products = [sum(x * x for x, _ in by_video), sum(x * n for x, n in by_video), sum(n * n for _, n in by_video)]
+        assert moments.products[r, [0, 1, 4]] == pytest.approx(products)
+
+
+@pytest.mark.parametrize("family", SIMULATED)
+def test_findings_are_the_same_in_a_stored_report(family: str) -> None:
+    simulated, habit, _ = SIMULATED[family]
+    report = simulated(60, 4, 2, 2 * habit)
+    again: Callable[..., Any] = type(report).from_dict
+    assert [dataclasses.asdict(each) for each in again(report.to_dict()).findings] == [
+        dataclasses.asdict(each) for each in report.findings
+    ]
