@@ -135,9 +135,11 @@ def texts_of(option: str, value: Any) -> list[str]:
     Raises:
         AgreementInputError: if the value is something else
     """
-    if not isinstance(value, str) and not isinstance(value, Iterable):
-        raise AgreementInputError(f"`{option}` must be texts, got {value!r}")
-    return [text_of(option, text) for text in ([value] if isinstance(value, str) else value)]
+    try:
+        texts = [value] if isinstance(value, str) else list(value)
+    except (TypeError, ValueError) as error:  # the latter from a sample of FiftyOne, which has no entries
+        raise AgreementInputError(f"`{option}` must be texts, got {value!r}") from error
+    return [text_of(option, text) for text in texts]
 
 
 def path_of(option: str, value: Any) -> str:

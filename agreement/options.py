@@ -195,7 +195,8 @@ def _no_labels(option: str, value: Any) -> NoLabels:
 
 
 def _progress(option: str, value: Any) -> Any:
-    is_function = callable(value) and not isinstance(value, type)
+    # FiftyOne's expressions can be called, too
+    is_function = callable(value) and not isinstance(value, type) and not hasattr(value, "to_mongo")
     if value is not None and not isinstance(value, bool) and not is_function:
         raise AgreementInputError(f"`{option}` must be True, False, None or a function, got {value!r}")
     return value

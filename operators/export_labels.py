@@ -77,7 +77,7 @@ class ExportAnnotations(AgreementOperator, function=export_annotations):
         fields = given_names(ctx.params, "fields")
         summary = export_annotations(
             samples_within(ctx),
-            chosen_run(ctx) if _is_run(ctx) else fields[0] if "annotator_attribute" in of_fields else fields,
+            chosen_run(ctx) if _is_run(ctx) else fields[0] if "annotator_attribute" in of_fields and fields else fields,
             _path(ctx),
             format=ctx.params.get("format") or "coco",
             overwrite=ctx.params.get("overwrite") or False,

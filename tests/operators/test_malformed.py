@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fiftyone import ViewField as F
 
 from tests.dataset_io.quick_runs import compute_quickly
 
@@ -16,6 +17,7 @@ from annotator_agreement import (
     compare_agreement,
     compute_agreement,
     configure_agreement_app,
+    decide,
     delete_agreement,
     list_agreements,
     resolve_units,
@@ -111,6 +113,20 @@ def test_numpy_stands_for_numbers_and_lists(make_dataset) -> None:
     for key in np.array(["agreement", "second", "named"]):
         delete_agreement(dataset, key)
     assert list_agreements(dataset) == []
+
+
+def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, make_dataset, tmp_path) -> None:
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    with pytest.raises(ValueError, match="`objects` must be texts, got <Sample"):
+        decide(dataset, choice="none", objects=dataset.first(), by="eve")
+    with pytest.raises(ValueError, match="`progress` must be True, False, None or a function"):
+        resolve_units(dataset, progress=F("x") == "y")
+    export = operator("export_annotations")
+    with pytest.raises(Exception, match="With `annotator_attribute`"):
+        export.execute(
+            context(export, dataset, given="fields", fields={}, annotator_attribute="x", path=str(tmp_path / "a.json"))
+        )
 
 
 def test_a_short_campaign_of_malformed_calls(private_fiftyone) -> None:
