@@ -318,16 +318,16 @@ def listed_by_row(
     """
     ranks = name_ranks(names)
     order = np.lexsort((ranks[b], ranks[a], -n, row))
-    ends = np.searchsorted(row[order], np.arange(n_rows + 1))
-    lists = []
-    for start, end in zip(ends[:-1].tolist(), ends[1:].tolist(), strict=True):
-        kept, rest = order[start : min(end, start + at_most)], order[min(end, start + at_most) : end]
-        entries = [
-            {"a": names[p], "b": names[q], "n": count}
-            for p, q, count in zip(a[kept].tolist(), b[kept].tolist(), n[kept].tolist(), strict=True)
-        ]
-        lists.append(Listed(entries, int(n[rest].sum())))
-    return lists
+    row, n = row[order], n[order]
+    start, end = (np.searchsorted(row, np.arange(n_rows), side) for side in ("left", "right"))
+    listed = np.arange(len(row)) < start[row] + at_most
+    unlisted = sums_by(row[~listed], n[~listed], n_rows).astype(np.int64)
+    codes = (a[order[listed]].tolist(), b[order[listed]].tolist(), n[listed].tolist())
+    entries: list[Confusion] = [{"a": names[p], "b": names[q], "n": count} for p, q, count in zip(*codes, strict=True)]
+    n_listed = np.minimum(end - start, at_most)
+    starts = (np.cumsum(n_listed) - n_listed).tolist()
+    ends = np.cumsum(n_listed).tolist()
+    return [Listed(entries[p:q], k) for p, q, k in zip(starts, ends, unlisted.tolist(), strict=True)]
 
 
 def merges(

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import functools
-import math
+import itertools
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,7 +23,7 @@ from ..config import AgreementConfig, Undefined
 from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
 from ..main_numbers import MEASURES
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
-from ..report import ReportContext, number
+from ..report import ReportContext, number, numbers_for_json
 from .classes import listed_by_row
 from .compute import Agreement, Counting
 from .records import RunTotals
@@ -366,49 +366,48 @@ def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: R
         of_pair[differ], class_a[differ], class_b[differ], sums.confusion.counts[differ], context.class_names, n_pairs,
         MAX_LISTED,
     )  # fmt: skip
-    consistency = totals.tracks.consistency(len(names))
-    persons = persons_of(config)
-    summaries = []
-    for pair, (a, b) in enumerate(zip(*(index.tolist() for index in pair_names(len(names))), strict=True)):
-        if not sums.n_samples[pair]:
-            continue
-        n, n_a, n_b, n_same = (int(column[pair]) for column in (sums.n_matched, sums.n_a, sums.n_b, sums.n_same_class))
-        iou = sums.iou_same_class[pair]
-        summaries.append(
-            PairSummary(
-                a=names[a],
-                b=names[b],
-                n_samples=int(sums.n_samples[pair]),
-                n_a=n_a,
-                n_b=n_b,
-                n_matched=n,
-                **fields.of("pairs", names[a], names[b]),
-                pq=number(float(panoptic_quality(iou, n_a, n_b))),
-                sq=number(float(segmentation_quality(iou, n_same))),
-                rq=number(float(f1_score(n_same, n_a, n_b))),
-                mean_max_iou={
-                    "a_to_b": _sample_mean(sums.a_to_b, pair),
-                    "b_to_a": _sample_mean(sums.b_to_a, pair),
-                    "symmetric": _sample_mean(sums.symmetric, pair),
-                },
-                alignment=_alignment(sums, pair) if config.method == "mutual_best" else None,
-                visibility=float(sums.visibility[pair]) / n if MEASURES[context.measure].of_points and n else None,
-                track_consistency=number(consistency[a, b]),
-                kappa=number(float(kappa[pair])),
-                ac1=number(float(ac1[pair])),
-                confusion=confusions[pair].entries,
-                n_unlisted=confusions[pair].n_unlisted,
-                intra=same_person(persons, names[a], names[b]),
-            )
+    a, b = pair_names(len(names))
+    visibility = np.full(n_pairs, np.nan)
+    if MEASURES[context.measure].of_points:
+        visibility = ratio(sums.visibility, sums.n_matched.astype(np.float64))
+    numbers = {
+        "pq": panoptic_quality(sums.iou_same_class, sums.n_a, sums.n_b),
+        "sq": segmentation_quality(sums.iou_same_class, sums.n_same_class),
+        "rq": f1_score(sums.n_same_class, sums.n_a, sums.n_b),
+        "visibility": visibility,
+        "track_consistency": totals.tracks.consistency(len(names))[a, b],
+        "kappa": kappa,
+        "ac1": ac1,
+    }
+    columns: dict[str, list[Any]] = {name: numbers_for_json(values) for name, values in numbers.items()}
+    columns |= {name: getattr(sums, name).tolist() for name in ("n_samples", "n_a", "n_b", "n_matched")}
+    columns["a"], columns["b"] = ([names[of] for of in side.tolist()] for side in (a, b))
+    columns["mean_max_iou"] = [
+        {"a_to_b": there, "b_to_a": back, "symmetric": both}
+        for there, back, both in zip(*map(_sample_means, (sums.a_to_b, sums.b_to_a, sums.symmetric)), strict=True)
+    ]
+    columns["confusion"] = [listed.entries for listed in confusions]
+    columns["n_unlisted"] = [listed.n_unlisted for listed in confusions]
+    columns["intra"] = intra_pairs(names, config).tolist()
+    columns["alignment"] = [
+        _alignment(sums, pair) if config.method == "mutual_best" else None for pair in range(n_pairs)
+    ]
+    return [
+        PairSummary(
+            **{name: values[pair] for name, values in columns.items()},
+            **fields.of("pairs", columns["a"][pair], columns["b"][pair]),
         )
-    return summaries
+        for pair in np.flatnonzero(sums.n_samples).tolist()
+    ]
 
 
-def _sample_mean(moments: Moments, pair: int) -> SampleMean:
-    n = int(moments.n[pair])
-    if not n:
-        return SampleMean(None, None, 0)
-    return SampleMean(float(moments.mean[pair]), math.sqrt(float(moments.squares[pair]) / n), n)
+def _sample_means(moments: Moments) -> list[SampleMean]:
+    """Mean and standard deviation of every pair."""
+    n = moments.n.astype(np.float64)
+    spread = np.sqrt(ratio(moments.squares, n))
+    mean = np.where(moments.n > 0, moments.mean, np.nan)
+    columns = (numbers_for_json(mean), numbers_for_json(spread), moments.n.tolist())
+    return [SampleMean(*values) for values in zip(*columns, strict=True)]
 
 
 def _alignment(sums: PairSums, pair: int) -> dict[str, float | int | None]:
@@ -429,16 +428,11 @@ def persons_of(config: AgreementConfig) -> dict[str, str]:
     return {name: person for name, person in named.items() if sessions[person] > 1}
 
 
-def same_person(persons: Mapping[str, str], a: str, b: str) -> bool:
-    """Whether two annotators are sessions of one person."""
-    return a in persons and persons.get(a) == persons.get(b)
-
-
 def intra_pairs(annotators: Sequence[str], config: AgreementConfig) -> BoolArray:
     """Whether a pair of annotators is two sessions of one person, shape ``(P,)``."""
     persons = persons_of(config)
-    pairs = zip(*(index.tolist() for index in pair_names(len(annotators))), strict=True)
-    return np.array([same_person(persons, annotators[a], annotators[b]) for a, b in pairs], np.bool_)
+    pairs = itertools.combinations(annotators, 2)
+    return np.array([a in persons and persons[a] == persons.get(b) for a, b in pairs], np.bool_)
 
 
 def sessions(pairs: Sequence[PairSummary], fields: Fields, intra: BoolArray) -> Sessions | None:

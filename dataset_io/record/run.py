@@ -311,7 +311,7 @@ class Run:
     def _store_report(self, report: AgreementReport, run_id: str) -> ObjectId:
         """Store a report like FiftyOne's results, but under an id from the run's config, so that a half-written file of
         a dead process can be found and removed."""
-        results = self.dataset.init_run_results(self.key, report=json.dumps(report.to_dict()))
+        results = self.dataset.init_run_results(self.key, report=report.to_json())
         content = json.dumps(results.serialize()).encode()
         gridfs.GridFS(database()).put(content, _id=ObjectId(run_id), content_type="application/json")
         return ObjectId(run_id)
