@@ -33,6 +33,14 @@ Document = dict[str, Any]
 
 #: what was stored when :func:`reload_dataset` read a dataset: an attribute of the class that FiftyOne makes with it
 _READ = "_annotator_agreement_read"
+#: parts of the document of a dataset that refer to documents of other collections, by collection
+_REFERENCES = {
+    "runs": ("annotation_runs", "brain_methods", "evaluations", "runs"),
+    "views": ("saved_views",),
+    "workspaces": ("workspaces",),
+}
+#: parts that can be read without the others
+_APART = {"last_modified_at", "last_deletion_at", *(part for parts in _REFERENCES.values() for part in parts)}
 
 # ---- datasets and their documents in the database ----
 
@@ -82,16 +90,21 @@ def deleted_error(dataset: fo.Dataset) -> AgreementInputError:
 
 
 def reload_dataset(dataset: fo.Dataset) -> None:
-    """Read the document of a dataset, its schema and its runs again, if they changed since this function read them.
+    """Read the document of a dataset, its schema and its runs again, as far as they changed since this function did.
 
     Raises:
         AgreementInputError: if it was deleted
     """
     # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
     name, content = _stored_content(dataset)
-    document, before = getattr(dataset._sample_doc_cls, _READ, (None, None))
-    if document is dataset._doc and content == before and not document._get_changed_fields():
-        return
+    document, before = getattr(dataset._sample_doc_cls, _READ, (None, {}))
+    if document is dataset._doc and not document._get_changed_fields():
+        changed = [part for part in {**before, **content} if before.get(part) != content.get(part)]
+        if set(changed) <= _APART:  # the schema, whose reading takes seconds with hundreds of fields, is as it was
+            if changed:
+                document.reload(*changed)
+                setattr(dataset._sample_doc_cls, _READ, (document, content))
+            return
     # what its own ``reload()`` does; that also saves the document, to note when it was loaded
     media_type = dataset.media_type
     dataset._doc, dataset._sample_doc_cls, dataset._frame_doc_cls = fod._load_dataset(dataset, name, virtual=True)
@@ -102,15 +115,18 @@ def reload_dataset(dataset: fo.Dataset) -> None:
     setattr(dataset._sample_doc_cls, _READ, (dataset._doc, content))
 
 
-def _stored_content(dataset: fo.Dataset) -> tuple[str, list[bytes]]:
-    """The name of a dataset, and what is stored of it and of its runs, saved views and workspaces."""
+def _stored_content(dataset: fo.Dataset) -> tuple[str, dict[str, Any]]:
+    """The name of a dataset, and what is stored of it, of its runs, saved views and workspaces, by part."""
     key = dataset_id(dataset)
     stored: Any = database().with_options(codec_options=CodecOptions(document_class=RawBSONDocument))
     found = stored.datasets.find_one({"_id": key}, {"last_loaded_at": False, names.LEASE: False})
     if found is None:
         raise deleted_error(dataset)
-    others = (stored[kind].find({"_dataset_id": key}) for kind in ("runs", "views", "workspaces"))
-    return found["name"], [found.raw, *(document.raw for documents in others for document in documents)]
+    content: dict[str, Any] = dict(found.items())
+    for collection, parts in _REFERENCES.items():
+        documents = [document.raw for document in stored[collection].find({"_dataset_id": key})]
+        content |= {part: (content.get(part), documents) for part in parts}
+    return found["name"], content
 
 
 def reload_samples(dataset: fo.Dataset) -> None:
