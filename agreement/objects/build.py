@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -29,6 +31,8 @@ from .vitality import VitalityNumbers
 #: up to this many samples, and pairs collected at once, all columns are collected in one pass (about 3 kB per sample);
 #: else kind by kind
 MAX_SAMPLES_AT_ONCE = 10_000
+#: collectors that look at a chunk at the same time
+_N_THREADS = 2
 
 
 class Collector(Protocol):
@@ -148,11 +152,16 @@ class Collection:
             yield Chunk.of(agreement, len(self._context.class_names), sizes, by_sample=self._by_sample)
 
     def _pass(self, collectors: list[Collector]) -> Iterator[Numbers]:
-        for chunk in self.chunks(self._records):
-            for collector in collectors:
-                collector.add(chunk)
+        with ThreadPoolExecutor(_N_THREADS) as pool:  # numpy lets another thread work meanwhile
+            for chunk in self.chunks(self._records):
+                for _ in pool.map(functools.partial(_add, chunk), collectors):
+                    pass
         while collectors:
             yield from collectors.pop(0).numbers()
+
+
+def _add(chunk: Chunk, collector: Collector) -> None:
+    collector.add(chunk)
 
 
 def object_numbers(records: ObjectRecords, context: ReportContext, *, headline_only: bool = False) -> Iterator[Numbers]:
