@@ -69,10 +69,13 @@ def number_by_first(labels: IntArray) -> tuple[IntArray, int]:
     Returns:
         number of every row ``(N,)``, and the count of different labels
     """
-    _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
-    number = np.empty(len(first), np.int64)
-    number[np.argsort(first)] = np.arange(len(first))
-    return number[inverse], len(first)
+    lowest = labels.min(initial=0)
+    found, place = distinct(labels - lowest, int(labels.max(initial=lowest) - lowest) + 1)
+    first = np.empty(len(found), np.int64)
+    first[place[::-1]] = np.arange(len(labels))[::-1]
+    number = np.empty(len(found), np.int64)
+    number[np.argsort(first)] = np.arange(len(found))
+    return number[place], len(found)
 
 
 def sums_of_keys(keys: IntArray, values: FloatArray | None, n_cells: int) -> tuple[IntArray, FloatArray]:

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from ..arrays import BoolArray, FloatArray, IntArray, components, number_by_first, sums_of_keys
+from ..arrays import BoolArray, FloatArray, IntArray, components, distinct, number_by_first, sums_of_keys
 from .linkage import Nodes, average_linkage_of, improved, places_of, sharing, sides_of
 from .partition import TIE, best_partitions
 
@@ -253,7 +253,8 @@ def _surplus(
     gains = np.flatnonzero((gain > 0.0) & ~sharing(nodes.annotators, u, v))
     u, v, gain = u[gains], v[gains], gain[gains]
     node, other = np.concatenate([u, v]), np.concatenate([v, u])
-    key, place = np.unique(node * (int(side.max(initial=0)) + 1) + side[other], return_inverse=True)
+    n_sides = int(side.max(initial=0)) + 1
+    key, place = distinct(node * n_sides + side[other], len(side) * n_sides)
     most = np.zeros(len(key))
     np.maximum.at(most, place, np.tile(gain, 2))
     return np.array([total, max(total, most.sum() / 2.0)])
