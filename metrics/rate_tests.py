@@ -5,12 +5,13 @@ Axes: ``G`` groups (an annotator's habit, say), ``T`` rows of a group on an imag
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
 
-from .arrays import BoolArray, FloatArray, IntArray, sums_by
+from .arrays import BoolArray, FloatArray, IntArray, distinct, sums_by
 
 #: columns of a row: own count and whole, count and whole of the others
 N_COLUMNS = 4
@@ -36,15 +37,12 @@ class RateMoments:
             group: shape ``(T,)``, group of every row
             columns: shape ``(T, 4)``, a row for every image of a group: own count and whole, and those of the others
         """
-        different, place = np.unique(group, return_inverse=True)
-        first, second = _UPPER
-        products = columns[:, first] * columns[:, second]
-        return cls(
-            different,
-            np.bincount(place, columns[:, 1] != 0, len(different)).astype(np.int64),
-            _sums(place, columns, len(different)),
-            _sums(place, products, len(different)),
-        )
+        lowest = group.min(initial=np.iinfo(np.int64).max)
+        different, place = distinct(group - lowest, int((group - lowest).max(initial=-1)) + 1)
+        n = len(different)
+        products = np.column_stack([columns[:, k] * columns[:, m] for k, m in zip(*_UPPER, strict=True)])
+        of_group = np.bincount(place[columns[:, 1] != 0], minlength=n)
+        return cls(different + lowest, of_group, _sums(place, columns, n), _sums(place, products, n))
 
     @classmethod
     def of_table(cls, group: IntArray, columns: FloatArray) -> RateMoments:
@@ -59,11 +57,14 @@ class RateMoments:
         n = np.count_nonzero(columns[1], axis=0)
         return cls(group, n, columns.sum(axis=1).T, np.stack(products, axis=1))
 
-    def __add__(self, other: RateMoments) -> RateMoments:
-        group, place = np.unique(np.concatenate([self.group, other.group]), return_inverse=True)
-        n = sums_by(place, np.concatenate([self.n, other.n]), len(group)).astype(np.int64)
-        parts = ((self.sums, other.sums), (self.products, other.products))
-        return RateMoments(group, n, *(_sums(place, np.concatenate(both), len(group)) for both in parts))
+    @classmethod
+    def added(cls, parts: Sequence[RateMoments]) -> RateMoments:
+        """The moments of all parts together; of no part, those of no group."""
+        parts = [cls.of(np.empty(0, np.int64), np.empty((0, N_COLUMNS))), *parts]
+        group, place = np.unique(np.concatenate([part.group for part in parts]), return_inverse=True)
+        n = sums_by(place, np.concatenate([part.n for part in parts]), len(group)).astype(np.int64)
+        sums, products = (np.concatenate([getattr(part, name) for part in parts]) for name in ("sums", "products"))
+        return cls(group, n, _sums(place, sums, len(group)), _sums(place, products, len(group)))
 
 
 def _sums(place: IntArray, columns: FloatArray, n: int) -> FloatArray:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,6 +13,8 @@ from ...metrics.rate_tests import N_COLUMNS, RateMoments, false_discoveries, rat
 from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
+#: group of every row ``(T,)``, its sample ``(T,)``, and own count and whole, and those of the others ``(T, 4)``
+Habits: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: samples of a table that are added at once
 SAMPLES_AT_ONCE = 1_024
@@ -92,14 +93,14 @@ KINDS = (
     Kind("class_loose", "1 - IoU of a class, against the other classes on the same images", by_image=True),
 )  # fmt: skip
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
-#: a group is a kind, a first and a second code, packed
+#: a group is a kind, a second and a first code, packed, so that few subjects of a kind are numbers close together
 _WIDTH = 20
 
 
 def habit_groups(kind: str, first: IntArray | int, second: IntArray | int = 0) -> IntArray:
     """The groups of a kind: of annotators, of annotators and classes (or sizes), of two classes …"""
-    packed: IntArray = (np.asarray(CODES[kind], np.int64) << 2 * _WIDTH) | (np.asarray(first, np.int64) << _WIDTH)
-    return packed | np.asarray(second, np.int64)
+    packed: IntArray = (np.asarray(CODES[kind], np.int64) << 2 * _WIDTH) | (np.asarray(second, np.int64) << _WIDTH)
+    return packed | np.asarray(first, np.int64)
 
 
 def of_kind(group: IntArray, kind: str) -> BoolArray:
@@ -110,7 +111,7 @@ def of_kind(group: IntArray, kind: str) -> BoolArray:
 
 def subjects_of(group: IntArray) -> tuple[IntArray, IntArray]:
     """The first and the second code of groups."""
-    return (group >> _WIDTH) & ((1 << _WIDTH) - 1), group & ((1 << _WIDTH) - 1)
+    return group & ((1 << _WIDTH) - 1), (group >> _WIDTH) & ((1 << _WIDTH) - 1)
 
 
 #: the group of all conflicts of classes
@@ -132,23 +133,24 @@ class HabitRows:
         self._rows: list[tuple[IntArray, IntArray, FloatArray]] = []
         self._tables: list[RateMoments] = []
 
-    def add(self, group: IntArray, sample: IntArray, columns: Sequence[FloatArray | IntArray], n_samples: int) -> None:
-        """Add the rows of the next samples, each (group, sample) at most once.
+    def add(self, habits: Iterable[Habits], n_samples: int) -> None:
+        """Add the rows of the next samples.
 
         Args:
-            group: shape ``(T,)``
-            sample: shape ``(T,)``
-            columns: own count and whole, and those of the others; shape ``(T,)`` each
+            habits: rows, each (group, sample) at most once
             n_samples: number of new samples
         """
-        rows = np.column_stack(columns).astype(np.float64)
-        kept = (rows != 0).any(axis=1)
-        group, sample, rows = group[kept], sample[kept], rows[kept]
+        for group, sample, rows in habits:
+            kept = np.flatnonzero((rows != 0).any(axis=1))
+            group, sample, rows = group[kept], sample[kept], rows[kept]
+            if self._clusters is None:
+                self._moments.append(RateMoments.of(group, rows))
+            else:
+                self._rows.append((group, self._clusters[self._n_samples + sample], rows))
         if self._clusters is None:
-            found = RateMoments.of(group, rows)
-            self._moments = [self._moments[0] + found if self._moments else found]
-        else:
-            self._rows = [_summed([*self._rows, (group, self._clusters[self._n_samples + sample], rows)])]
+            self._moments = [RateMoments.added(self._moments)]
+        elif self._rows:
+            self._rows = [_summed(self._rows)]
         self._n_samples += n_samples
 
     def add_table(self, group: IntArray, n_samples: int, columns_of: Callable[[slice], Sequence[Column]]) -> None:
@@ -172,7 +174,7 @@ class HabitRows:
                 np.add.at(by_cluster.swapaxes(0, 1), self._clusters[some], table.swapaxes(0, 1))
         if self._clusters is not None:
             found.append(RateMoments.of_table(group, by_cluster))
-        self._tables += [functools.reduce(RateMoments.__add__, found)] if found else []
+        self._tables.append(RateMoments.added(found))
 
     def add_deviations(
         self, kind: str, second: int, n_samples: int, values_of: Callable[[slice], tuple[FloatArray, BoolArray]]
@@ -204,19 +206,17 @@ class HabitRows:
 
     def moments(self) -> RateMoments:
         """The sums over all images."""
-        return functools.reduce(RateMoments.__add__, self._tables, self._of_rows())
+        return RateMoments.added([*self._tables, *self._moments, *self._of_clusters()])
 
-    def _of_rows(self) -> RateMoments:
-        if self._clusters is None:
-            return self._moments[0] if self._moments else RateMoments.of(np.empty(0, np.int64), np.empty((0, 4)))
+    def _of_clusters(self) -> Iterator[RateMoments]:
         if not self._rows:
-            return RateMoments.of(np.empty(0, np.int64), np.empty((0, 4)))
+            return
         group, cluster, rows = _summed(self._rows)
         # a video counts with all its conflicts, not only those of frames on which the two classes met
         of_all, confused = group == ALL_CONFLICTS, of_kind(group, "confused")
         n_conflicts = sums_by(cluster[of_all], rows[of_all, 1], int(cluster.max(initial=-1)) + 1)
         rows[confused, 1] = n_conflicts[cluster[confused]]
-        return RateMoments.of(group, rows)
+        yield RateMoments.of(group, rows)
 
 
 def _summed(parts: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> tuple[IntArray, IntArray, FloatArray]:

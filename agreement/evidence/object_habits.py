@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from ...metrics.arrays import BoolArray, FloatArray, IntArray, ranges, sums_by
+from ...metrics.arrays import BoolArray, FloatArray, IntArray, distinct, ranges, sums_by
 from ..annotators import n_shared
 from ..codes import MISSING
 from ..numbers import Numbers
@@ -16,21 +15,11 @@ from ..objects.annotators import AssignedCells, missed_columns, verdict_columns
 from ..objects.sizes import SIZES
 from ..objects.sums import Chunk
 from .confusions import Conflicts, conflict_rows
-from .hypotheses import HabitRows, findings_of, habit_groups, of_median_annotator
+from .hypotheses import Column, HabitRows, Habits, findings_of, habit_groups, of_median_annotator
 from .ranking import MIN_IMAGES
 
 #: kinds of findings on boxes
 _BOXES = ("box_size", "box_right", "box_down")
-_Values = FloatArray | IntArray
-#: columns of a row: own count and whole, and those of the others
-_Four = tuple[_Values, _Values, _Values, _Values]
-
-
-@dataclass(frozen=True, slots=True)
-class _Rows:
-    group: IntArray
-    sample: IntArray
-    columns: _Four
 
 
 class ObjectHabits:
@@ -47,10 +36,7 @@ class ObjectHabits:
 
     def add(self, chunk: Chunk) -> None:
         """Add the next samples."""
-        rows = list(_rows_of(chunk, self._often))
-        four = [np.concatenate([np.asarray(part.columns[k], np.float64) for part in rows]) for k in range(4)]
-        group, sample = (np.concatenate([getattr(part, name) for part in rows]) for name in ("group", "sample"))
-        self._rows.add(group, sample, four, chunk.agreement.n_samples)
+        self._rows.add(_habits_on(chunk, self._often), chunk.agreement.n_samples)
 
     def numbers(self) -> Iterator[Numbers]:
         """None at all."""
@@ -73,7 +59,7 @@ class ObjectHabits:
         return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 
 
-def _rows_of(chunk: Chunk, often: BoolArray) -> Iterator[_Rows]:
+def _habits_on(chunk: Chunk, often: BoolArray) -> Iterator[Habits]:
     cells = AssignedCells.of(chunk)
     several = chunk.agreement.n_annotators > 2
     yield from _of_annotators(cells, several=several)
@@ -87,14 +73,18 @@ def _rows_of(chunk: Chunk, often: BoolArray) -> Iterator[_Rows]:
     yield from _of_sizes(chunk, several=several)
 
 
-def _against_others(cells: AssignedCells, kind: str, second: int, own: _Values, whole: _Values) -> _Rows:
+def _table(*columns: Column) -> FloatArray:
+    return np.column_stack(columns).astype(np.float64, copy=False)
+
+
+def _against_others(cells: AssignedCells, kind: str, second: int, own: Column, whole: Column) -> Habits:
     """An annotator against the other annotators on the same image."""
     n = cells.chunk.agreement.n_samples
     others = [sums_by(cells.sample, column, n)[cells.sample] - column for column in (own, whole)]
-    return _Rows(habit_groups(kind, cells.annotator, second), cells.sample, (own, whole, others[0], others[1]))
+    return habit_groups(kind, cells.annotator, second), cells.sample, _table(own, whole, *others)
 
 
-def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[_Rows]:
+def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
     """Who misses, adds and repeats more than the others."""
     if several:
         missed = missed_columns(cells)
@@ -106,7 +96,7 @@ def _of_annotators(cells: AssignedCells, *, several: bool) -> Iterator[_Rows]:
     yield _against_others(cells, "twice", 0, verdicts["duplicate"], verdicts["n_judged"])
 
 
-def _of_matches(cells: AssignedCells) -> Iterator[_Rows]:
+def _of_matches(cells: AssignedCells) -> Iterator[Habits]:
     """Who names and draws shared objects otherwise than the others do among themselves."""
     chunk = cells.chunk
     pairs, n = chunk.agreement.pairs, len(cells.sample)
@@ -116,25 +106,20 @@ def _of_matches(cells: AssignedCells) -> Iterator[_Rows]:
     for kind, values in (("conflicts", (~pairs.same_class).astype(np.float64)), ("loose", 1.0 - pairs.iou)):
         own = sums_by(ends, np.tile(values, 2), n)
         all_together = sums_by(chunk.match_sample, values, chunk.agreement.n_samples)[cells.sample]
-        columns = (own, n_pairs, all_together - own, of_sample - n_pairs)
-        yield _Rows(habit_groups(kind, cells.annotator), cells.sample, columns)
+        table = _table(own, n_pairs, all_together - own, of_sample - n_pairs)
+        yield habit_groups(kind, cells.annotator), cells.sample, table
 
 
-def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[_Rows]:
+def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
     """Who draws larger or smaller boxes, or further to one side; of two annotators, the first against the second."""
     row, offsets = cells.chunk.offsets
     rows, n = cells.own[row], len(cells.sample)
     n_boxes = np.bincount(rows, minlength=n)
     size, left, top, right, bottom = offsets.T / 100.0
     for kind, values in zip(_BOXES, (size, (left + right) / 2, (top + bottom) / 2), strict=True):
-        found = _against_others(cells, kind, 0, sums_by(rows, values, n), n_boxes)
-        kept = np.ones(n, np.bool_) if several else cells.annotator == 0
-        columns = found.columns
-        yield _Rows(
-            found.group[kept],
-            found.sample[kept],
-            (columns[0][kept], columns[1][kept], columns[2][kept], columns[3][kept]),
-        )
+        group, sample, table = _against_others(cells, kind, 0, sums_by(rows, values, n), n_boxes)
+        kept = slice(None) if several else cells.annotator == 0
+        yield group[kept], sample[kept], table[kept]
 
 
 def _leading_class(chunk: Chunk) -> IntArray:
@@ -148,12 +133,13 @@ def _leading_class(chunk: Chunk) -> IntArray:
     return lead
 
 
-def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[_Rows]:
+def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[Habits]:
     """Which classes an annotator misses more often than the others miss them."""
     agreement, k = cells.chunk.agreement, cells.chunk.n_categories
     units, n_annotators = agreement.units, agreement.n_annotators
     chosen = (units.votes >= 2) & (lead >= 0)
-    cell, cell_of, n_units = np.unique((units.sample * k + lead)[chosen], return_inverse=True, return_counts=True)
+    cell, cell_of = distinct((units.sample * k + lead)[chosen], agreement.n_samples * k)
+    n_units = np.bincount(cell_of, minlength=len(cell))
     cell_of_unit = np.full(len(lead), -1)
     cell_of_unit[chosen] = cell_of
     start = np.searchsorted(cells.sample, np.arange(agreement.n_samples + 1))
@@ -173,10 +159,10 @@ def _missed_by_class(cells: AssignedCells, lead: IntArray) -> Iterator[_Rows]:
     could = missed + count(unit[of_three], who[of_three])
     others = [sums_by(owner, column, len(cell))[owner] - column for column in (missed, could)]
     group = habit_groups("misses_class", annotator, cell[owner] % k)
-    yield _Rows(group, cell[owner] // k, (missed, could, others[0], others[1]))
+    yield group, cell[owner] // k, _table(missed, could, *others)
 
 
-def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[_Rows]:
+def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[Habits]:
     """Which two agree more with each other than either does with the others."""
     agreement = cells.chunk.agreement
     shared, n = agreement.sample_pairs, len(cells.sample)
@@ -188,18 +174,18 @@ def _of_close_pairs(cells: AssignedCells, often: BoolArray) -> Iterator[_Rows]:
     kept = often[cells.chunk.shared_pair[scored]]
     a, b, sample = shared.a[scored][kept], shared.b[scored][kept], shared.sample[scored][kept]
     for own, other, end in ((a, b, ends[0][kept]), (b, a, ends[1][kept])):
-        columns = (score[kept], np.ones(len(own)), total[end] - score[kept], count[end] - 1)
-        yield _Rows(habit_groups("close", own, other), sample, columns)
+        table = _table(score[kept], np.ones(len(own)), total[end] - score[kept], count[end] - 1)
+        yield habit_groups("close", own, other), sample, table
 
 
-def _of_cells(kind: str, cell: IntArray, n_kinds: int, own: _Values, whole: _Values) -> _Rows:
+def _of_cells(kind: str, cell: IntArray, n_kinds: int, own: Column, whole: Column) -> Habits:
     """A class, or size, against the others on the same image; cells are ``sample * n_kinds + kind``, in any order."""
-    different, place = np.unique(cell, return_inverse=True)
+    different, place = distinct(cell, int(cell.max(initial=-1)) + 1)
     sums = [sums_by(place, column, len(different)) for column in (own, whole)]
     sample = different // n_kinds
     n = int(sample.max(initial=-1)) + 1
     others = [sums_by(sample, column, n)[sample] - column for column in sums]
-    return _Rows(habit_groups(kind, different % n_kinds), sample, (sums[0], sums[1], others[0], others[1]))
+    return habit_groups(kind, different % n_kinds), sample, _table(*sums, *others)
 
 
 def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray, IntArray]:
@@ -209,7 +195,7 @@ def _missing(chunk: Chunk, kept: BoolArray, *, several: bool) -> tuple[IntArray,
     return (assigned - votes, assigned) if several else ((votes == 1).astype(np.int64), np.ones_like(votes))
 
 
-def _of_classes(chunk: Chunk, lead: IntArray, *, several: bool) -> Iterator[_Rows]:
+def _of_classes(chunk: Chunk, lead: IntArray, *, several: bool) -> Iterator[Habits]:
     """Which classes are missed, and confused, more often than others; and which two are confused."""
     agreement, k = chunk.agreement, chunk.n_categories
     units, pairs, category = agreement.units, agreement.pairs, agreement.objects.category
@@ -219,12 +205,10 @@ def _of_classes(chunk: Chunk, lead: IntArray, *, several: bool) -> Iterator[_Row
     a, b = category[pairs.i], category[pairs.j]
     met = np.concatenate([sample * k + a, (sample * k + b)[apart]])
     yield _of_cells("class_conflicts", met, k, np.concatenate([apart, apart[apart]]), np.ones(len(met)))
-    group, of_conflict, columns = conflict_rows(a[apart], b[apart], sample[apart], agreement.n_samples)
-    own, whole, *others = columns.T
-    yield _Rows(group, of_conflict, (own, whole, others[0], others[1]))
+    yield conflict_rows(a[apart], b[apart], sample[apart], agreement.n_samples)
 
 
-def _of_sizes(chunk: Chunk, *, several: bool) -> Iterator[_Rows]:
+def _of_sizes(chunk: Chunk, *, several: bool) -> Iterator[Habits]:
     """Which sizes are missed more often than others."""
     units = chunk.agreement.units
     kept = (chunk.size >= 0) & chunk.rated_unit & ((units.votes >= 2) | (not several))

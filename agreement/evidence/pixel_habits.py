@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from ...metrics.arrays import FloatArray, IntArray, sums_by
+from ...metrics.arrays import IntArray, sums_by
 from ..pixels.compute import SCORE, PixelAgreement
-from .hypotheses import HabitRows, findings_of, habit_groups, of_kind, of_median_annotator
+from .hypotheses import HabitRows, Habits, findings_of, habit_groups, of_kind, of_median_annotator
 
 
 class PixelHabits:
@@ -28,12 +28,10 @@ class PixelHabits:
     def add(self, agreement: PixelAgreement) -> None:
         """Add the next samples."""
         n_samples = len(agreement.n_pixels)
-        parts = [self._of_pairs(agreement), *self._of_classes(agreement)]
-        group, sample = (np.concatenate([part[k] for part in parts]) for k in (0, 1))
-        self._rows.add(group, sample, list(np.concatenate([part[2] for part in parts]).T), n_samples)
+        self._rows.add([self._of_pairs(agreement), *self._of_classes(agreement)], n_samples)
 
     @staticmethod
-    def _of_pairs(agreement: PixelAgreement) -> tuple[IntArray, IntArray, FloatArray]:
+    def _of_pairs(agreement: PixelAgreement) -> Habits:
         """Who paints otherwise than the others do among themselves."""
         n_samples, n = agreement.counts.assigned.shape
         score = agreement.pair_numbers[:, SCORE]
@@ -48,7 +46,7 @@ class PixelHabits:
         columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
         return habit_groups("loose", annotator), of_sample, np.column_stack(columns)
 
-    def _of_classes(self, agreement: PixelAgreement) -> list[tuple[IntArray, IntArray, FloatArray]]:
+    def _of_classes(self, agreement: PixelAgreement) -> list[Habits]:
         """Who gives a class more or less area than all do, and which classes agree less than others."""
         counts = agreement.counts
         drawn = np.ones(len(counts.values), np.bool_) if self._background is None else counts.values != self._background

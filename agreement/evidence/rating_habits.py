@@ -101,8 +101,7 @@ class _ClassCounts:
             cell, count = np.unique(sample * k + some[sample, annotator].astype(np.int64), return_counts=True)
             of, code = cell // k, cell % k
             i, j = pairs_within(of)
-            group, row, columns = conflict_rows(code[i], code[j], of[i], len(some), count[i] * count[j])
-            habits.add(group, row, list(columns.T), len(some))
+            habits.add([conflict_rows(code[i], code[j], of[i], len(some), count[i] * count[j])], len(some))
             n_conflicts[start : start + len(some)] = sums_by(of[i], count[i] * count[j], len(some))
             n_labels += np.bincount(code, count, k).astype(np.int64)
             n_images += np.bincount(code, minlength=k)

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import operator
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -42,7 +39,7 @@ def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) ->
 def test_batches_of_any_size_and_order_give_the_same_moments() -> None:
     group, rows = _rows(1)
     whole, order = RateMoments.of(group, rows), np.random.default_rng(0).permutation(len(group))
-    parts = functools.reduce(operator.add, [RateMoments.of(group[some], rows[some]) for some in np.split(order, 8)])
+    parts = RateMoments.added([RateMoments.of(group[some], rows[some]) for some in np.split(order, 8)])
     for name in ("group", "n", "sums", "products"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-12)
 
