@@ -10,7 +10,7 @@ WITHOUT_DATABASE = tests/metrics tests/agreement tests/charts tests/test_layers.
 help:
 	@echo "make demo    build the demo dataset, compute its agreement, print the report on boxes (all: ALL=1), save views"
 	@echo "make app     open the demo dataset in the FiftyOne App, with the panel (PORT=$(PORT))"
-	@echo "make test    run all tests, 10 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
+	@echo "make test    run all tests, 15 minutes (REQUIRE_BROWSER=1: fail without Chromium instead of skipping)"
 	@echo "make quick   run the tests that need no database and no browser, less than a minute"
 	@echo "make lint    check style, spelling and types;  make format  correct the style"
 	@echo "make notebook  execute docs/tutorial.ipynb and keep its outputs (half a minute)"

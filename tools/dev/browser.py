@@ -141,8 +141,9 @@ def still_picture(page: Page, part: Page | Locator) -> bytes:
 
 
 @contextlib.contextmanager
-def open_page(address: str, *, width: int = 1700, height: int = 1100) -> Iterator[Page]:
+def open_page(address: str, *, width: int = 1700, height: int = 1100, theme: str = "dark") -> Iterator[Page]:
     """A page of the App in Chromium, with its grid of samples loaded."""
     with chromium() as browser, new_page(browser, width=width, height=height) as page:
+        page.add_init_script(f"localStorage.setItem('mui-mode', '{theme}');")
         show_dataset(page, address)
         yield page

@@ -1,4 +1,4 @@
-"""``make screenshots``: take the pictures of the README, from the demo dataset in the real App."""
+"""``make screenshots``: take the pictures of README and docs in both themes, from the demo dataset in the real App."""
 
 from __future__ import annotations
 
@@ -21,49 +21,45 @@ IMAGES = ROOT / "docs" / "images"
 WIDTH, HEIGHT = 1280, 860
 WIDE, TALL = 1600, 1130
 QUALITY = 85
+THEMES = ("light", "dark")
 _PANEL = "[data-cy='panel-content-agreement_panel']"
 
 
-def _save(page: Page, name: str) -> None:
+def _save(page: Page, name: str, theme: str) -> None:
     page.mouse.move(2, 2)
     picture = Image.open(io.BytesIO(still_picture(page, page))).convert("RGB")
-    path = IMAGES / f"{name}.jpg"
+    path = IMAGES / f"{name}-{theme}.jpg"
     picture.save(path, quality=QUALITY, optimize=True)
     sys.stdout.write(
         f"{path.relative_to(ROOT)}: {picture.width} x {picture.height}, {path.stat().st_size // 1000} kB\n"
     )
 
 
-def form(address: str) -> None:
+def form(address: str, theme: str) -> None:
     """The form that computes agreement."""
-    with open_page(address, width=WIDTH, height=HEIGHT) as page:
+    with open_page(address, width=WIDTH, height=HEIGHT, theme=theme) as page:
         page.locator("[data-item-id='@annotator/agreement/compute_agreement']").first.click()
         page.locator("[data-cy='operators-prompt-modal']").get_by_text("What the fields hold").wait_for()
-        _save(page, "form")
+        _save(page, "form", theme)
 
 
-def grid(address: str) -> None:
-    """The images, the worst first, with their scores; the fields of the run in the sidebar."""
-    with open_page(f"{address}?view=agreement-lowest-score", width=WIDTH, height=HEIGHT) as page:
-        _save(page, "grid")
-
-
-def disputed(address: str) -> None:
+def disputed(address: str, theme: str) -> None:
     """Disputed objects, each with the labels of all annotators."""
-    with open_page(f"{address}?view=agreement-disputed-objects", width=WIDTH, height=HEIGHT) as page:
-        _save(page, "disputed")
+    with open_page(f"{address}?view=agreement-disputed-objects", width=WIDTH, height=HEIGHT, theme=theme) as page:
+        _save(page, "disputed", theme)
 
 
-def panel(address: str) -> None:
-    """The panel beside the grid; the last picture, because the App keeps the panel open."""
-    with open_page(f"{address}?view=agreement-lowest-score", width=WIDE, height=TALL) as page:
-        page.locator("[data-cy='new-panel-btn']").first.click()
-        page.locator("[data-cy='new-panel-option-agreement_panel']").click()
+def panel(address: str, theme: str) -> None:
+    """The panel beside the grid; the last picture, because the App keeps the panel open, also for the second theme."""
+    with open_page(f"{address}?view=agreement-lowest-score", width=WIDE, height=TALL, theme=theme) as page:
+        if theme == THEMES[0]:
+            page.locator("[data-cy='new-panel-btn']").first.click()
+            page.locator("[data-cy='new-panel-option-agreement_panel']").click()
         page.wait_for_selector(f"{_PANEL} img")
-        _save(page, "panel")
+        _save(page, "panel", theme)
 
 
-PICTURES = {picture.__name__: picture for picture in (form, grid, disputed, panel)}
+PICTURES = {picture.__name__: picture for picture in (form, disputed, panel)}
 
 
 def main() -> None:
@@ -84,7 +80,8 @@ def main() -> None:
         compute_run(dataset, "boxes")
         set_up_app(dataset)
         for name in asked:
-            PICTURES[name](address)
+            for theme in THEMES:
+                PICTURES[name](address, theme)
 
 
 if __name__ == "__main__":
