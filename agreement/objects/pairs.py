@@ -34,8 +34,8 @@ from .sums import Additive, Chunk, Moments, SparseCounts
 MAX_SHARED_AT_ONCE = 500_000
 #: 95 % of normally distributed values are within this many standard deviations of their mean
 NORMAL_95 = 1.96
-#: pairs of classes listed for a pair of annotators in a report
-MAX_LISTED = 20
+#: pairs of classes listed for a pair of annotators in a report, and for all of them together, but one for each
+MAX_LISTED, MAX_LISTED_IN_ALL = 20, 100_000
 
 #: numbers as quotients of two columns, by name
 _RATIOS = {
@@ -364,7 +364,7 @@ def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: R
     differ = class_a != class_b
     confusions = listed_by_row(
         of_pair[differ], class_a[differ], class_b[differ], sums.confusion.counts[differ], context.class_names, n_pairs,
-        MAX_LISTED,
+        max(1, min(MAX_LISTED, MAX_LISTED_IN_ALL // max(n_pairs, 1))),
     )  # fmt: skip
     a, b = pair_names(len(names))
     visibility = np.full(n_pairs, np.nan)

@@ -154,7 +154,8 @@ class PairSummary:
     ``score`` is the mean over samples of the panoptic quality; ``pq`` is pooled over samples (``sq`` times ``rq``).
     ``f1`` and ``jaccard`` count matched objects of any class, ``rq`` only matched objects of equal class. ``kappa``
     (Cohen) and ``ac1`` (Gwet) are over the classes of matched objects; ``confusion`` lists the 20 most frequent pairs
-    of different classes ``{a, b, n}``, in the order of the annotators. ``intra`` marks two sessions of one person.
+    of different classes ``{a, b, n}``, in the order of the annotators; fewer from 101 annotators on, 100,000 of all
+    pairs together; ``n_unlisted`` counts the rest. ``intra`` marks two sessions of one person.
     ``visibility`` is for keypoints; ``track_consistency`` is the share of frames in which a track keeps its partner.
     The keys of ``intervals`` are the names of the numbers.
 

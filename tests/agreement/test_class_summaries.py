@@ -13,6 +13,7 @@ from tests.chance import seeds
 from tests.metrics.rating_tables import PUBLISHED, published_ratings
 
 from annotator_agreement.agreement.config import make_config
+from annotator_agreement.agreement.objects import pairs
 from annotator_agreement.agreement.objects.build import build_object_report
 from annotator_agreement.agreement.objects.classes import list_confusions as listing
 from annotator_agreement.agreement.objects.compute import compute_agreement_of
@@ -105,6 +106,17 @@ def test_a_pair_has_the_coefficients_of_the_classes_of_matched_objects(seed: int
         order = sorted(directed.items(), key=lambda entry: (-entry[1], entry[0]))
         assert pair.confusion == [{"a": p, "b": q, "n": n} for (p, q), n in order]
         assert (pair.n_unlisted, pair.intra) == (0, False)
+
+
+def test_pairs_of_many_annotators_list_fewer_confusions_and_count_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    case = found(0, {})
+    before = case.report.pairs
+    monkeypatch.setattr(pairs, "MAX_LISTED_IN_ALL", 2 * len(before))
+    cut = found_in(case.samples).report.pairs
+    assert max(len(pair.confusion) for pair in before) > 2
+    for pair, whole in zip(cut, before, strict=True):
+        assert pair.confusion == whole.confusion[:2]
+        assert pair.n_unlisted == sum(entry["n"] for entry in whole.confusion[2:])
 
 
 @each_case
