@@ -136,10 +136,10 @@ def texts_of(option: str, value: Any) -> list[str]:
         AgreementInputError: if the value is something else
     """
     try:
-        texts = [value] if isinstance(value, str) else list(value)
+        texts = iter([value] if isinstance(value, str) else value)
     except (TypeError, ValueError) as error:  # the latter from a sample of FiftyOne, which has no entries
         raise AgreementInputError(f"`{option}` must be texts, got {value!r}") from error
-    return [text_of(option, text) for text in texts]
+    return [text_of(option, text) for text in texts]  # one by one: there may be no end of what is no text
 
 
 def path_of(option: str, value: Any) -> str:
