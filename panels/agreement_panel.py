@@ -21,7 +21,7 @@ from .items import Choices, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
 from .model_cache import cached_shown, hash_of, hash_of_view
 from .panel_state import WITHOUT_DATASET, PanelState, panel_state_of
-from .tab_decide import ALL, after_decision, decide_on, one_back, undo_last
+from .tab_decide import ALL, after_decision, counted_decisions, decide_on, one_back, undo_last
 from .view_model import FIRST_TAB, TABS, ViewModel, view_model
 
 logger = logging.getLogger(__name__)
@@ -97,10 +97,11 @@ class AgreementPanel(foo.Panel):
         if value in TABS and value != (_state(ctx, "tab") or FIRST_TAB):
             ctx.panel.set_state("tab", value)
 
-    def go_to_tab(self, ctx: foo.ExecutionContext) -> None:
-        """Open the tab that a button leads to."""
-        if ctx.params.get("tab") in TABS:
-            ctx.panel.set_state({"tab": ctx.params["tab"], "jumps": (_state(ctx, "jumps") or 0) + 1})
+    def go_to_tab(self, ctx: foo.ExecutionContext, tab: str | None = None) -> None:
+        """Open the tab that a button, or a number, leads to."""
+        tab = tab or ctx.params.get("tab")
+        if tab in TABS:
+            ctx.panel.set_state({"tab": tab, "jumps": (_state(ctx, "jumps") or 0) + 1})
 
     def turn_page(self, ctx: foo.ExecutionContext) -> None:
         """Show another page of a list."""
@@ -167,6 +168,11 @@ class AgreementPanel(foo.Panel):
             ctx.ops.notify("There is nothing to undo", variant="warning")
         ctx.panel.set_state("decide", one_back(_deciding(ctx)))
 
+    def count_decisions(self, ctx: foo.ExecutionContext) -> None:
+        """Count how right everybody was."""
+        found = counted_decisions(ctx.dataset, str(self._require_run(ctx).run_key))
+        ctx.panel.set_state("decide", {**_deciding(ctx), "counted": found})
+
     def open_object(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample of an object, with the labels of the object selected."""
         self.open_sample(ctx)
@@ -195,6 +201,11 @@ class AgreementPanel(foo.Panel):
         if is_generated(samples):
             samples = ctx.dataset
         leads = link_of(self._model(ctx, state), ctx.params)
+        if "seek" in leads:
+            sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
+            ctx.panel.set_state("decide", {**_deciding(ctx), **sought, "skipped": False, "at": None})
+            self.go_to_tab(ctx, "decide")
+            return
         view = samples_behind(samples, state, leads)
         # counting all samples may take seconds, and the App does it anyway
         if not shows_any(view):

@@ -13,7 +13,7 @@ from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ..agreement.errors import AgreementInputError
-from ..dataset_io import view_agreement
+from ..dataset_io import decided_against, view_agreement
 from ..names import FRAMES_PREFIX
 from .items import Item, Link
 from .panel_state import PanelState
@@ -38,6 +38,8 @@ def samples_behind(samples: SampleCollection, state: PanelState, leads: Link) ->
     Raises:
         AgreementInputError: if the fields of the run are gone
     """
+    if "against" in leads:
+        return decided_against(samples, leads["against"], state.run_key or "")
     options = dict(leads["options"])
     assigned = options.pop("n_annotators", None)
     view = view_agreement(samples, state.run_key or "", **options)

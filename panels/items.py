@@ -11,7 +11,8 @@ from ..agreement.errors import AgreementInputError
 
 #: a part of a tab, and what the user chose of it; both are JSON values
 Item = dict[str, Any]
-#: a title, and the options of ``view_agreement`` behind a number
+#: a title, and the options of ``view_agreement`` behind a number; or whom something was decided ``against``; or what to
+#: ``seek`` in the tab Decide
 Link = dict[str, Any]
 
 #: the blue of shaded cells and bars, visible on white and on black, with text on it readable

@@ -9,16 +9,19 @@ import fiftyone as fo
 
 from ..agreement.errors import AgreementInputError
 from ..agreement.family import FAMILIES
+from ..charts.decided import DECIDED, decisions_section
 from ..charts.words import VERDICTS, counted, file_name, shown_number
-from ..dataset_io import decide, undo_decisions
+from ..dataset_io import decide, report_decisions, undo_decisions
 from ..dataset_io.decide.decidable import CHANGED
 from ..dataset_io.decide.decide import Decided, open_to_decide, user_name
 from ..dataset_io.decide.decision_units import DecisionUnits
+from ..dataset_io.decide.decisions import open_gold
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
 from ..dataset_io.decide.picture import picture_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
-from ..names import ANNOTATOR_COLORS, DEFAULT_GOLD_FIELD
-from .items import Choices, Item, button_item, text_item
+from ..dataset_io.results.load import MOST_DECIDED
+from ..names import ANNOTATOR_COLORS, DEFAULT_GOLD_FIELD, FRAMES_PREFIX
+from .items import Choices, Field, Item, Link, button_item, link, table_item, text_item
 
 if TYPE_CHECKING:
     from .model_cache import Shown
@@ -47,6 +50,61 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
         if item["n_skipped"] and not chosen.get("skipped"):
             label = f"Go through {counted(item['n_skipped'], 'skipped object')}"
             yield button_item("skipped", "", [(label, "replay", "seek_skipped", {})])
+    yield from _numbers(chosen.get("counted"), choices)
+
+
+def _numbers(counted_then: Mapping[str, Any] | None, choices: Choices) -> Iterator[Item]:
+    """How right everybody was when somebody asked for it, which takes too long after every click."""
+    label = "How right everybody was" if counted_then is None else "Count again"
+    yield button_item("count", "", [(label, "fact_check", "count_decisions", {})])
+    if counted_then is None:
+        return
+    yield text_item("counted", " ".join(counted_then["texts"]))
+    fields = [
+        Field(
+            title,
+            lambda row, k=k: row["texts"][k],  # type: ignore[misc]
+            lambda row, k=k: row["values"][k],  # type: ignore[misc]
+            (lambda row: row["link"]) if title in _AGAINST else None,
+            is_number=k > 0,
+            first_down=k > 0,
+        )
+        for k, title in enumerate(counted_then["header"])
+    ]
+    yield table_item("right", fields, counted_then["rows"], choices, title=DECIDED, note=counted_then["note"])
+
+
+#: columns that lead to what was decided against an annotator
+_AGAINST = ("wrong", "missed", "too many")
+
+
+def counted_decisions(dataset: fo.Dataset, run_key: str) -> dict[str, Any]:
+    """How right everybody was by now, as JSON values; without intervals where they take long."""
+    many = open_gold(dataset, DEFAULT_GOLD_FIELD).has_more_than(MOST_DECIDED)
+    report = report_decisions(dataset, run_key, resamples=0 if many else None)
+    on_frames = report.field.startswith(FRAMES_PREFIX)
+    *texts, shown, note = [*decisions_section(report).parts] if report.n_decided else [_NOTHING, None, ""]
+    rows = [] if shown is None else shown.rows  # type: ignore[union-attr]
+    return {
+        "texts": [str(text) for text in texts],
+        "note": str(note),
+        "header": [] if shown is None else list(shown.header),  # type: ignore[union-attr]
+        "rows": [
+            {
+                "texts": [cell.text for cell in row],
+                "values": [cell.value for cell in row],
+                "link": None if on_frames else _against(entry.name),
+            }
+            for entry, row in zip(report.annotators, rows, strict=bool(rows))
+        ],
+    }
+
+
+_NOTHING = "Nothing is decided yet."
+
+
+def _against(annotator: str) -> Link:
+    return {**link(f"Decided against {annotator}"), "against": annotator}
 
 
 _ASKED = "Your name is stored with every decision."

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from ..charts.figures import plot_iou
 from ..charts.words import VERDICTS, percent, shown_number
+from ..dataset_io.decide.next_object import MEANT
 from ..names import (
     ADD_AGREEMENT_UNITS,
     AGREEMENT_PATCHES,
@@ -37,6 +38,7 @@ def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
     """The tables on objects, and what can be done with them."""
     report: Any = shown.report
     yield button_item("object_steps", "Go through the disputed objects, one after the other", [
+        ("Decide who is right", "gavel", "go_to_tab", {"tab": "decide"}),
         ("Show disputed objects", "crop", "run_operator", {"operator": AGREEMENT_PATCHES}),
         ("Write one label per object", "edit_note", "run_operator", {"operator": ADD_AGREEMENT_UNITS}),
         ("Make a consensus", "how_to_vote", "run_operator", {"operator": RESOLVE_UNITS}),
@@ -64,9 +66,20 @@ def _verdicts(report: Any, choices: Choices) -> Iterator[Item]:
             lambda row: link(f"Labels: {VERDICTS.get(row[0], row[0])}", verdict=row[0]),
         ),
         Field("Share", lambda row: percent(row[1], total), lambda row: row[1], bar=lambda row: row[1] / total),
+        _decide_field(lambda row: {"verdict": row[0]} if row[0] in MEANT else None),
     ]
     if rows:
         yield table_item("verdicts", fields, rows, choices, title="Labels by verdict")
+
+
+def _decide_field(seek: Callable[[Any], dict[str, Any] | None]) -> Field:
+    """A column that leads to the tab Decide, with the objects of a row alone."""
+    return Field(
+        "",
+        lambda entry: "decide" if seek(entry) else "",
+        link=lambda entry: {**link("Decide"), "seek": seek(entry)} if seek(entry) else None,
+        is_number=False,
+    )
 
 
 def _votes(report: Any, choices: Choices) -> Iterator[Item]:
@@ -82,6 +95,7 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
             lambda entry: votes_link(entry["votes"], entry["assigned"]),
         ),
         Field("Share", lambda e: percent(e["units"], total), lambda e: e["units"], bar=lambda e: e["units"] / total),
+        _decide_field(lambda entry: {"votes": entry["votes"]}),
     ]
     if total:
         yield table_item("votes", fields, votes, choices, title="Objects by the annotators who drew them", per_page=12)

@@ -175,3 +175,36 @@ def test_tags_and_what_was_said_of_whole_samples_are_decided_as_objects(event, m
     while "Everything that you look for" not in sent.text:
         sent = press(event, dataset, sent.state, sent, none)
     assert len(list_decisions(dataset)) == n
+
+
+def test_the_tab_counts_how_right_everybody_was_and_shows_what_was_decided_against_them(event, make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    decide(dataset, verdict="agreed")
+    decide(dataset, choice="version", annotator="carol", verdict="class_conflict")
+    counted = press(event, dataset, sent.state, sent, "How right everybody was")
+    assert "1 of 3 disputed objects were decided (33.3 %)" in counted.text
+    assert "the majority was right on 3 of 3 (100.0 %)" in counted.text
+    titles, rows = counted.columns("right"), {row[0]: row for row in counted.table("right")}
+    assert rows["bob"][titles.index("wrong class")] == "33.3 %"
+    assert rows["carol"][titles.index("wrong class")] == "0.0 %"
+    click = {"path": "right_1", "row": list(rows).index("bob"), "column": titles.index("missed")}
+    behind = event("click_cell", dataset, counted.state, **click)
+    assert behind.drill_down == "**Decided against bob**"
+    assert len(behind.of("set_view")) == 1
+    assert button(counted, "Count again")
+
+
+def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    sent = event("choose_tab", dataset, {"decide": {"by": "mia"}}, value="objects")
+    row = next(k for k, each in enumerate(sent.table("verdicts")) if each[0] == "only theirs")
+    decided = event("click_cell", dataset, sent.state, path="verdicts_1", row=row, column=4)
+    assert decided.state["tab"] == "decide"
+    assert "0 of 1 decided" in decided.said
+    row = next(k for k, each in enumerate(sent.table("votes")) if each[0] == "2 of 3")
+    of_votes = event("click_cell", dataset, sent.state, path="votes_1", row=row, column=3)
+    assert "0 of 1 decided" in of_votes.said
+    assert of_votes.state["decide"]["votes"] == 2
