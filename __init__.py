@@ -53,6 +53,7 @@ __all__ = [
     "record_own_labels",
     "report_decisions",
     "decided_against",
+    "export_decided_against",
     "AgreementReport",
     "AgreementInputError",
 ]

@@ -202,7 +202,9 @@ def _described(
         "none_label": _NONE[units.unit],
         "none": {**place, "choice": "none"},
         "skip": {**place, "choice": "skip"},
-        "picture": picture_of(found, colours),
+        "picture": None
+        if found.filepath is None or found.frame_number is not None
+        else picture_of(found.filepath, found.versions, colours),
         "labels": [
             {"label_id": str(version.stored["_id"]), "sample_id": found.sample_id,
              "field": labels.field_of(version.annotator)}

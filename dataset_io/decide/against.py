@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import fiftyone as fo
 import numpy as np
@@ -24,7 +26,7 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide
-from .decisions import open_gold
+from .decisions import Stored, open_gold
 
 #: samples whose objects are read at once
 _BATCH = 1_000
@@ -100,12 +102,13 @@ def _decided(opened: ObjectsToDecide) -> Iterator[tuple[Decidable, list[int], li
     ids = list(rows)
     for start in range(0, len(ids), _BATCH):
         with rare_collections():
-            batches = list(reader.batched(reader.again(ids[start : start + _BATCH])))
-        for batch in batches:
-            read = reader.columns(batch)
-            objects = read.labels
-            states = [objects.state(unit) for unit in range(objects.members.n_units)]
-            yield objects, states, [each.group_id or each.video_id or each.sample_id for each in read.samples]
+            batches = []
+            for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
+                read = reader.columns(batch)
+                units = range(read.labels.members.n_units)
+                batches.append((read, [read.labels.state(unit) for unit in units]))
+        for read, states in batches:
+            yield read.labels, states, [each.group_id or each.video_id or each.sample_id for each in read.samples]
 
 
 class _Rows:
@@ -142,6 +145,55 @@ def _joined(parts: Sequence[Judged]) -> Judged:
     return Judged(*(map(np.concatenate, columns))) if parts else Judged(*(nothing,) * 4)
 
 
+@dataclass(frozen=True, slots=True)
+class Against:
+    """What was decided against an annotator on one object."""
+
+    document_id: ObjectId  #: id of the sample, or frame
+    given: str | None  #: class, or value, that they gave; None if they left it out
+    right: str | None  #: class, or value, that is right; None if there is nothing
+    key: str | None  #: what decisions call their label; None without one
+    label_id: Any  #: id of their label; None without one
+    gold: Stored | None  #: the right label
+    decision: Stored
+
+
+def errors_of(opened: ObjectsToDecide, annotator: str) -> Iterator[Against]:
+    """What was decided against an annotator, object by object."""
+    units, number = opened.units, opened.labels.annotators.index(annotator)
+    for objects, states, _ in _decided(opened):
+        rows, members = _Rows(opened, objects, np.array(states, np.int64)), objects.members
+        assigned = objects.assigned[members.sample]
+        row_of = {int(members.unit[row]): int(row) for row in np.flatnonzero(members.annotator == number)}
+        for unit in np.flatnonzero(rows.decided & assigned[:, number]).tolist():
+            row, label = row_of.get(unit), objects.gold_label(unit)
+            if row is None and (label is None or assigned[unit].sum() != members.assigned[unit]):
+                continue
+            if row is not None and label is not None and rows.given[row] == rows.right[unit]:
+                continue
+            yield Against(
+                document_id=objects.document_ids[int(members.sample[unit])],
+                given=None if row is None else units.shown(members.labels[row]),
+                right=None if label is None else units.shown(units.value(label)),
+                key=None if row is None else objects.member_key(row),
+                label_id=None if row is None else members.label_ids[row],
+                gold=label,
+                decision=objects.found[unit][0],
+            )
+
+
+def open_decided(samples: SampleCollection, annotator: str, run_key: str, gold: str) -> ObjectsToDecide:
+    """The objects of a run with decisions, for what was decided against an annotator.
+
+    Raises:
+        AgreementInputError: if there is no such run, field or annotator
+    """
+    labels = open_run_labels(samples, run_key)
+    open_gold(samples, gold)
+    labels.check_annotators("annotator", [text_of("annotator", annotator)])
+    return open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
+
+
 @takes_arrays
 def decided_against(
     samples: SampleCollection,
@@ -164,31 +216,14 @@ def decided_against(
     Raises:
         AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, or labels are on frames
     """
-    labels = open_run_labels(samples, run_key)
-    open_gold(samples, gold)
-    labels.check_annotators("annotator", [text_of("annotator", annotator)])
+    opened = open_decided(samples, annotator, run_key, gold)
+    labels = opened.labels
     if labels.on_frames:
         raise AgreementInputError(f"`run_key` must be a run on samples, got {run_key!r}, on frames")
-    opened = open_to_decide(labels, gold, among=None if samples is labels.dataset else documents_of(samples))
-    number = labels.annotators.index(annotator)
-    theirs: set[ObjectId] = set()
-    right: set[ObjectId] = set()
-    documents: set[str] = set()
-    for objects, states, _ in _decided(opened):
-        rows, members = _Rows(opened, objects, np.array(states, np.int64)), objects.members
-        assigned = objects.assigned[members.sample]
-        row_of = {int(members.unit[row]): int(row) for row in np.flatnonzero(members.annotator == number)}
-        for unit in np.flatnonzero(rows.decided & assigned[:, number]).tolist():
-            row, label = row_of.get(unit), objects.gold_label(unit)
-            if row is None and (label is None or assigned[unit].sum() != members.assigned[unit]):
-                continue
-            if row is not None and label is not None and rows.given[row] == rows.right[unit]:
-                continue
-            if row is not None:
-                theirs.add(members.label_ids[row])
-            if label is not None:
-                right.add(label["_id"])
-            documents.add(str(objects.document_ids[int(members.sample[unit])]))
+    found = list(errors_of(opened, annotator))
+    theirs = {each.label_id for each in found if each.label_id is not None}
+    right = {each.gold["_id"] for each in found if each.gold is not None}
+    documents = {str(each.document_id) for each in found}
     field = labels.field_of(annotator)
     ordered = [
         str(row["_id"]) for row in opened.gold.collection.find({}, {"_id": True}) if str(row["_id"]) in documents

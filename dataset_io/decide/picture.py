@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import base64
 import io
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from ...metrics.arrays import FloatArray
 from .decisions import Stored
-from .next_object import ShownObject
+from .next_object import Version
 
 #: the longer side of the picture in pixels, and what is shown around the object, as a share of its size
 _LONGEST, _AROUND = 460, 0.6
@@ -20,24 +20,23 @@ _LEAST_SHARE = 0.08
 _OPENED_AS = ("JPEG", "PNG", "BMP", "GIF", "TIFF", "WEBP")
 
 
-def picture_of(shown: ShownObject, colours: Mapping[str, str]) -> str | None:
+def picture_of(filepath: str, versions: Sequence[Version], colours: Mapping[str, str]) -> str | None:
     """The part of the image around an object, with all outlines in the colours of the annotators, as a data URI.
 
     Without outlines (what whole samples were given) the whole image.
 
-    None if the image cannot be read, or the object is on a frame of a video.
+    None if the image cannot be read.
 
     Args:
-        shown: the object
+        filepath: the image
+        versions: labels of the object
         colours: CSS colour of every annotator
     """
-    if shown.filepath is None or shown.frame_number is not None:
-        return None
-    outlines = {version.annotator: _outline(version.stored) for version in shown.versions}
+    outlines = {version.annotator: _outline(version.stored) for version in versions}
     known = [outline for outline in outlines.values() if len(outline)]
     points = np.concatenate(known) if known else np.array([[0.0, 0.0], [1.0, 1.0]])
     try:
-        with Image.open(shown.filepath, formats=_OPENED_AS) as image:
+        with Image.open(filepath, formats=_OPENED_AS) as image:
             size = np.array(image.size, np.float64)
             low, high = _part(points, size)
             image.draft("RGB", tuple((2 * _LONGEST * size / (high - low)).astype(int).tolist()))

@@ -11,7 +11,7 @@ import secrets
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
@@ -22,6 +22,9 @@ from ...agreement.errors import AgreementInputError
 from ...agreement.report import AgreementReport
 from ..record.run import Run, dataset_of
 from .load import agreement_samples, load_agreement
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
 
 #: endings of a path, and the format that each means
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
@@ -70,15 +73,15 @@ def export_agreement(
             made = Run(dataset, run_key).computed_at
             scores = agreement_samples(dataset, run_key)["score"].to_numpy()
             page = report_page(report, dataset_name=dataset.name, computed_at=made, scores=scores)
-            _write(path, page.encode())
+            write_file(path, page.encode())
         elif kind == "json":
-            _write(path, json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False).encode())
+            write_file(path, json.dumps(report.to_dict(), indent=2, ensure_ascii=False, allow_nan=False).encode())
         elif path.suffix.lower() == ".zip":
-            _write(path, _zipped(_tables(dataset, report)))
+            write_file(path, _zipped(_tables(dataset, report)))
         else:
             path.mkdir(exist_ok=True)
             for name, text in _tables(dataset, report).items():
-                _write(path / name, text)
+                write_file(path / name, text)
     return path
 
 
@@ -155,11 +158,12 @@ def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
 
     frames = {name: report_frame(report, name) for name in table_names(report)}
     frames["samples"] = agreement_samples(dataset, report.run_key)
-    return {
-        f"{name}.csv": frame.map(_not_a_formula).to_csv(index=False, lineterminator="\n").encode(_ENCODING)
-        for name, frame in frames.items()
-        if len(frame)
-    }
+    return {f"{name}.csv": csv_of(frame) for name, frame in frames.items() if len(frame)}
+
+
+def csv_of(frame: DataFrame) -> bytes:
+    """A table as CSV, which spreadsheets read as text and numbers alone."""
+    return frame.map(_not_a_formula).to_csv(index=False, lineterminator="\n").encode(_ENCODING)
 
 
 def _not_a_formula(cell: Any) -> Any:
@@ -179,7 +183,8 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
     return memory.getvalue()
 
 
-def _write(path: Path, content: bytes) -> None:
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file, which is there when it is complete."""
     with replacing(path) as temporary, temporary.open("xb") as file:
         file.write(content)
 

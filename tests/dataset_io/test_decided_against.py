@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from collections import Counter
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
 from tests.dataset_io.unit_oracle import documents_of, units_of
@@ -17,6 +19,7 @@ from annotator_agreement import (
     compute_agreement,
     decide,
     decided_against,
+    export_decided_against,
     load_agreement,
     report_decisions,
 )
@@ -164,3 +167,40 @@ def test_intervals_do_not_depend_on_the_order_of_samples(dataset, make_dataset):
         reports.append(json.loads(text, parse_float=lambda number: round(float(number), 9)))
     assert reports[0] == reports[1]
     assert reports[0][0]["intervals"]
+
+
+def test_the_list_to_send_has_everything_that_was_decided_against_somebody(dataset, tmp_path):
+    bob = next(entry for entry in report_decisions(dataset, resamples=0).annotators if entry.name == "bob")
+    path = export_decided_against(dataset, "bob", path=tmp_path / "new" / "bob.csv")
+    rows = list(csv.DictReader(path.read_text("utf-8-sig").splitlines()))
+    kinds = Counter((bool(row["given"]), bool(row["right"])) for row in rows)
+    assert kinds == {(True, True): bob.n_wrong_class, (False, True): bob.n_missed, (True, False): bob.n_too_many}
+    names = {sample.id: sample.filename for sample in dataset}
+    labels = {label.id: label.label for labels in dataset.values("bob.detections") for label in labels or ()}
+    for row in rows:
+        assert row["image"] == names[row["sample_id"]]
+        assert labels.get(row["label_id"], "") == row["given"]
+    with pytest.raises(AgreementInputError, match="There is a file at"):
+        export_decided_against(dataset, "bob", path=path)
+    with pytest.raises(AgreementInputError, match=r"`path` must end in .html or .csv"):
+        export_decided_against(dataset, "bob", path=tmp_path / "bob.txt")
+
+
+def test_the_page_to_send_shows_pictures_and_what_is_right(make_dataset, tmp_path):
+    place = (0.25, 0.25, 0.5, 0.5)
+    dataset = make_dataset({"alice": [[("<b>", place)]], "bob": [[("bus", place)]], "carol": [[]]})
+    sample = dataset.first()
+    sample.filepath = str(tmp_path / "white.png")
+    Image.new("RGB", (400, 200), "white").save(sample.filepath)
+    sample.save()
+    compute_quickly(dataset)
+    decide(dataset, choice="version", annotator="bob", by="mia", remark="it has wheels & doors")
+    page = export_decided_against(dataset, "alice", path=tmp_path / "alice.html").read_text("utf-8")
+    assert "<td>&lt;b&gt;</td><td>bus</td>" in page
+    assert "it has wheels &amp; doors" in page
+    assert page.count("data:image/jpeg") == 1
+    assert "1 object of which something else is right" in page
+    missed = export_decided_against(dataset, "carol", path=tmp_path / "carol.html").read_text("utf-8")
+    assert "<td>–</td><td>bus</td>" in missed
+    nothing = export_decided_against(dataset, "bob", path=tmp_path / "bob.html").read_text("utf-8")
+    assert "Nothing was decided against them" in nothing

@@ -246,6 +246,8 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("report_decisions", plugin.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
     against = {"samples": dataset, "annotator": FIELDS[0], **run, **gold}
     yield Call("decided_against", plugin.decided_against, against)
+    listed = {**against, "path": "x.csv", "overwrite": True}
+    yield Call("export_decided_against", plugin.export_decided_against, listed)
     yield Call("changed_since", plugin.changed_since, {"dataset": dataset, **run})
     yield Call("update_agreement", plugin.update_agreement, {"dataset": dataset, **run, "progress": False})
     for name, valid in _of_labels(labels).items():

@@ -1,0 +1,121 @@
+"""What was decided against an annotator as a file, to send to them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.arguments import takes_arrays, writing_to
+from ...agreement.errors import AgreementInputError
+from ...charts.errors_page import ListedError, errors_page, errors_table
+from ...charts.words import file_name
+from ..decide.against import Against, errors_of, open_decided
+from ..decide.decide import ObjectsToDecide
+from ..decide.decisions import stored_labels
+from ..decide.next_object import Version
+from ..decide.picture import picture_of
+from ..fiftyone_private import sample_collection
+from .export import checked_file, csv_of, write_file
+
+#: entries of a page that have a picture, which takes about 20 kB each
+_MOST_PICTURES = 300
+#: colours of what an annotator drew, and of what is right
+_COLOURS = {"theirs": names.ANNOTATOR_COLORS["orange"], "right": names.ANNOTATOR_COLORS["green"]}
+
+
+@takes_arrays
+def export_decided_against(
+    samples: SampleCollection,
+    annotator: str,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    path: str | os.PathLike[str] = "decided_against.html",
+    *,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+    overwrite: bool = False,
+) -> Path:
+    """Write what was decided against an annotator to a file, to send to them.
+
+    Every entry has the image, what they said, what is right, who decided, when, and why; on a page the first 300 also
+    have a picture of the object.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        annotator: name of the annotator in the run
+        run_key: key of the run
+        path: output file: a page if it ends in ``.html``, a table if it ends in ``.csv``
+        gold: the field of decisions
+        overwrite: whether an existing file may be replaced
+
+    Returns:
+        the absolute path of the file
+
+    Raises:
+        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, or the file exists or
+            cannot be written
+    """
+    path = checked_file(path, overwrite=overwrite)
+    ending = path.suffix.lower()
+    if ending not in (".html", ".csv"):
+        raise AgreementInputError(f"`path` must end in .html or .csv, got {str(path)!r}")
+    opened = open_decided(samples, annotator, run_key, gold)
+    found = list(errors_of(opened, annotator))
+    listed = sorted(_listed(opened, found, with_pictures=ending == ".html"), key=lambda each: each.order)
+    with writing_to("path", path):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if ending == ".csv":
+            write_file(path, csv_of(errors_table(listed)))
+        else:
+            write_file(path, errors_page(annotator, opened.labels.dataset.name, opened.units.unit, listed).encode())
+    return path
+
+
+def _listed(opened: ObjectsToDecide, found: Sequence[Against], *, with_pictures: bool) -> Iterator[ListedError]:
+    """The entries of the list, with pictures of the first ones."""
+    documents = sorted({each.document_id for each in found})
+    files = _files(opened, documents)
+    pictured = {id(each) for each in found[: _MOST_PICTURES if with_pictures else 0]}
+    shown = [each.document_id for each in found if id(each) in pictured]
+    stored = stored_labels(opened.gold.collection, shown, opened.fields)
+    for each in found:
+        sample_id, frame, filepath = files[each.document_id]
+        picture = None
+        if id(each) in pictured and filepath is not None and frame is None:
+            theirs = stored[each.document_id].get(str(each.key))
+            labels = {"theirs": None if theirs is None else theirs[0], "right": each.gold}
+            versions = [Version(who, "", None, label) for who, label in labels.items() if label is not None]
+            picture = picture_of(filepath, versions, _COLOURS)
+        decision = each.decision
+        yield ListedError(
+            image=file_name(filepath) or "",
+            sample_id=str(sample_id),
+            frame=frame,
+            given=each.given,
+            right=each.right,
+            decided_by=decision["decided_by"],
+            decided_at=decision["decided_at"],
+            remark=decision["remark"],
+            label_id=None if each.label_id is None else str(each.label_id),
+            picture=picture,
+        )
+
+
+def _files(
+    opened: ObjectsToDecide, documents: Sequence[ObjectId]
+) -> dict[ObjectId, tuple[ObjectId, int | None, str | None]]:
+    """Sample, number of the frame, and file of some samples, or frames."""
+    wanted = {"_id": {"$in": list(documents)}}
+    of_frames = {"_sample_id": 1, "frame_number": 1}
+    rows: list[dict[str, Any]] = list(opened.gold.collection.find(wanted, of_frames))
+    places = {row["_id"]: (row.get("_sample_id", row["_id"]), row.get("frame_number")) for row in rows}
+    samples = {"_id": {"$in": [sample for sample, _ in places.values()]}}
+    paths = {
+        row["_id"]: row.get("filepath")
+        for row in sample_collection(opened.labels.dataset).find(samples, {"filepath": 1})
+    }
+    return {each: (sample, frame, paths.get(sample)) for each, (sample, frame) in places.items()}
