@@ -68,14 +68,15 @@ def report_decisions(
     counts = dict.fromkeys(_COUNTS, 0)
     judged: list[Judged] = []
     clusters: dict[ObjectId, int] = {}
-    for objects, states, cluster_ids in _decided(opened):
-        cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
-        rows = _Rows(opened, objects, np.array(states, np.int64))
-        disputed = rows.decided & (objects.members.verdict > AGREED)
-        found = (rows.decided, disputed, rows.states == SKIPPED, rows.states == CHANGED, rows.majority_is_right())
-        for name, each in zip(_COUNTS, found, strict=True):
-            counts[name] += int(each.sum())
-        judged.append(rows.judged(cluster))
+    with rare_collections():
+        for objects, states, cluster_ids in _decided(opened):
+            cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
+            rows = _Rows(opened, objects, np.array(states, np.int64))
+            disputed = rows.decided & (objects.members.verdict > AGREED)
+            found = (rows.decided, disputed, rows.states == SKIPPED, rows.states == CHANGED, rows.majority_is_right())
+            for name, each in zip(_COUNTS, found, strict=True):
+                counts[name] += int(each.sum())
+            judged.append(rows.judged(cluster))
     config = labels.config
     n_right = counts.pop("n_consensus_right")
     return DecisionReport(
@@ -98,16 +99,11 @@ def report_decisions(
 
 def _decided(opened: ObjectsToDecide) -> Iterator[tuple[Decidable, list[int], list[ObjectId]]]:
     """The objects of all samples with decisions, some at a time; their states; and the sample, or video, or group."""
-    reader, rows = opened.reader(), opened.gold.decided()
-    ids = list(rows)
+    reader, ids = opened.reader(), opened.gold.decided_ids()
     for start in range(0, len(ids), _BATCH):
-        with rare_collections():
-            batches = []
-            for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
-                read = reader.columns(batch)
-                units = range(read.labels.members.n_units)
-                batches.append((read, [read.labels.state(unit) for unit in units]))
-        for read, states in batches:
+        for batch in reader.batched(reader.again(ids[start : start + _BATCH])):
+            read = reader.columns(batch)
+            states = [read.labels.state(unit) for unit in range(read.labels.members.n_units)]
             yield read.labels, states, [each.group_id or each.video_id or each.sample_id for each in read.samples]
 
 
@@ -220,7 +216,8 @@ def decided_against(
     labels = opened.labels
     if labels.on_frames:
         raise AgreementInputError(f"`run_key` must be a run on samples, got {run_key!r}, on frames")
-    found = list(errors_of(opened, annotator))
+    with rare_collections():
+        found = list(errors_of(opened, annotator))
     theirs = {each.label_id for each in found if each.label_id is not None}
     right = {each.gold["_id"] for each in found if each.gold is not None}
     documents = {str(each.document_id) for each in found}

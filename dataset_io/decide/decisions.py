@@ -238,6 +238,11 @@ class Gold:
         stages = [{"$match": query}, {"$project": {**self.projection(), **of_frames}}]
         return {row["_id"]: row for row in self.collection.aggregate(stages)} if self.exists else {}
 
+    def decided_ids(self) -> list[ObjectId]:
+        """Ids of the samples, or frames, with decisions."""
+        query = {f"{self._decisions}.id": {"$exists": True}}
+        return [row["_id"] for row in self.collection.find(query, {"_id": True})] if self.exists else []
+
     def has_more_than(self, n: int) -> bool:
         """Whether more than so many samples, or frames, have decisions."""
         return self.collection.count_documents({f"{self._decisions}.id": {"$exists": True}}, limit=n + 1) > n
