@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
+import itertools
 import re
+from pathlib import Path
 from typing import Any
 
+import fiftyone as fo
 import pytest
 from playwright.sync_api import expect
 
 from tests.app.app_page import AppPage
 
-from annotator_agreement import list_decisions
+from annotator_agreement import (
+    compute_agreement,
+    decide,
+    decided_against,
+    join_annotators,
+    list_decisions,
+    load_agreement,
+    update_agreement,
+)
 
 pytestmark = pytest.mark.browser
 
@@ -22,13 +33,28 @@ def _open_tab(app: AppPage, n_decided: int) -> None:
     expect(app.panel).to_contain_text(f"{n_decided} of ")
 
 
-def _press(app: AppPage, name: str | re.Pattern[str], says: str) -> None:
+def _boxes(samples: Any, field: str) -> list[tuple[Any, ...]]:
+    """Class and box of all labels in a field."""
+    labels = itertools.chain(*(found or () for found in samples.values(f"{field}.detections")))
+    return sorted((label.label, *(round(number, 4) for number in label.bounding_box)) for label in labels)
+
+
+def _choose(app: AppPage, verdict: str, says: str | re.Pattern[str]) -> None:
+    """Choose a verdict, and wait until the tab shows its objects."""
+    app.panel.get_by_role("combobox").nth(2).click()
+    app.page.get_by_role("option", name=verdict, exact=True).click()
+    expect(app.panel).to_contain_text(says)
+
+
+def _press(app: AppPage, name: str | re.Pattern[str], says: str | re.Pattern[str]) -> None:
     """Press a button of the tab, and wait until it says how far it is."""
     app.panel.get_by_role("button", name=name).first.click()
     expect(app.panel).to_contain_text(says)
 
 
-def test_objects_are_decided_skipped_and_undone(app: AppPage, dataset: Any, report: Any) -> None:
+def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
+    app: AppPage, dataset: Any, report: Any, tmp_path: Path
+) -> None:
     app.open_panel()
     n = sum(value or 0 for value in dataset.values("agreement_n_disputed"))
     _open_tab(app, 0)
@@ -42,7 +68,53 @@ def test_objects_are_decided_skipped_and_undone(app: AppPage, dataset: Any, repo
     assert [each.choice for each in list_decisions(dataset)] == ["version", "none", "skip"]
     assert dataset.count("agreement_gold.detections") == 1
 
-    app.panel.get_by_role("combobox").nth(2).click()
-    app.page.get_by_role("option", name="only theirs", exact=True).click()
+    _choose(app, "only theirs", re.compile("only theirs · "))
+    app.page.reload()
     expect(app.panel).to_contain_text(re.compile("only theirs · "))
+    _choose(app, "all disputed", f"2 of {n} decided, 1 skipped")
+    _press(app, "No object", f"3 of {n} decided, 1 skipped")
+    _press(app, "Undo", f"2 of {n} decided, 1 skipped")  # and then what was decided before the page was closed
+    _press(app, "Undo", re.compile(f"2 of {n} decided(?!, 1 skipped)"))
+    _press(app, "Undo", f"1 of {n} decided")
+    dataset.reload()
+    assert [each.choice for each in list_decisions(dataset)] == ["version"]
+
+    decide(dataset, choice="none", verdict="lone")
+    decide(dataset, min_votes=2)
+    decided = [each for each in list_decisions(dataset) if each.verdict != "agreed" and each.choice != "skip"]
+    _press(app, "How right everybody was", f"{len(decided)} of {n} disputed objects were decided")
+    app.drill_down(lambda: app.click_cell("too many", "alice", "missed"), "Decided against alice")
+    app.expect_shown(len(decided_against(dataset, "alice")))
+
+    found = dataset.match(fo.ViewField("agreement_gold.detections").length() > 0)
+    found.export(str(tmp_path), fo.types.COCODetectionDataset, label_field="agreement_gold", export_media=False)
+    options = {"data_path": str(Path(dataset.first().filepath).parent), "labels_path": str(tmp_path / "labels.json")}
+    back = fo.Dataset.from_dir(dataset_type=fo.types.COCODetectionDataset, **options)
+    assert _boxes(back, "detections") == _boxes(dataset, "agreement_gold")
+    back.delete()
+    expect(app.errors).to_have_count(0)
+
+
+def test_objects_of_two_annotators_in_one_field_are_decided_and_counted_again(app: AppPage, dataset: Any) -> None:
+    join_annotators(dataset, ["alice", "bob"], "boxes", progress=False)
+    options: dict[str, Any] = {"annotator_attribute": "annotator", "assigned_field": "boxes_assigned"}
+    before = compute_agreement(dataset, "boxes", resamples=0, sensitivity=False, progress=False, **options)
+    app.open_panel()
+    n = sum(value or 0 for value in dataset.values("agreement_n_disputed"))
+    _open_tab(app, 0)
+    _press(app, re.compile("^(alice|bob): (?!–)"), f"1 of {n} decided")
+    _press(app, "No object", f"2 of {n} decided")
+    dataset.reload()
+    version, none = list_decisions(dataset)
+    assert (version.choice, none.choice) == ("version", "none")
+
+    sample = dataset[none.sample_id]  # the annotators follow the decision
+    sample["boxes"].detections = [each for each in sample["boxes"].detections if f"boxes {each.id}" not in none.labels]
+    sample.save()
+    update_agreement(dataset, progress=False)
+    after = load_agreement(dataset)
+    assert after.alpha.pooled > before.alpha.pooled
+    app.refresh_panel()
+    app.expect_score(after)
+    expect(app.panel).to_contain_text(f"2 of {n - 1} decided")
     expect(app.errors).to_have_count(0)
