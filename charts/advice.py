@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from ..agreement.evidence.confusions import Confused
     from ..agreement.evidence.hypotheses import Finding
 
-#: says what was found, as the predicate of a sentence on an annotator or as a clause
-Says: TypeAlias = Callable[["Finding", Any], str]
+#: says what was found, as the predicate of a sentence on an annotator or as a clause; and what it is compared with
+Says: TypeAlias = Callable[["Finding", Any], tuple[str, str]]
 
 #: so many annotators (classes, sizes, pairs) are named, each with so many findings
 _MOST, _OF_EACH = 5, 2
@@ -64,6 +64,18 @@ def stands_out(report: Any, says: Mapping[str, Says], advice: str, rules: Mappin
     return [*found, OF_TWO] if len(report.annotators) == 2 else found
 
 
+def whom_to_talk_to(report: Any, says: Mapping[str, Says]) -> str:
+    """Whom to talk to about what, those with the greatest difference first, in short; empty if there is nobody."""
+    if len(report.annotators) == 2:  # nobody can tell which of them
+        return ""
+    said = {**SAYS, **says}
+    findings = [each for each in report.findings if len(each.annotators) == 1 and is_worth_advice(each)]
+    first = [group[0] for group in by_subject(findings, _MOST)]
+    names = [f"{each.annotators[0]} ({said[each.kind](each, report)[0].rstrip(',')})" for each in first]
+    n_more = len({each.annotators[0] for each in findings}) - len(names)
+    return f"Talk to {listed([*names, *([f'{n_more:,} more'] if n_more else [])])}." if names else ""
+
+
 def is_worth_advice(finding: Finding) -> bool:
     """Whether a difference is large enough to act on."""
     return round(abs(finding.difference), 9) >= WORTH_ADVICE
@@ -79,7 +91,7 @@ def _nobody(report: Any) -> str:
 
 def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says], rules: Mapping[str, str]) -> str:
     """The findings on one annotator, pair, class or size, and what to do if a difference is large enough."""
-    said = "; ".join(says[finding.kind](finding, report) for finding in group)
+    said = "; ".join(" ".join(says[finding.kind](finding, report)) for finding in group)
     first = group[0]
     who = listed(first.annotators)
     said = f"{who} {said}" if who else said
@@ -88,7 +100,7 @@ def _sentence(group: Sequence[Finding], report: Any, says: Mapping[str, Says], r
     if first.kind == "close":
         return f"{said}: look at what they share."
     if who:
-        return f"{said}: {talk_to(who)}."
+        return f"{said}: {talk_to(who if len(report.annotators) > 2 else 'both')}."
     return f"{said}: {write_down(rules[first.kind].format(listed([repr(name) for name in first.classes])))}."
 
 
@@ -108,24 +120,23 @@ def against(finding: Finding, others: str = "the others") -> str:
     return f"({others} {shown_share(finding.others)}, {100.0 * finding.difference:+.1f} points {ends})"
 
 
-def _conflicts(finding: Finding, report: Any) -> str:
-    said = f"gives another class in {shown_share(finding.value)} of comparisons {against(finding, 'others')}"
+def _conflicts(finding: Finding, report: Any) -> tuple[str, str]:
+    said, others = f"gives another class in {shown_share(finding.value)} of comparisons", against(finding, "others")
     entry = next(each for each in report.annotators if each.name == finding.annotators[0])
     conflicts = getattr(entry, "class_conflicts", [])
     if not conflicts or 2 * conflicts[0]["n"] < MIN_LABELS:
-        return said
-    return f"{said}, most often {conflicts[0]['a']!r} where others say {conflicts[0]['b']!r}"
+        return said, others
+    return said, f"{others}, most often {conflicts[0]['a']!r} where others say {conflicts[0]['b']!r}"
 
 
 def loose(measure: str) -> Says:
     """Who draws otherwise: the mean similarity with the others, and that of the others among each other."""
 
-    def said(finding: Finding, report: Any) -> str:
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
         ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
-        return (
-            f"draws otherwise: {measure} of {shown_number(1.0 - finding.value)} with the others, who have "
-            f"{shown_number(1.0 - finding.others)} among each other ({-finding.difference:+.3f} {ends})"
-        )
+        value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
+        what = f"draws otherwise: {measure.format(report=report)} of {value} with the others,"
+        return what, f"who have {others} among each other ({-finding.difference:+.3f} {ends})"
 
     return said
 
@@ -133,12 +144,12 @@ def loose(measure: str) -> Says:
 def by_share(more: str, less: str) -> Says:
     """Something that is larger or smaller by a share: ``12 % larger [9, 15]``; ``{}`` stands for the share."""
 
-    def said(finding: Finding, report: Any) -> str:
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
         low, high = sorted((abs(finding.low), abs(finding.high)))
         share = f"{100.0 * abs(finding.difference):.0f} %"
         classes = listed([repr(name) for name in finding.classes])
         what = (more if finding.difference > 0 else less).format(share=share, classes=classes)
-        return f"{what} [{100.0 * low:.0f}, {100.0 * high:.0f}]"
+        return what, f"[{100.0 * low:.0f}, {100.0 * high:.0f}]"
 
     return said
 
@@ -146,33 +157,31 @@ def by_share(more: str, less: str) -> Says:
 def by_points(more: str, less: str) -> Says:
     """Something that is done more or less often: ``12.0 points more often [8.3, 15.7]``; ``{classes}`` is what."""
 
-    def said(finding: Finding, report: Any) -> str:
+    def said(finding: Finding, report: Any) -> tuple[str, str]:
         low, high = sorted((abs(finding.low), abs(finding.high)))
         what = (more if finding.difference > 0 else less).format(
             classes=listed([repr(each) for each in finding.classes])
         )
-        return f"{what}, by {100.0 * abs(finding.difference):.1f} points [{100.0 * low:.1f}, {100.0 * high:.1f}]"
+        return f"{what}, by {100.0 * abs(finding.difference):.1f} points", f"[{100.0 * low:.1f}, {100.0 * high:.1f}]"
 
     return said
 
 
-def _close(finding: Finding, report: Any) -> str:
+def _close(finding: Finding, report: Any) -> tuple[str, str]:
     ends = f"{finding.difference:+.3f} [{finding.low:.3f}, {finding.high:.3f}]"
-    return (
-        f"agree more with each other (score {shown_number(finding.value)}) than with the others "
-        f"({shown_number(finding.others)}, {ends})"
-    )
+    what = f"agree more with each other (score {shown_number(finding.value)}) than with the others"
+    return what, f"({shown_number(finding.others)}, {ends})"
 
 
-def _class_conflicts(finding: Finding, report: Any) -> str:
+def _class_conflicts(finding: Finding, report: Any) -> tuple[str, str]:
     share = shown_share(finding.value)
-    return f"{finding.classes[0]!r} gets another class in {share} of comparisons {against(finding, 'other classes')}"
+    return f"{finding.classes[0]!r} gets another class in {share} of comparisons", against(finding, "other classes")
 
 
-def _confused(finding: Finding, report: Any) -> str:
+def _confused(finding: Finding, report: Any) -> tuple[str, str]:
     first, second = finding.classes
     share, effect = shown_share(finding.value), merge_effect(report, {first, second})
-    return f"{first!r} and {second!r} are {share} of the class conflicts {against(finding, 'by chance')}{effect}"
+    return f"{first!r} and {second!r} are {share} of the class conflicts", f"{against(finding, 'by chance')}{effect}"
 
 
 def merge_effect(report: Any, classes: set[str]) -> str:
@@ -191,8 +200,8 @@ SAYS: dict[str, Says] = {
     "conflicts": _conflicts,
     "class_conflicts": _class_conflicts,
     "class_confused": lambda finding, report: (
-        f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts "
-        f"{against(finding, 'by chance')}"
+        f"{finding.classes[0]!r} is in {shown_share(finding.value)} of the class conflicts",
+        against(finding, "by chance"),
     ),
     "confused": _confused,
     "close": _close,

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from . import pixels, ratings, reasons, tags
-from .advice import all_findings
+from .advice import Says, all_findings
 from .objects.annotators import annotator_details, annotators_section
 from .objects.classes import class_details, confused_classes
-from .objects.findings import object_findings
+from .objects.findings import OBJECT_SAYS, object_findings
 from .objects.pairs import pair_details, pairs_section
 from .objects.questions import question_details, questions_section
 from .objects.rules import object_rules, object_words, other_rules
@@ -60,6 +60,8 @@ class FamilyCharts:
     ]  #: why samples are disputed, from their records and the context of a report
     #: the main cause of disagreement, who or what is behind it, and what to do, in sentences
     findings: Callable[[Any], list[str]]
+    #: what is said of the findings of some kinds, in addition to those of all families
+    says: Mapping[str, Says]
     rules: Callable[[Any], list[tuple[str, str]]]  #: names and texts of the rules of the computation
     words: Callable[[Any], list[tuple[str, str]]]  #: words of its sections, and what they mean
     sections: Sequence[Sections]  #: the most important sections
@@ -85,6 +87,7 @@ _FAMILIES = {
     "objects": FamilyCharts(
         reasons=reasons.object_reasons,
         findings=object_findings,
+        says=OBJECT_SAYS,
         rules=object_rules,
         words=object_words,
         sections=(questions_section, annotators_section, pairs_section, confused_classes, threshold_section),
@@ -114,6 +117,7 @@ _FAMILIES = {
     "ratings": FamilyCharts(
         reasons=reasons.rating_reasons,
         findings=ratings.rating_findings,
+        says=ratings.RATING_SAYS,
         rules=ratings.rating_rules,
         words=ratings.rating_words,
         sections=(
@@ -136,6 +140,7 @@ _FAMILIES = {
     "tags": FamilyCharts(
         reasons=reasons.tag_reasons,
         findings=tags.tag_findings,
+        says=tags.TAG_SAYS,
         rules=tags.tag_rules,
         words=tags.tag_words,
         sections=(tags.most_disputed_tags, tags.tag_annotators, tags.tag_pairs),
@@ -158,6 +163,7 @@ _FAMILIES = {
     "pixels": FamilyCharts(
         reasons=reasons.class_reasons,
         findings=pixels.pixel_findings,
+        says=pixels.PIXEL_SAYS,
         rules=pixels.pixel_rules,
         words=pixels.pixel_words,
         sections=(pixels.pixel_means, pixels.pixel_classes, pixels.pixel_annotators, pixels.pixel_pairs),

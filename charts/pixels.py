@@ -51,19 +51,18 @@ def pixel_findings(report: PixelReport) -> list[str]:
             "them may be background, so read the score, which leaves it out."
         )
     if report.n_disputed:
-        found += stands_out(report, _SAYS, write_down("where classes end"))
+        found += stands_out(report, PIXEL_SAYS, write_down("where classes end"))
     return found
 
 
-def _class_loose(finding: Finding, report: PixelReport) -> str:
+def _class_loose(finding: Finding, report: PixelReport) -> tuple[str, str]:
     ends = f"[{shown_number(-finding.high)}, {shown_number(-finding.low)}]"
     value, others = (shown_number(1.0 - each) for each in (finding.value, finding.others))
-    return (
-        f"{finding.classes[0]!r} has a mean IoU of {value} (other classes {others}, {-finding.difference:+.3f} {ends})"
-    )
+    compared = f"(other classes {others}, {-finding.difference:+.3f} {ends})"
+    return f"{finding.classes[0]!r} has a mean IoU of {value}", compared
 
 
-_SAYS: dict[str, Says] = {
+PIXEL_SAYS: dict[str, Says] = {
     "loose": loose("score"),
     "class_loose": _class_loose,
     "class_area": by_share("gives {share} more area to {classes}", "gives {share} less area to {classes}"),

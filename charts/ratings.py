@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -66,17 +65,17 @@ def rating_findings(report: RatingReport) -> list[str]:
         f"All agree on {n_agreed:,} of {report.n_rated:,} {documents(report)} ({percent(n_agreed, report.n_rated)})."
     ]
     if report.n_disputed:
-        numbers = "gives another rating in {} of comparisons {}" if report.level != "nominal" else None
-        says = {} if numbers is None else {"conflicts": functools.partial(_conflicts, numbers)}
-        found += stands_out(report, {**_SAYS, **says}, write_down("how to rate"))
+        found += stands_out(report, RATING_SAYS, write_down("how to rate"))
     return found
 
 
-def _conflicts(text: str, finding: Finding, report: RatingReport) -> str:
-    return text.format(shown_share(finding.value), against(finding))
+def _conflicts(finding: Finding, report: RatingReport) -> tuple[str, str]:
+    what = "class" if report.level == "nominal" else "rating"
+    return f"gives another {what} in {shown_share(finding.value)} of comparisons", against(finding)
 
 
-_SAYS: dict[str, Says] = {
+RATING_SAYS: dict[str, Says] = {
+    "conflicts": _conflicts,
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "rates": by_share("rates {share} of the scale higher", "rates {share} of the scale lower"),
 }

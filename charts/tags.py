@@ -51,21 +51,22 @@ def tag_findings(report: TagReport) -> list[str]:
     verb = "is" if len(disputed) == 1 else "are"
     found.append(f"{len(disputed):,} of {counted(len(report.tags), 'tag')} {verb} disputed.")
     rules = {"class_missed": "when to give {}"}
-    return [*found, *stands_out(report, _SAYS, write_down("when to give a tag"), rules)]
+    return [*found, *stands_out(report, TAG_SAYS, write_down("when to give a tag"), rules)]
 
 
-def _left_out(finding: Finding, report: TagReport) -> str:
+def _left_out(finding: Finding, report: TagReport) -> tuple[str, str]:
     share = shown_share(finding.value)
     what = f"{share} leave it out where two gave it" if len(report.annotators) > 2 else f"in {share} only one gave it"
-    return f"Of {finding.classes[0]!r} {what} {against(finding, 'other tags')}"
+    return f"Of {finding.classes[0]!r} {what}", against(finding, "other tags")
 
 
-_SAYS: dict[str, Says] = {
+TAG_SAYS: dict[str, Says] = {
     "class_used": by_points("gives {classes} more often than the others", "gives {classes} less often than the others"),
     "class_missed": _left_out,
-    "lone": lambda finding, report: f"gives {shown_share(finding.value)} of their tags alone {against(finding)}",
+    "lone": lambda finding, report: (f"gives {shown_share(finding.value)} of their tags alone", against(finding)),
     "misses": lambda finding, report: (
-        f"leaves out {shown_share(finding.value)} of the tags that two others gave {against(finding)}"
+        f"leaves out {shown_share(finding.value)} of the tags that two others gave",
+        against(finding),
     ),
 }
 

@@ -24,8 +24,10 @@ LINK = {
     "textUnderlineOffset": "3px",
     "cursor": "pointer",
 }
-#: a chart is as wide as this at most; FiftyOne fits it to its place only when it is drawn
+#: a chart is drawn as wide as this, and made smaller where its place is narrower
 _CHART_WIDTH = 480
+#: its place in relation to that: CSS has no quotient of lengths, but the tangent of their angle is one
+_CHART_SCALE = f"min(1, tan(atan2(100cqw, {_CHART_WIDTH}px)))"
 #: figures do not know the theme of the App: set the colour of their text here
 _TEXTS = {
     "& .gtitle": {"fill": "var(--fo-palette-text-primary) !important"},
@@ -35,7 +37,6 @@ _TEXTS = {
                      *("legendtext", "annotation-text", "bartext-outside"))
     ): {"fill": "var(--fo-palette-text-secondary) !important"},
 }  # fmt: skip
-_CHART = {"item": {"sx": {"maxWidth": f"{_CHART_WIDTH}px", "overflow": "hidden", **_TEXTS}}}
 _CELL = {"padding": "5px 6px", "fontSize": ".82rem", "whiteSpace": "pre-line", "lineHeight": 1.3}
 #: Markdown at the size of the tables
 TEXT = {
@@ -77,9 +78,21 @@ def _chart(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
         layout=item["layout"],
         config={"displayModeBar": False, "scrollZoom": False, "responsive": True},
         caption=item["hint"],
-        componentsProps=_CHART,
+        componentsProps=_chart_style(item["layout"]["height"]),
         **options,
     )
+
+
+def _chart_style(height: float) -> dict[str, Any]:
+    """The style of a chart that follows its place: the App fits it only when it is drawn."""
+    drawn = {
+        "width": f"{_CHART_WIDTH}px !important",
+        "transformOrigin": "0 0",
+        "transform": f"scale({_CHART_SCALE})",
+        "marginBottom": f"calc(({_CHART_SCALE} - 1) * {height:g}px)",
+    }
+    place = {"containerType": "inline-size", "maxWidth": f"{_CHART_WIDTH}px", "overflow": "hidden"}
+    return {"item": {"sx": {**place, "& .js-plotly-plot": drawn, **_TEXTS}}}
 
 
 def _table(root: types.Object, item: Item, name: str, handlers: Handlers) -> None:
@@ -102,6 +115,7 @@ def _table_style(item: Item) -> dict[str, Any]:
         "minWidth": 0,
         "width": "100%" if not item["slanted"] else "auto",
         "& td": {**_CELL, "color": "var(--fo-palette-text-primary)", "overflowWrap": "anywhere"},
+        "& td:first-of-type": {"minWidth": "72px"},
         "& th": {**head, "fontSize": ".78rem", "color": "var(--fo-palette-text-secondary)"},
     }
     if item["slanted"]:

@@ -25,7 +25,12 @@ _ROOT = {
 }
 #: the head stays in sight while the panel scrolls
 _HEAD = {"sx": {"position": "sticky", "top": 0, "zIndex": 10, "background": _SURFACE, "padding": "8px 0 2px"}}
-_CARDS = {"display": "grid", "gridTemplateColumns": "repeat(auto-fit, minmax(92px, 1fr))", "gap": "8px"}
+_CARDS = {
+    "display": "grid",
+    "gridAutoFlow": "row",
+    "gridTemplateColumns": "repeat(auto-fit, minmax(92px, 1fr))",
+    "gap": "8px",
+}
 #: colours of the levels of alpha, readable on white and on black
 _LEVELS = {"good": "#1a9e77", "fair": "#c77700", "poor": "#e0561b"}
 
@@ -200,6 +205,7 @@ def _cards(root: types.Object, model: ViewModel, handlers: Handlers) -> None:
 _CARD: dict[str, Any] = {
     "container": {"sx": {"height": "100%", "boxSizing": "border-box", "padding": "8px 10px", "borderRadius": "6px"}},
     "grid": {"sx": {"gap": "2px"}},
+    "item": {"sx": {"& .MuiPaper-root": {"height": "100%"}}},
 }
 #: the number of a card that leads to labels
 _NUMBER = {

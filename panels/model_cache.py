@@ -19,6 +19,7 @@ from ..agreement.family import build_report, costly_units
 from ..agreement.objects.verdicts import VERDICTS
 from ..agreement.records import Records
 from ..agreement.report import AgreementReport, ReportContext
+from ..charts.advice import whom_to_talk_to
 from ..charts.families import family_of
 from ..dataset_io.decide.next_object import Sought
 from ..dataset_io.fiftyone_private import dataset_id, serialized_stages
@@ -74,9 +75,12 @@ class Shown:
         return work_list(self._records, self._index)
 
     @functools.cached_property
-    def findings(self) -> list[str]:
-        """The main cause of disagreement, who or what is behind it, and what to do; slow with many annotators."""
-        return family_of(self.report).findings(self.report)
+    def findings(self) -> tuple[list[str], list[str]]:
+        """What stands above all tabs: the main cause and whom to talk to; and all else that was found."""
+        family = family_of(self.report)
+        cause, *others = family.findings(self.report)
+        whom = whom_to_talk_to(self.report, family.says)
+        return ([cause, whom], others) if whom else ([cause, *others[:1]], others[1:])
 
     def described(self, dataset: fo.Dataset | None, first: int, end: int) -> list[dict[str, Any]]:
         """Some entries of the work list: id, file, frame, and why it is disputed."""

@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 #: other runs that are offered for a comparison
 _MOST_RUNS = 8
-#: findings that stand above all tabs: the main cause, and who or what is behind it
-CAUSE = 2
 
 
 def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) -> Iterator[Item]:
@@ -40,7 +38,7 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) 
         yield work_item(shown, dataset, 0, FIRST, title="Where to look first")
         label = f"All {len(shown.work):,}, the most costly first"
         yield button_item("all_work", "", [(label, "list", "go_to_tab", {"tab": "images"})])
-    text = "\n\n".join([*map(plain_markdown, shown.findings[CAUSE:]), overview_markdown(shown.report)])
+    text = "\n\n".join([*map(plain_markdown, shown.findings[1]), overview_markdown(shown.report)])
     if text.strip():
         yield text_item("overview", text)
     has_objects = hasattr(shown.report, "existence")

@@ -18,7 +18,7 @@ from .tab_classes import RATED, class_items
 from .tab_decide import decide_items
 from .tab_images import image_items
 from .tab_objects import object_items, votes_link
-from .tab_run import CAUSE, overview_items, rule_items
+from .tab_run import overview_items, rule_items
 
 if TYPE_CHECKING:
     from .model_cache import Shown
@@ -57,7 +57,7 @@ def view_model(
         "version": shown.version,
         "warnings": [*shown.report.warnings, *shown.notes],
         "cards": _cards(shown),
-        "cause": " ".join(shown.findings[:CAUSE]),
+        "cause": " ".join(shown.findings[0]),
         "tabs": tabs,
         "tab": tab,
         "items": list(_CONTENT[tab](shown, state, choices or Choices(), dataset)),

@@ -20,8 +20,7 @@ def object_findings(report: ObjectReport) -> list[str]:
     found = [cause_sentence(report)]
     if lost is None or lost.total < NOTHING:
         return found
-    says = {**_SAYS, "loose": loose(f"mean {report.localisation.measure}")}
-    return [*found, *stands_out(report, says, _of_cause(report, lost))]
+    return [*found, *stands_out(report, OBJECT_SAYS, _of_cause(report, lost))]
 
 
 def _of_cause(report: ObjectReport, lost: Losses) -> str:
@@ -34,29 +33,30 @@ def _of_cause(report: ObjectReport, lost: Losses) -> str:
     return write_down(max(advice, key=lambda text: round(advice[text], 9)))
 
 
-def _misses(finding: Finding, report: ObjectReport) -> str:
+def _misses(finding: Finding, report: ObjectReport) -> tuple[str, str]:
     what = f"{finding.size} objects" if finding.size else "what two others drew"
     if finding.classes:
         what = f"objects {finding.classes[0]!r}"
-    return f"misses {shown_share(finding.value)} of {what} {against(finding)}"
+    return f"misses {shown_share(finding.value)} of {what}", against(finding)
 
 
-def _class_missed(finding: Finding, report: ObjectReport) -> str:
-    what = "Of {!r} {} is missed {}" if len(report.annotators) > 2 else "Of {!r} only one drew {} {}"
-    return what.format(finding.classes[0], shown_share(finding.value), against(finding, "other classes"))
+def _class_missed(finding: Finding, report: ObjectReport) -> tuple[str, str]:
+    what = "Of {!r} {} is missed" if len(report.annotators) > 2 else "Of {!r} only one drew {}"
+    return what.format(finding.classes[0], shown_share(finding.value)), against(finding, "other classes")
 
 
-def _of_size(finding: Finding, report: ObjectReport) -> str:
+def _of_size(finding: Finding, report: ObjectReport) -> tuple[str, str]:
     what = "is missed" if len(report.annotators) > 2 else "only one drew"
     share = shown_share(finding.value)
     said = f"{share} {what}" if len(report.annotators) > 2 else f"{what} {share}"
-    return f"Of {finding.size} objects {said} {against(finding, 'of other sizes')}"
+    return f"Of {finding.size} objects {said}", against(finding, "of other sizes")
 
 
-_SAYS: dict[str, Says] = {
+OBJECT_SAYS: dict[str, Says] = {
     **dict.fromkeys(("misses", "misses_size", "misses_class"), _misses),
-    "lone": lambda finding, report: f"drew {shown_share(finding.value)} of their labels alone {against(finding)}",
-    "twice": lambda finding, report: f"drew {shown_share(finding.value)} of their labels twice {against(finding)}",
+    "lone": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels alone", against(finding)),
+    "twice": lambda finding, report: (f"drew {shown_share(finding.value)} of their labels twice", against(finding)),
+    "loose": loose("mean {report.localisation.measure}"),
     "box_size": by_share("draws boxes {share} larger", "draws boxes {share} smaller"),
     "box_right": by_share("draws boxes {share} further right", "draws boxes {share} further left"),
     "box_down": by_share("draws boxes {share} lower", "draws boxes {share} higher"),

@@ -14,6 +14,7 @@ from tools.bench.habits import SIMULATED
 
 from annotator_agreement.agreement.config import make_config
 from annotator_agreement.agreement.evidence.hypotheses import HabitRows
+from annotator_agreement.charts.advice import whom_to_talk_to
 from annotator_agreement.charts.families import family_of
 
 #: what is said of the planted habit
@@ -48,7 +49,10 @@ def test_a_planted_habit_is_found_and_said(family: str, n_annotators: int) -> No
     others = {("worker 2",)} if n_annotators == 2 and family == "tags" else set()
     assert {tuple(each.annotators) for each in report.findings if each.annotators} == {("worker 1",)} | others
     said = family_of(report).findings(report)
-    assert any("talk to worker 1" in sentence for sentence in said)
+    whom = "worker 1" if n_annotators > 2 else "both"
+    assert any(f"talk to {whom}" in sentence for sentence in said)
+    short = whom_to_talk_to(report, family_of(report).says)
+    assert short.startswith("Talk to worker 1 (") if n_annotators > 2 else not short
     if n_annotators > 2:
         assert SAID[family] in " ".join(said)
 

@@ -9,9 +9,9 @@ import pytest
 from tests.charts.filled import filled_report, filled_values
 from tests.charts.other_families import OTHERS
 
-from annotator_agreement.charts.advice import OF_TWO
+from annotator_agreement.charts.advice import OF_TWO, whom_to_talk_to
 from annotator_agreement.charts.families import family_of
-from annotator_agreement.charts.objects.findings import object_findings
+from annotator_agreement.charts.objects.findings import OBJECT_SAYS, object_findings
 
 
 def _finding(kind: str, *annotators: str, classes: tuple[str, ...] = (), **changes: Any) -> dict[str, Any]:
@@ -104,6 +104,20 @@ def test_advice_is_given_only_for_a_difference_that_is_worth_it() -> None:
     larger = _finding("misses", "bob", difference=0.05, low=0.04, high=0.06)
     (_, both) = object_findings(filled_report(findings=[larger, small], n_tested=50))
     assert both.endswith("; draws boxes 5 % smaller [4, 6]: talk to bob.")
+
+
+def test_whom_to_talk_to_about_what_is_said_in_short() -> None:
+    """The first screen of a crowd: those with the greatest difference, each with what it is; no pair, no class."""
+    findings = [_finding("close", "a", "b", difference=0.95), _finding("confused", classes=("bus", "coach"))]
+    findings += [_finding("misses", f"worker {k}", difference=0.9 - 0.1 * k) for k in range(7)]
+    findings.append(_finding("loose", "worker 0", difference=0.3))
+    findings.append(_finding("lone", "worker 9", difference=0.04, low=0.03, high=0.05))
+    said = whom_to_talk_to(filled_report(findings=findings, n_tested=500), OBJECT_SAYS)
+    named = ", ".join(f"worker {k} (misses 63.2 % of what two others drew)" for k in range(5))
+    assert said == f"Talk to {named} and 2 more."
+    assert not whom_to_talk_to(filled_report(findings=findings[:2], n_tested=500), OBJECT_SAYS)
+    two = filled_values()["annotators"][:2]
+    assert not whom_to_talk_to(filled_report(findings=findings, annotators=two), OBJECT_SAYS)
 
 
 def test_where_nobody_stands_out_the_guideline_says_more_of_the_main_cause() -> None:
