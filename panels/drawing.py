@@ -100,7 +100,10 @@ def _table(root: types.Object, item: Item, name: str, handlers: Handlers) -> Non
     table = types.TableView(
         on_click_cell=handlers("click_cell"),
         variant="outlined",
-        componentsProps={"table": {"sx": _table_style(item)}, "tableContainer": {"sx": {"overflow": "visible"}}},
+        componentsProps={
+            "table": {"sx": _table_style(item)},
+            "tableContainer": {"sx": {"overflowX": "auto", "overflowY": "hidden"}},
+        },
     )
     for key, label in item["columns"]:
         table.add_column(key, label=label)

@@ -212,6 +212,7 @@ _NUMBER = {
     "padding": 0,
     "minWidth": 0,
     "justifyContent": "flex-start",
+    "whiteSpace": "nowrap",
     "color": "var(--fo-palette-text-primary)",
     "& .MuiTypography-root": {"fontSize": "1.35rem", "fontWeight": 700, **LINK},
 }
@@ -223,7 +224,14 @@ def _small(parent: types.Object, name: str, text: str) -> None:
 
 def _tabs(root: types.Object, model: ViewModel, handlers: Handlers, jumps: int) -> None:
     tab = {"sx": {"minHeight": 38, "minWidth": 0, "padding": "6px 5px", "textTransform": "none", "fontSize": ".8rem"}}
-    bar = {"scrollButtons": False, "sx": {"minHeight": 38, "borderBottom": 1, "borderColor": "divider"}}
+    # where they do not fit, tabs go on in the next line, in which the App's indicator would not follow
+    several_lines = {
+        "& .MuiTabs-flexContainer, & .MuiTabs-list": {"flexWrap": "wrap"},
+        "& .MuiTabs-indicator": {"display": "none"},
+        "& .Mui-selected": {"boxShadow": "inset 0 -2px 0 var(--fo-palette-primary-main)"},
+    }
+    line = {"minHeight": 38, "borderBottom": 1, "borderColor": "divider", **several_lines}
+    bar = {"scrollButtons": False, "sx": line}
     view = types.TabsView(componentsProps={"tab": tab, "tabs": bar})
     for name, title in model["tabs"].items():
         view.add_choice(name, label=title)
