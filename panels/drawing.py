@@ -87,6 +87,7 @@ def _chart_style(height: float) -> dict[str, Any]:
     """The style of a chart that follows its place: the App fits it only when it is drawn."""
     drawn = {
         "width": f"{_CHART_WIDTH}px !important",
+        "height": f"{height:g}px !important",
         "transformOrigin": "0 0",
         "transform": f"scale({_CHART_SCALE})",
         "marginBottom": f"calc(({_CHART_SCALE} - 1) * {height:g}px)",

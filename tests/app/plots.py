@@ -15,6 +15,7 @@ CHARTS = {
     "iou": "of two labels of one object",
     "thresholds": "of a match",
     "scores": "score (0",
+    "skill": "score with the others",
 }
 _DATA = "plot => plot.data"
 #: how often a pointer is moved to a chart that is being drawn anew

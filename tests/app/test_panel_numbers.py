@@ -172,4 +172,16 @@ def test_nothing_is_cut_off_in_a_narrow_panel(app: AppPage) -> None:
         )
         assert cut == []
         app.panel.evaluate("panel => { panel.style.width = ''; }")
+    app.open_tab("Images", "disputed images hold")
+    plot = chart(app.panel, "scores")
+    assert drawn(plot)
+    wide = plot.bounding_box()
+    # the App draws a chart once: it must follow its place by itself
+    app.panel.evaluate(f"panel => {{ panel.style.width = '{NARROW - 150}px'; }}")
+    narrow = plot.bounding_box()
+    assert wide is not None
+    assert narrow is not None
+    assert narrow["width"] < min(wide["width"], NARROW - 150)
+    assert narrow["width"] / wide["width"] == pytest.approx(narrow["height"] / wide["height"], rel=0.01)
+    app.panel.evaluate("panel => { panel.style.width = ''; }")
     app.page.set_viewport_size({"width": 1700, "height": 1100})
