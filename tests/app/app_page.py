@@ -59,8 +59,17 @@ class AppPage:
         expect(self.form).to_contain_text("Run key")
 
     def submit(self, name: str) -> None:
-        """Press the button that executes the operator of the form."""
-        self.form.get_by_role("button", name=name, exact=True).click()
+        """Press the button that executes the operator of the form, until the form is gone.
+
+        A click is lost while the form is being redrawn.
+        """
+        button = self.form.get_by_role("button", name=name, exact=True)
+        for _ in range(_CLICKS):
+            button.click()
+            with contextlib.suppress(AssertionError):
+                expect(button).to_have_count(0, timeout=30_000)
+                return
+        raise AssertionError(f"Nothing happens: {name}")
 
     def close_result(self) -> None:
         """Close the result of an operator."""
