@@ -50,6 +50,8 @@ __all__ = [
     "list_decisions",
     "undo_decisions",
     "delete_decisions",
+    "apply_decisions",
+    "undo_applied",
     "record_own_labels",
     "report_decisions",
     "decided_against",

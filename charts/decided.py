@@ -37,13 +37,15 @@ def decisions_section(report: DecisionReport) -> Section:
     """What was decided on the labels of a run."""
     n, disputed, unit = report.n_disputed_decided, report.n_disputed, report.unit
     parts: list[Part] = [f"{n:,} of {disputed:,} disputed {unit}s were decided ({percent(n, disputed)})."]
-    if report.n_decided and report.n_consensus_right is not None:
-        right, decided = report.n_consensus_right, report.n_decided
+    decided = report.n_decided - report.n_applied
+    if decided and report.n_consensus_right is not None:
+        right = report.n_consensus_right
         parts.append(f"Of all decided {unit}s the majority was right on {right:,} of {decided:,} "
                      f"({percent(right, decided)}).")  # fmt: skip
     left = [
         (report.n_skipped, "skipped, for later"),
         (report.n_changed, "decided, but labels were edited, added or deleted since"),
+        (report.n_applied, "applied to annotators' labels, which count for nobody since"),
     ]
     parts += [f"{counted(count, unit)} {text}." for count, text in left if count]
     of_whole = report.unit == "image"  # everybody said something of the whole image

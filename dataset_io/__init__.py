@@ -8,6 +8,7 @@ from .annotation_files.split_join import join_annotators, split_annotators
 from .app.settings import configure_agreement_app
 from .compute import compute_agreement, run_agreement
 from .decide.against import decided_against, report_decisions
+from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
 from .decide.decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
@@ -33,6 +34,7 @@ __all__ = [
     "agreement_patches",
     "agreement_samples",
     "annotate_disputed",
+    "apply_decisions",
     "changed_since",
     "compare_agreement",
     "compute_agreement",
@@ -57,6 +59,7 @@ __all__ = [
     "save_agreement_views",
     "split_annotators",
     "tag_agreement_labels",
+    "undo_applied",
     "undo_decisions",
     "update_agreement",
     "view_agreement",

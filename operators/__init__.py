@@ -6,9 +6,9 @@ from .app_settings import ConfigureAgreementApp
 from .compare import CompareAgreement
 from .compute import ComputeAgreement
 from .disputed import AgreementPatches, AnnotateDisputed, TagAgreementLabels
-from .export import ExportAgreement
+from .export import ExportAgreement, ExportDecidedAgainst
 from .export_labels import ExportAnnotations
-from .gold import Decide, UndoDecisions
+from .gold import ApplyDecisions, Decide, UndoApplied, UndoDecisions
 from .import_labels import ImportAnnotations
 from .object_labels import AddAgreementUnits, ResolveUnits
 from .runs import DeleteAgreement, OpenAgreementPanel, RenameAgreement, ShowAgreement, UpdateAgreement
@@ -27,6 +27,9 @@ OPERATORS = [
     ResolveUnits,
     Decide,
     UndoDecisions,
+    ApplyDecisions,
+    UndoApplied,
+    ExportDecidedAgainst,
     TagAgreementLabels,
     AnnotateDisputed,
     ConfigureAgreementApp,

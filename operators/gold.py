@@ -1,8 +1,9 @@
-"""The operators that decide on many objects by a rule, and take back what was decided last."""
+"""The operators that decide on many objects by a rule, apply decisions to annotators' labels, and take both back."""
 
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterable
 from typing import Any
 
 import fiftyone.operators as foo
@@ -10,12 +11,26 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement.objects.verdicts import VERDICTS
+from ..charts.sections import Section, as_markdown
+from ..charts.tables import Column, table
 from ..charts.words import counted
-from ..dataset_io import decide, undo_decisions
-from ..dataset_io.decide.decide import Decided, open_to_decide, user_name
-from ..dataset_io.decide.decisions import gold_fields
+from ..dataset_io import apply_decisions, decide, undo_applied, undo_decisions
+from ..dataset_io.decide.apply import Applied, TakenBack, latest_applied, possible_changes
+from ..dataset_io.decide.decide import Decided, ObjectsToDecide, open_to_decide, user_name
+from ..dataset_io.decide.decisions import gold_fields, open_gold
 from ..dataset_io.record.run_labels import open_run_labels
-from .base import AgreementOperator, add_choice, add_several, add_switch, add_warning, chosen_run, progress_of, tell
+from .base import (
+    AgreementOperator,
+    add_choice,
+    add_several,
+    add_switch,
+    add_warning,
+    chosen_run,
+    given_names,
+    is_from_app,
+    progress_of,
+    tell,
+)
 from .selection import add_within_view, samples_within, shows_part
 
 _CHOICES = {
@@ -61,16 +76,21 @@ class Decide(AgreementOperator, function=decide):
         if shows_part(ctx):
             add_within_view(inputs)
         add_switch(inputs, "overwrite", "Decide again", "Also objects on which somebody decided before")
-        samples = samples_within(ctx)
-        if len(samples) > _MOST_COUNTED:
-            add_switch(inputs, "count", "Count first", "How many objects this decides")
-        if len(samples) <= _MOST_COUNTED or ctx.params.get("count"):
+        if _is_counted(inputs, ctx, "How many objects this decides"):
             inputs.view("preview", types.Notice(label=_told(_decide(ctx, preview=True), "This would decide")))
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         done = _decide(ctx, preview=False, progress=progress_of(ctx))
         tell(ctx, _told(done, "Decided"), variant="success" if done.n_decided else "warning")
         return dataclasses.asdict(done)
+
+
+def _is_counted(inputs: types.Object, ctx: foo.ExecutionContext, what: str) -> bool:
+    """Whether the form counts what would be done; on larger datasets it asks."""
+    if len(samples_within(ctx)) <= _MOST_COUNTED:
+        return True
+    add_switch(inputs, "count", "Count first", what)
+    return bool(ctx.params.get("count"))
 
 
 def _choice(ctx: foo.ExecutionContext) -> str:
@@ -99,8 +119,13 @@ def _told(decided: Decided, what: str) -> str:
         (decided.n_without, "without such a label"),
         (decided.n_left_out, "with labels that were deleted or added since the run"),
     ]
-    left = [f"{n:,} {text}" for n, text in others if n]
-    return f"{what} {counted(decided.n_decided, 'object')}" + (f"; left out: {', '.join(left)}" if left else "")
+    return f"{what} {counted(decided.n_decided, 'object')}" + _but(others)
+
+
+def _but(left_out: Iterable[tuple[int, str]]) -> str:
+    """What was left out, as the end of a sentence."""
+    left = [f"{n:,} {text}" for n, text in left_out if n]
+    return f"; left out: {', '.join(left)}" if left else ""
 
 
 class UndoDecisions(AgreementOperator, function=undo_decisions):
@@ -115,15 +140,144 @@ class UndoDecisions(AgreementOperator, function=undo_decisions):
     submit = "Undo"
 
     def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
-        fields = gold_fields(ctx.dataset) if ctx.dataset is not None else []
-        if not fields:
-            add_warning(inputs, "no_decisions", "Nothing was decided on this dataset yet")
+        if not _add_gold(inputs, ctx):
             return
-        add_choice(inputs, "gold", "Field of decisions", fields, required=True)
         inputs.str("by", label="Decided by", description="Only what this person decided; empty for anybody")
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
-        gold = ctx.params.get("gold") or names.DEFAULT_GOLD_FIELD
-        n = undo_decisions(ctx.dataset, ctx.params.get("step"), by=ctx.params.get("by") or None, gold=gold)
+        by = ctx.params.get("by") or None
+        n = undo_decisions(ctx.dataset, ctx.params.get("step"), by=by, gold=_gold(ctx))
         tell(ctx, f"Took back {counted(n, 'decision')}", variant="success" if n else "warning")
         return {"n": n}
+
+
+def _add_gold(inputs: types.Object, ctx: foo.ExecutionContext) -> bool:
+    """Ask for a field of decisions; without one, warn in the form and return False."""
+    fields = gold_fields(ctx.dataset) if ctx.dataset is not None else []
+    if not fields:
+        add_warning(inputs, "no_decisions", "Nothing was decided on this dataset yet")
+        return False
+    add_choice(inputs, "gold", "Field of decisions", fields, required=True)
+    return True
+
+
+def _gold(ctx: foo.ExecutionContext) -> str:
+    """The chosen field of decisions; when the form opens, the first one."""
+    return ctx.params.get("gold") or next(iter(gold_fields(ctx.dataset)), names.DEFAULT_GOLD_FIELD)
+
+
+_CHANGES = {
+    "class": ("Classes", "Labels get the class that is right"),
+    "geometry": ("Geometry", "Labels get the box or shape, number or mask that is right"),
+    "attributes": ("Attributes", "Labels get the values that are right of the attributes that the run compares"),
+    "delete": ("Delete", "Delete labels where somebody decided that there is nothing"),
+    "add": ("Add", "Add what annotators missed on images that they were assigned to"),
+}
+_DONE = (
+    *(Column("annotator", "name"), Column("other class", "n_class"), Column("other geometry", "n_geometry")),
+    *(Column("other attributes", "n_attributes"), Column("deleted", "n_deleted"), Column("added", "n_added")),
+)
+
+
+class ApplyDecisions(AgreementOperator, function=apply_decisions):
+    """Changes the annotators' own labels to what was decided."""
+
+    operator_name = names.APPLY_DECISIONS
+    risk = "high"
+    label = "Apply decisions to the annotators' labels"
+    description = "Change the annotators' own labels to what was decided, as one step that can be taken back"
+    icon = "published_with_changes"
+    submit = "Change labels"
+    run_text = "The run that says who the annotators are"
+    can_be_delegated = True
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        if not _add_gold(inputs, ctx):
+            return
+        opened = _opened(ctx)
+        described = "Only the labels of these annotators; none for all"
+        add_several(inputs, "annotators", "Annotators", described, opened.labels.annotators)
+        for change in possible_changes(opened):
+            add_switch(inputs, change, *_CHANGES[change], default=True)
+        inputs.str("by", label="Your name", description="It is stored with the step", default=user_name())
+        if shows_part(ctx):
+            add_within_view(inputs)
+        asked = "Yes, change the annotators' labels"
+        if _is_counted(inputs, ctx, "How many labels this changes"):
+            found = _apply(ctx, preview=True)
+            told = Section(_told_of_labels(found, "This would change"), [table(_DONE, found.annotators)])
+            inputs.md(as_markdown([told]), name="preview")
+        add_switch(inputs, "sure", asked, "“Take back applied decisions” makes them what they are now")
+        if is_from_app(ctx) and not ctx.params.get("sure"):
+            inputs.view("asked", types.Notice(label="Nothing is changed yet")).invalid = True
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        done = _apply(ctx, preview=False, progress=progress_of(ctx))
+        told = _told_of_labels(done, "Changed")
+        if done.n_applied:
+            told += ". Update the runs to see what it changes"
+        tell(ctx, told, variant="success" if done.n_applied else "warning")
+        return dataclasses.asdict(done)
+
+
+def _opened(ctx: foo.ExecutionContext) -> ObjectsToDecide:
+    return open_to_decide(open_run_labels(ctx.dataset, chosen_run(ctx)), _gold(ctx), among=())
+
+
+def _apply(ctx: foo.ExecutionContext, *, preview: bool, progress: Any = False) -> Applied:
+    """Apply decisions as the form says."""
+    changes = [change for change in possible_changes(_opened(ctx)) if ctx.params.get(change, True)]
+    return apply_decisions(
+        samples_within(ctx),
+        chosen_run(ctx),
+        annotators=given_names(ctx.params, "annotators") or None,
+        changes=changes,
+        by=ctx.params.get("by") or None,
+        gold=_gold(ctx),
+        preview=preview,
+        progress=progress,
+    )
+
+
+def _told_of_labels(applied: Applied, what: str) -> str:
+    """What became of decisions that were applied, in one sentence."""
+    others = [
+        (applied.n_changed, "whose labels were edited, added or deleted since the decision"),
+        (applied.n_edited, "whose decided label was edited by hand"),
+        (applied.n_unfit, "labels that cannot be made so"),
+        (applied.n_meanwhile, "samples that somebody kept on changing"),
+    ]
+    right = f"; on {applied.n_right:,} there is nothing to do" if applied.n_right else ""
+    return f"{what} the labels of {counted(applied.n_applied, 'object')}{right}" + _but(others)
+
+
+class UndoApplied(AgreementOperator, function=undo_applied):
+    """Takes back the decisions that were applied last."""
+
+    operator_name = names.UNDO_APPLIED
+    risk = "high"
+    label = "Take back applied decisions"
+    description = "Make annotators' labels what they were before decisions were applied to them; the decisions stay"
+    icon = "settings_backup_restore"
+    submit = "Take back"
+    can_be_delegated = True
+
+    def add_inputs(self, inputs: types.Object, ctx: foo.ExecutionContext) -> None:
+        if not _add_gold(inputs, ctx):
+            return
+        latest = latest_applied(open_gold(ctx.dataset, _gold(ctx)))
+        if latest is None:
+            add_warning(inputs, "not_applied", "No decisions are applied to annotators' labels")
+            return
+        what = f"{latest.by} applied {counted(latest.n_objects, 'decision')} at {latest.at:%Y-%m-%d %H:%M} (UTC)"
+        inputs.view("latest", types.Notice(label=f"{what}; labels that were edited since stay as they are"))
+
+    def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
+        done = undo_applied(ctx.dataset, ctx.params.get("step"), gold=_gold(ctx))
+        tell(ctx, _told_of_undoing(done), variant="success" if done.n_objects else "warning")
+        return dataclasses.asdict(done)
+
+
+def _told_of_undoing(done: TakenBack) -> str:
+    others = [(done.n_changed, "whose labels were edited since"), (done.n_meanwhile, "samples that somebody changed")]
+    return f"Took back what was applied to {counted(done.n_objects, 'object')}" + _but(others)

@@ -20,7 +20,7 @@ from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_obj
 from ..dataset_io.decide.picture import picture_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.results.load import MOST_DECIDED
-from ..names import ANNOTATOR_COLORS, DEFAULT_GOLD_FIELD, FRAMES_PREFIX
+from ..names import ANNOTATOR_COLORS, APPLY_DECISIONS, DEFAULT_GOLD_FIELD, EXPORT_DECIDED_AGAINST, FRAMES_PREFIX
 from .items import Choices, Field, Item, Link, button_item, link, table_item, text_item
 
 if TYPE_CHECKING:
@@ -72,6 +72,15 @@ def _numbers(counted_then: Mapping[str, Any] | None, choices: Choices) -> Iterat
         for k, title in enumerate(counted_then["header"])
     ]
     yield table_item("right", fields, counted_then["rows"], choices, title=DECIDED, note=counted_then["note"])
+    if counted_then["rows"]:
+        yield button_item("after", "", _AFTER)
+
+
+#: what can be done with decisions
+_AFTER = (
+    ("List to send", "outgoing_mail", "run_operator", {"operator": EXPORT_DECIDED_AGAINST}),
+    ("Apply to labels", "published_with_changes", "run_operator", {"operator": APPLY_DECISIONS}),
+)
 
 
 #: columns that lead to what was decided against an annotator

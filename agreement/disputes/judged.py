@@ -71,10 +71,12 @@ class DecisionReport:
     n_disputed_decided: int  #: of these disputed
     n_skipped: int  #: objects that were left for later
     n_changed: int  #: objects that were decided, but labels were edited, added or deleted since; in no other number
-    #: decided objects on which the majority was right: that there is one or not, and of which class; None without a
-    #: consensus (masks)
+    #: decided objects on which the majority was right: that there is one or not, and of which class; without those that
+    #: were applied to labels; None without a consensus (masks)
     n_consensus_right: int | None
     annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
+    #: decided objects of which annotators' labels were changed to what was decided; such a label counts for nobody
+    n_applied: int = 0
 
     parts: ClassVar[dict[str, Any]] = {"annotators": AnnotatorDecided}
 
@@ -85,10 +87,9 @@ class DecisionReport:
 
     @property
     def share_consensus_right(self) -> float | None:
-        """Share of the decided objects on which the majority was right."""
-        if self.n_consensus_right is None or not self.n_decided:
-            return None
-        return self.n_consensus_right / self.n_decided
+        """Share of the decided objects on which the majority was right, without those that were applied to labels."""
+        n_judged = self.n_decided - self.n_applied
+        return self.n_consensus_right / n_judged if self.n_consensus_right is not None and n_judged else None
 
     def to_dict(self) -> dict[str, Any]:
         """The report as JSON-serialisable values."""

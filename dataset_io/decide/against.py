@@ -30,7 +30,7 @@ from .decisions import Stored, open_gold
 
 #: samples whose objects are read at once
 _BATCH = 1_000
-_COUNTS = ("n_decided", "n_disputed_decided", "n_skipped", "n_changed", "n_consensus_right")
+_COUNTS = ("n_decided", "n_disputed_decided", "n_applied", "n_skipped", "n_changed", "n_consensus_right")
 
 
 @takes_arrays
@@ -73,7 +73,8 @@ def report_decisions(
             cluster = np.array([clusters.setdefault(each, len(clusters)) for each in cluster_ids], np.int64)
             rows = _Rows(opened, objects, np.array(states, np.int64))
             disputed = rows.decided & (objects.members.verdict > AGREED)
-            found = (rows.decided, disputed, rows.states == SKIPPED, rows.states == CHANGED, rows.majority_is_right())
+            left_out = (rows.states == SKIPPED, rows.states == CHANGED)
+            found = (rows.decided, disputed, rows.applied.any(axis=1), *left_out, rows.majority_is_right())
             for name, each in zip(_COUNTS, found, strict=True):
                 counts[name] += int(each.sum())
             judged.append(rows.judged(cluster))
@@ -116,13 +117,19 @@ class _Rows:
         self.decided: BoolArray = states == DECIDED
         self._units = opened.units
         self._rows = np.flatnonzero(self.decided).tolist()
+        #: shape ``(U, R)``, whose labels were changed to what was decided, which say nothing of how right they were
+        self.applied = np.zeros((len(states), len(opened.labels.annotators)), np.bool_)
+        for unit in self._rows:
+            changed = objects.annotators_applied(unit)
+            self.applied[unit] = [name in changed for name in opened.labels.annotators] if changed else False
         self.right = opened.units.right(objects, self._rows)
         self.given = opened.units.given(objects, self._rows)
 
     def majority_is_right(self) -> BoolArray:
         """Decided objects on which more than half of the assigned annotators were right, shape ``(U,)``."""
         said = self._units.majority(self._objects, self._rows)
-        return self.decided & False if said is None else self.decided & (said == self.right)
+        judged = self.decided & ~self.applied.any(axis=1)
+        return judged & False if said is None else judged & (said == self.right)
 
     def judged(self, cluster: IntArray) -> Judged:
         """What every assigned annotator did on the decided objects."""
@@ -131,7 +138,7 @@ class _Rows:
         given = np.where((assigned.sum(axis=1) == members.assigned)[:, None], NOTHING, UNKNOWN)
         given = np.broadcast_to(given, assigned.shape).copy()
         given[members.unit, members.annotator] = self.given
-        unit, annotator = np.nonzero(assigned & self.decided[:, None])
+        unit, annotator = np.nonzero(assigned & self.decided[:, None] & ~self.applied)
         return Judged(cluster[members.sample[unit]], annotator, self.right[unit], given[unit, annotator])
 
 

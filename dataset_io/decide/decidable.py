@@ -12,7 +12,7 @@ from ...agreement.objects.verdicts import VERDICTS
 from ...metrics.arrays import BoolArray, IntArray
 from ..labels.kinds import LabelKind
 from ..units.unit_members import UnitMembers
-from .decisions import Stored, hash_of_label, label_key
+from .decisions import Stored, added_labels, applied_changes, hash_of_label, label_key
 
 #: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
 #: deleted since; somebody decided
@@ -160,13 +160,18 @@ class Decidable:
         gold_id = self.found[unit][0]["gold_id"]
         return None if gold_id is None else self.gold[int(self.members.sample[unit])].get(gold_id)
 
+    def annotators_applied(self, unit: int) -> set[str]:
+        """Annotators whose labels of an object were changed, deleted or added by applying its decision."""
+        return {each["annotator"] for decision in self.found[unit] for each in applied_changes(decision)}
+
     def state(self, unit: int) -> int:
         """What is known of an object."""
         if not self.found[unit]:
             return OPEN
-        decision = self.found[unit][0]
-        if len(self.found[unit]) > 1 or dict(zip(decision["labels"], decision["hashes"], strict=True)) != self.hashes(
-            unit
-        ):
+        decision, hashes = self.found[unit][0], self.hashes(unit)
+        named = dict(zip(decision["labels"], decision["hashes"], strict=True))
+        # an object does not have labels that were added to it by applying the decision until the run is updated
+        added = {key for key in added_labels(decision) if key not in hashes}
+        if len(self.found[unit]) > 1 or {key: named[key] for key in named if key not in added} != hashes:
             return CHANGED
         return SKIPPED if decision["choice"] == "skip" else DECIDED

@@ -34,7 +34,7 @@ from ..units.unit_members import UnitMembers, UnitReader
 from ..units.units_field import unit_documents
 from ..units.value_units import MaskReader, TagReader, ValueReader
 from .decidable import Decidable
-from .decisions import Gold, Stored, label_key, stored_labels
+from .decisions import Gold, Stored, hash_of_label, label_key, stored_labels
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5
@@ -50,6 +50,7 @@ class DecisionUnits:
     has_consensus: ClassVar[bool] = True
     has_classes: ClassVar[bool] = True  #: whether labels have classes
     has_votes: ClassVar[bool] = True  #: whether some annotators may have given a unit no label
+    can_repeat: ClassVar[bool] = False  #: whether an annotator may have given a unit several labels, which count once
     requirement: str = "a class"  #: what a label of one's own must have
 
     def __init__(self, reader: UnitReader, kind: LabelKind, annotators: Sequence[str]) -> None:
@@ -139,6 +140,25 @@ class DecisionUnits:
         is_there = members.votes >= quorum_votes(members.assigned, "majority")
         return np.where(is_there, np.where(voted.tie, UNKNOWN, voted.category), NOTHING)
 
+    # ---- labels of annotators that are not right ----
+
+    def corrections(self, label: Stored, right: Stored) -> dict[str, Stored]:
+        """What a label has to take from the right one, by kind of change: its class, its geometry, and attributes."""
+        found: dict[str, Stored] = {}
+        if self.has_classes and self._code(label) != self._code(right):
+            found["class"] = {"label": right.get("label")}
+        if self._is_elsewhere(label, right):
+            said = [name for name in self.kind.content if any(each.get(name) is not None for each in (label, right))]
+            found["geometry"] = {name: right.get(name) for name in said}
+        compared = {name: right[name] for name in self.config.attributes if right.get(name) is not None}
+        attributes = {name: value for name, value in compared.items() if label.get(name) != value}
+        return {**found, "attributes": attributes} if attributes else found
+
+    def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
+        """Whether the geometry, number or mask of a label is not the right one."""
+        of_label, of_right = (hash_of_label({**each, "label": None}, self.kind) for each in (label, right))
+        return of_label != of_right
+
     # ---- labels that somebody drew ----
 
     def drawn(self, members: UnitMembers, units: Sequence[int], labels: Sequence[Stored]) -> list[int | None]:
@@ -213,6 +233,7 @@ class TagUnits(DecisionUnits):
 
     unit = "tag"
     without = frozenset(("one_class", "min_iou"))
+    can_repeat = True
 
 
 class ClassUnits(DecisionUnits):
@@ -294,6 +315,10 @@ class NumberUnits(ClassUnits):
             if label is not None and is_comparable(label.get("value")):
                 decided[each] = label["value"]
         return np.where(agreeing(numbers, decided[unit], self.config.tolerance), _RIGHT, _OTHER)
+
+    def _is_elsewhere(self, label: Stored, right: Stored) -> bool:
+        number, others = (np.array([each.get("value")], np.float64) for each in (label, right))
+        return not agreeing(number, others, self.config.tolerance).all()
 
     def _code(self, label: Stored) -> int:
         return _RIGHT

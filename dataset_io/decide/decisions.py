@@ -56,6 +56,9 @@ Stored = dict[str, Any]
 #: a stored label, and its type
 StoredLabel = tuple[Stored, LabelKind]
 
+#: entry of a decision that says what was done to apply it, one part for every step
+APPLIED = "applied"
+
 _BATCH = 1_000
 
 
@@ -78,6 +81,7 @@ class Decision:
     step: str  #: what was decided at once has one id, for :func:`undo_decisions`
     changed: bool  #: whether an annotator's label of the object was edited or deleted since
     edited: bool  #: whether the label in the field of decisions was edited or deleted since
+    applied: bool  #: whether it was applied to the annotators' labels; ``changed`` is about these labels, then
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +106,7 @@ class Gold:
         dataset: the dataset
         name: name of the field on a sample, or frame
         path: its path in the schema of the dataset
+        decisions: name of the field beside it, which says who decided what
     """
 
     def __init__(self, dataset: fo.Dataset, name: str, *, on_frames: bool) -> None:
@@ -109,7 +114,7 @@ class Gold:
         self.name = name
         self.on_frames = on_frames
         self.path = f"{names.FRAMES_PREFIX if on_frames else ''}{name}"
-        self._decisions = name + names.DECISIONS_SUFFIX
+        self.decisions = name + names.DECISIONS_SUFFIX
 
     @property
     def paths(self) -> list[str]:
@@ -167,7 +172,7 @@ class Gold:
             refuse_read_only(self.dataset, self.paths)
             return
         for key in list_agreements(self.dataset):
-            if {self.name, self._decisions} & names.own_names(key):
+            if {self.name, self.decisions} & names.own_names(key):
                 raise AgreementInputError(f"`gold` must be free, but {self.name!r} belongs to the run {key!r}")
         taken = next((path for path in self.paths if self.dataset.get_field(path) is not None), None)
         if taken is not None:
@@ -197,14 +202,14 @@ class Gold:
             with writing(self.dataset):
                 self.check(stored)
                 declare(self.dataset, wanted)
-        self.collection.create_index(f"{self._decisions}.id", sparse=True)
+        self.collection.create_index(f"{self.decisions}.id", sparse=True)
 
     def delete(self) -> None:
         """Delete the field and all decisions."""
         with writing(self.dataset):
             refuse_read_only(self.dataset, self.paths)
             for name, index in self.collection.index_information().items():
-                if index["key"][0][0].startswith(f"{self._decisions}."):
+                if index["key"][0][0].startswith(f"{self.decisions}."):
                     self.collection.drop_index(name)
             delete_fields(self.dataset, [path for path in self.paths if self.dataset.get_field(path) is not None])
             unset_undeclared(self.dataset, self.paths)
@@ -227,11 +232,11 @@ class Gold:
         """The decisions and the labels of a document, as columns ``decisions`` and ``gold``."""
         if not self.exists:
             return {"decisions": {"$literal": []}, "gold": {"$literal": []}}
-        return {"decisions": _list(f"${self._decisions}"), "gold": self._stored_labels}
+        return {"decisions": _list(f"${self.decisions}"), "gold": self._stored_labels}
 
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, Stored]:
         """The samples, or frames, with decisions by id: decisions, labels, and the video and the number of frames."""
-        query: Stored = {f"{self._decisions}.id": {"$exists": True}}
+        query: Stored = {f"{self.decisions}.id": {"$exists": True}}
         if only is not None:
             query["_id"] = {"$in": list(only)}
         of_frames = {"_sample_id": True, "frame_number": True} if self.on_frames else {}
@@ -240,20 +245,21 @@ class Gold:
 
     def decided_ids(self) -> list[ObjectId]:
         """Ids of the samples, or frames, with decisions."""
-        query = {f"{self._decisions}.id": {"$exists": True}}
+        query = {f"{self.decisions}.id": {"$exists": True}}
         return [row["_id"] for row in self.collection.find(query, {"_id": True})] if self.exists else []
 
     def has_more_than(self, n: int) -> bool:
         """Whether more than so many samples, or frames, have decisions."""
-        return self.collection.count_documents({f"{self._decisions}.id": {"$exists": True}}, limit=n + 1) > n
+        return self.collection.count_documents({f"{self.decisions}.id": {"$exists": True}}, limit=n + 1) > n
 
     def latest_step(self, by: str | None) -> str | None:
-        """The step that was decided last, by anybody or by one."""
-        decision = f"{self._decisions}"
+        """The step that was decided last, by anybody or by one, and not applied to labels."""
+        decision = f"{self.decisions}"
         stages: list[Stored] = [
             {"$match": {f"{decision}.id": {"$exists": True}}},
             {"$project": {decision: True}},
             {"$unwind": f"${decision}"},
+            {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}}},
             {"$match": {} if by is None else {f"{decision}.decided_by": by}},
             {"$sort": {f"{decision}.decided_at": -1, f"{decision}.id": -1}},
             {"$limit": 1},
@@ -277,10 +283,10 @@ class Gold:
         wanted += [] if annotator is None else [{"$in": [{"$literal": annotator}, _list("$$this.asked")]}]
         wanted += [] if label is None else [{"$in": [{"$literal": label}, _list("$$this.classes")]}]
         wanted += [] if votes is None else [{"$eq": [{"$size": "$$this.labels"}, votes]}]
-        found = _filtered(f"${self._decisions}", {"$and": wanted})
+        found = _filtered(f"${self.decisions}", {"$and": wanted})
         skipped = _filtered(found, {"$eq": ["$$this.choice", "skip"]})
         counted: list[Stored] = [
-            {"$match": {f"{self._decisions}.id": {"$exists": True}}},
+            {"$match": {f"{self.decisions}.id": {"$exists": True}}},
             {"$project": {"all": {"$size": found}, "skipped": {"$size": skipped}}},
             {"$group": {"_id": None, "all": {"$sum": "$all"}, "skipped": {"$sum": "$skipped"}}},
         ]
@@ -288,17 +294,19 @@ class Gold:
         return sums["all"] - sums["skipped"], sums["skipped"]
 
     def numbers(self, among: Sequence[ObjectId] | None = None) -> dict[ObjectId, int]:
-        """Number of decisions in every sample, or frame, that has some, without those on what no annotator drew.
+        """Number of decisions in every sample, or frame, that has some, without those on what nobody drew, or has now.
 
         Args:
             among: only these; None for all
         """
         if not self.exists:
             return {}
-        query: Stored = {f"{self._decisions}.id": {"$exists": True}}
+        query: Stored = {f"{self.decisions}.id": {"$exists": True}}
         if among is not None:
             query["_id"] = {"$in": list(among)}
-        drawn = _filtered(f"${self._decisions}", {"$ne": ["$$this.asked", []]})
+        drawn = _filtered(
+            f"${self.decisions}", {"$and": [{"$ne": ["$$this.asked", []]}, {"$ne": ["$$this.labels", []]}]}
+        )
         stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": drawn}}}]
         return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
 
@@ -317,7 +325,7 @@ class Gold:
         """
         if is_first:
             return self._first(document_id, made)
-        decisions, labels = _list(f"${self._decisions}"), self._stored_labels
+        decisions, labels = _list(f"${self.decisions}"), self._stored_labels
         old = [each for one in made for each in one.replaces]
         touched = _filtered(decisions, _share(sorted({key for one in made for key in one.decision["labels"]})))
         condition = [{"$setEquals": [_each(touched, "$$this.id"), {"$literal": old}]}]
@@ -346,13 +354,13 @@ class Gold:
         """The same for a document without decisions and labels, which takes the database a fraction of the time."""
         kind = self.kind
         labels = [one.label for one in made if one.label is not None]
-        values: Stored = {self._decisions: [one.decision for one in made]}
+        values: Stored = {self.decisions: [one.decision for one in made]}
         if kind.list_name is not None:
             values[self.name] = {"_cls": kind.stored.__name__, kind.list_name: labels}
         elif labels:
             values[self.name] = labels[-1]
         path = next(iter(self.has_labels))
-        nothing = {f"{self._decisions}.0": {"$exists": False}, path: {"$exists": False}}
+        nothing = {f"{self.decisions}.0": {"$exists": False}, path: {"$exists": False}}
         stamp = {"$currentDate": {"last_modified_at": True}} if self._is_compared else {}
         return UpdateOne({"_id": document_id, **nothing}, {"$set": values, **stamp})
 
@@ -362,21 +370,30 @@ class Gold:
             return []
         if self.collection.bulk_write(list(updates.values()), ordered=False).matched_count == len(updates):
             return []
-        found = self.collection.find({"_id": {"$in": list(updates)}, f"{self._decisions}.step": step}, {"_id": True})
+        found = self.collection.find({"_id": {"$in": list(updates)}, f"{self.decisions}.step": step}, {"_id": True})
         written = {row["_id"] for row in found}
         return [document_id for document_id in updates if document_id not in written]
 
     def undo(self, step: str) -> int:
-        """Take back a step: what it replaced is there again. The number of decisions taken back."""
-        decisions, labels = _list(f"${self._decisions}"), self._stored_labels
-        gone = _filtered(decisions, {"$eq": ["$$this.step", {"$literal": step}]})
-        query = {f"{self._decisions}.step": step}
+        """Take back a step: what it replaced is there again. The number of decisions taken back.
+
+        Raises:
+            AgreementInputError: if all of them were applied to labels
+        """
+        decisions, labels = _list(f"${self.decisions}"), self._stored_labels
+        of_step = {"$eq": ["$$this.step", {"$literal": step}]}
+        gone = _filtered(decisions, {"$and": [of_step, {"$eq": [_list(f"$$this.{APPLIED}"), []]}]})
+        query = {f"{self.decisions}.step": step}
         counted: list[Stored] = [{"$match": query}, {"$group": {"_id": None, "n": {"$sum": {"$size": gone}}}}]
-        n = next((row["n"] for row in self.collection.aggregate(counted)), 0)
+        n = next((row["n"] for row in self.collection.aggregate(counted)), None)
+        if n == 0:
+            raise AgreementInputError(
+                f"`step` must not be applied to annotators' labels, got {step!r}, which is; call undo_applied() first"
+            )
         own = _filtered(labels, {"$not": [{"$in": ["$$this._id", _each(gone, "$$this.gold_id")]}]})
         before = {"$concatArrays": [_without(decisions, gone, "id"), _replaced(gone, "decisions")]}
         self.collection.update_many(query, self._set(before, {"$concatArrays": [own, _replaced(gone, "labels")]}))
-        return int(n)
+        return int(n or 0)
 
     def _set(self, decisions: Stored, labels: Stored) -> list[Stored]:
         """Stages that set both fields; samples without decisions and labels are as they were before the first."""
@@ -389,7 +406,7 @@ class Gold:
         if kind.list_name is not None:  # an empty list says that somebody looked, and there is nothing
             without_labels = {"$and": [nothing, without_labels]}
         values: Stored = {
-            self._decisions: {"$cond": [nothing, "$$REMOVE", "$_decisions"]},
+            self.decisions: {"$cond": [nothing, "$$REMOVE", "$_decisions"]},
             self.name: {"$cond": [without_labels, "$$REMOVE", label]},
         }
         if self._is_compared:
@@ -520,6 +537,7 @@ def _decision(stored: Stored, row: Stored, hashes: Mapping[str, str], kind: Labe
         step=stored["step"],
         changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
         edited=is_edited(stored, row["gold"], kind),
+        applied=bool(stored.get(APPLIED)),
     )
 
 
@@ -529,6 +547,16 @@ def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bo
         return False
     label = next((each for each in labels if each["_id"] == decision["gold_id"]), None)
     return label is None or hash_of_label(label, kind) != decision["gold_hash"]
+
+
+def applied_changes(decision: Stored) -> list[Stored]:
+    """What was done to labels to apply a decision, in this order."""
+    return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
+
+
+def added_labels(decision: Stored) -> dict[str, str]:
+    """The labels that were added to apply a decision: their annotators by what decisions call them."""
+    return {each["key"]: each["annotator"] for each in applied_changes(decision) if each["what"] == "added"}
 
 
 def hash_of_label(label: Stored, kind: LabelKind) -> str:
@@ -574,12 +602,12 @@ def stored_labels(
     for start in range(0, len(ids) if kinds else 0, _BATCH):
         for document in collection.find({"_id": {"$in": list(ids[start : start + _BATCH])}}, wanted):
             for name, kind in kinds.items():
-                for label in _labels_in(document.get(name), kind):
+                for label in labels_in(document.get(name), kind):
                     found[document["_id"]][label_key(name, label.get("_id"), kind)] = (label, kind)
     return found
 
 
-def _labels_in(held: Any, kind: LabelKind) -> list[Stored]:
+def labels_in(held: Any, kind: LabelKind) -> list[Stored]:
     """The labels in a field of a document; a plain value as the label that it would be."""
     if held is None:
         return []
@@ -600,7 +628,8 @@ def undo_decisions(
 ) -> int:
     """Take back what was decided at once: one object, or all that :func:`decide` decided in one call.
 
-    Decisions that were replaced by these are there again.
+    Decisions that were replaced by these are there again. Those that were applied to the annotators' labels stay until
+    :func:`undo_applied` takes that back.
 
     Args:
         dataset: the dataset, or a view of it
@@ -612,7 +641,7 @@ def undo_decisions(
         number of decisions that were taken back; 0 if there are none of this step (any more)
 
     Raises:
-        AgreementInputError: if there is no such field
+        AgreementInputError: if there is no such field, or all decisions of the step were applied
     """
     opened = open_gold(dataset, gold)
     by = None if by is None else text_of("by", by)
@@ -625,6 +654,8 @@ def undo_decisions(
 @takes_arrays
 def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> None:
     """Delete the field of decisions with all decisions. The annotators' labels, and runs, stay as they are.
+
+    What was applied to labels can no longer be taken back then.
 
     Args:
         dataset: the dataset, or a view of it

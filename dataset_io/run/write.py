@@ -14,7 +14,7 @@ from typing import Any
 import bson
 from bson import ObjectId
 from pymongo import UpdateOne
-from pymongo.errors import BulkWriteError, DocumentTooLarge
+from pymongo.errors import BulkWriteError, DocumentTooLarge, PyMongoError
 
 from ... import names
 from ...metrics.arrays import FloatArray
@@ -133,7 +133,14 @@ def _reworded(
     if isinstance(error, DocumentTooLarge):  # of a single update
         sizes = {sample.sample_id: len(bson.encode(values)) for sample, values in zip(samples, updates, strict=True)}
         return NoRoomError([titles[sample_id] for sample_id, size in sizes.items() if size > MOST_BYTES])
-    details = error.details["writeErrors"]
-    if not {entry["code"] for entry in details} & _TOO_LARGE:
-        return error
-    return NoRoomError([titles[entry["op"]["q"]["_id"]] for entry in details if entry["code"] in _TOO_LARGE])
+    too_large = too_large_ids(error)
+    return error if too_large is None else NoRoomError([titles[document_id] for document_id in too_large])
+
+
+def too_large_ids(error: PyMongoError) -> list[Any] | None:
+    """Ids of documents that would have become too large, none if it is not known which; None for another error."""
+    if isinstance(error, BulkWriteError):
+        entries = error.details["writeErrors"]
+        return [entry["op"]["q"]["_id"] for entry in entries if entry["code"] in _TOO_LARGE] or None
+    is_too_large = isinstance(error, DocumentTooLarge) or getattr(error, "code", None) in _TOO_LARGE
+    return [] if is_too_large else None

@@ -7,7 +7,7 @@ import pytest
 from tests.dataset_io.said import said_dataset
 from tests.datasets import random_annotators, stored
 
-from annotator_agreement import compute_agreement, decide, list_decisions
+from annotator_agreement import apply_decisions, compute_agreement, decide, list_decisions
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -68,3 +68,48 @@ def test_the_form_offers_what_means_something_for_the_labels(operator, context, 
     assert "one_class" not in inputs
     n = operator("decide").execute(context(operator("decide"), dataset))["n_decided"]
     assert n == 6 - dataset.values("alice").count(None) > 2
+
+
+def test_the_form_names_whose_labels_it_will_change_asks_and_takes_them_back(operator, context, form, dataset):
+    asked, undo = operator("apply_decisions"), operator("undo_applied")
+    assert form(asked, dataset)["no_decisions"]["invalid"]
+    decide(dataset, verdict=["missed", "class_conflict"], choice="version", annotator="alice")
+    assert form(undo, dataset)["not_applied"]["invalid"]
+    before, preview = stored(dataset), apply_decisions(dataset, preview=True)
+    inputs = form(asked, dataset, annotators=["bob"], geometry=False)
+    bob = next(each for each in preview.annotators if each.name == "bob")
+    cells = ["bob", *map(str, (bob.n_class, 0, 0, bob.n_deleted, bob.n_added))]
+    assert cells in [
+        [cell.strip() for cell in line.split("|")[1:-1]] for line in inputs["preview"]["default"].split("\n")
+    ]
+    assert "carol" not in inputs["preview"]["default"]
+    assert {"class", "geometry", "delete", "add"} <= set(inputs)
+    assert "attributes" not in inputs
+    assert inputs["asked"]["invalid"]
+    assert "asked" not in form(asked, dataset, sure=True)
+    assert stored(dataset) == before
+    ctx = context(asked, dataset, dataset.limit(10), within_view=True, sure=True, by="mia")
+    made = asked.execute(ctx)
+    assert 0 < made["n_applied"] < preview.n_applied
+    (notice,) = [entry for entry in ctx.executor.to_json()["requests"] if entry["operator_uri"].endswith("notify")]
+    assert notice["params"]["message"].startswith(f"Changed the labels of {made['n_applied']} objects")
+    assert f"mia applied {made['n_applied']} decisions at" in form(undo, dataset)["latest"]["view"]["label"]
+    assert undo.execute(context(undo, dataset))["n_objects"] == made["n_applied"]
+    assert stored(dataset) == before
+
+
+def test_the_list_to_send_is_written_and_downloaded(operator, context, form, dataset, tmp_path):
+    export = operator("export_decided_against")
+    assert form(export, dataset)["no_decisions"]["invalid"]
+    decide(dataset, choice="none", verdict="lone")
+    params = {"annotator": "bob", "format": "csv", "folder": str(tmp_path), "download": True}
+    assert form(export, dataset, **params)["annotator"]["type"]["values"] == ANNOTATORS
+    ctx = context(export, dataset, **params)
+    path = tmp_path / f"{dataset.name}-bob.csv"
+    assert export.execute(ctx)["path"] == str(path)
+    assert len(path.read_text("utf-8-sig").splitlines()) > 2
+    (asked,) = [
+        each for each in ctx.executor.to_json()["requests"] if each["operator_uri"].endswith("browser_download")
+    ]
+    assert asked["params"]["filename"] == path.name
+    assert "already" in form(export, dataset, **params)["problem"]["view"]["label"]

@@ -1,4 +1,4 @@
-"""Deciding on objects of 50,000 generated samples: by a rule, its report, and one after the other in the panel."""
+"""Deciding on objects of 50,000 generated samples: by a rule, its report, applied, and one by one in the panel."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _URI = "@annotator/agreement/agreement_panel"
 
 
 def measure() -> list[Row]:
-    """Seconds of a rule, its preview, report and undoing, and of a click in the panel before and after the rule."""
+    """Seconds of a rule, its preview, report, applying and undoing, and of a click in the panel before and after it."""
     plugin = load_plugin()
     dataset = make_dataset("bench-decide", N_SAMPLES)
     found: dict[str, float] = {}
@@ -33,6 +33,9 @@ def measure() -> list[Row]:
         found["a rule"] = time.perf_counter() - started
         found["a click after the rule"] = _click(dataset)
         found["report, without intervals"] = _seconds(lambda: plugin.report_decisions(dataset, resamples=0))
+        found["preview of applying"] = _seconds(lambda: plugin.apply_decisions(dataset, preview=True, progress=False))
+        found["apply to labels"] = _seconds(lambda: plugin.apply_decisions(dataset, progress=False))
+        found["take back what was applied"] = _seconds(lambda: plugin.undo_applied(dataset))
         found["undo the rule"] = _seconds(lambda: plugin.undo_decisions(dataset, done.step))
     finally:
         dataset.delete()

@@ -242,6 +242,9 @@ def _functions(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
     yield Call("list_decisions", plugin.list_decisions, {"dataset": dataset, **gold})
     yield Call("undo_decisions", plugin.undo_decisions, {"dataset": dataset, **gold, "step": None, "by": None})
     yield Call("delete_decisions", plugin.delete_decisions, {"dataset": dataset, **gold})
+    applied = {"annotators": None, "changes": None, "by": None, "preview": False, "progress": None}
+    yield Call("apply_decisions", plugin.apply_decisions, {"samples": dataset, **run, **gold, **applied})
+    yield Call("undo_applied", plugin.undo_applied, {"dataset": dataset, **gold, "step": None})
     yield Call("record_own_labels", plugin.record_own_labels, {"samples": dataset, **run, **gold, "by": None})
     yield Call("report_decisions", plugin.report_decisions, {"samples": dataset, **run, **gold, "resamples": 0})
     against = {"samples": dataset, "annotator": FIELDS[0], **run, **gold}
@@ -358,6 +361,27 @@ def _operators(dataset: fo.Dataset, labels: Labels) -> Iterator[Call]:
             "count": False,
         },
         "undo_decisions": {"gold": "agreement_gold", "by": None, "step": None},
+        "apply_decisions": {
+            **run,
+            "gold": "agreement_gold",
+            "annotators": [],
+            "class": True,
+            "delete": False,
+            "add": True,
+            "by": "mia",
+            "within_view": False,
+            "count": False,
+            "sure": True,
+        },
+        "undo_applied": {"gold": "agreement_gold", "step": None},
+        "export_decided_against": {
+            **run,
+            "annotator": FIELDS[0],
+            "format": "csv",
+            "folder": ".",
+            "download": False,
+            "overwrite": True,
+        },
         "annotate_disputed": {**run, "backend": None, "anno_key": "sent", "annotators": []},
         "configure_agreement_app": {
             **run,

@@ -1,0 +1,539 @@
+"""Apply decisions to the annotators' own labels, as one step that can be taken back.
+
+Every sample, or frame, gets its changed labels, and what was done beside its decisions, in one write that has no effect
+if anything that was read is different by then. A killed process leaves nothing half done, and two processes do nothing
+twice. Samples get a new time stamp, so that :func:`update_agreement` finds them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal, get_args
+
+import fiftyone as fo
+import numpy as np
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+from pymongo import UpdateOne
+from pymongo.errors import PyMongoError
+
+from ... import names
+from ...agreement.arguments import one_of, takes_arrays, text_of, texts_of, true_or_false
+from ...agreement.errors import AgreementInputError
+from ...agreement.options import OPTIONS, value_name
+from ..fiftyone_private import reload_samples
+from ..labels.kinds import LabelKind, kind_of
+from ..labels.paths import attributes_of_runs
+from ..labels.source import refuse_read_only
+from ..record.changes import now
+from ..record.lease import unless_deleted
+from ..record.run_labels import open_run_labels
+from ..run.stored import NoRoomError
+from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections, work_through
+from ..run.write import too_large_ids
+from .decidable import DECIDED, Decidable
+from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
+from .decisions import APPLIED, Gold, Stored, is_edited, label_key, labels_in, open_gold
+from .label_edits import LabelEdits, new_label
+
+#: what can be done to a label of an annotator: it gets the class of what was decided, or its geometry (of samples: the
+#: number, or mask), or its values of the attributes that the run compares; it is deleted where there is no object; it
+#: is added where the annotator was assigned and drew none
+Change = Literal["class", "geometry", "attributes", "delete", "add"]
+
+_CHANGES: tuple[str, ...] = get_args(Change)
+_BATCH = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedTo:
+    """Numbers of labels of an annotator, by what was done to them; one label may be in several."""
+
+    name: str
+    n_class: int = 0  #: labels that got another class
+    n_geometry: int = 0  #: labels that got another geometry, number or mask
+    n_attributes: int = 0  #: labels that got other values of attributes
+    n_deleted: int = 0
+    n_added: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What became of decisions that were applied to the annotators' labels; in a preview: what would."""
+
+    field: str  #: the field of decisions
+    step: str | None  #: what :func:`undo_applied` takes back; None if nothing was changed
+    annotators: list[AppliedTo]  #: by name
+    n_applied: int = 0  #: objects of which labels were changed, deleted or added
+    n_right: int = 0  #: objects on which there is nothing to do
+    n_changed: int = 0  #: objects left out, as labels were edited, added or deleted since the decision
+    n_edited: int = 0  #: objects left out, as what is right was edited by hand: record_own_labels() records that
+    n_unfit: int = 0  #: labels left out: a whole number cannot be 2.5, and a mask is not given a box
+    n_meanwhile: int = 0  #: samples or frames left out because others kept on changing them
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """What became of labels when applied decisions were taken back."""
+
+    step: str | None  #: the step; None if there was none
+    n_objects: int = 0  #: objects whose labels are again what they were
+    n_changed: int = 0  #: objects left as they are, as labels were edited since
+    n_meanwhile: int = 0  #: samples or frames left as they are because others kept on changing them
+
+
+@takes_arrays
+def apply_decisions(
+    samples: SampleCollection,
+    run_key: str = names.DEFAULT_RUN_KEY,
+    *,
+    annotators: Sequence[str] | str | None = None,
+    changes: Sequence[Change] | Change | None = None,
+    by: str | None = None,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+    preview: bool = False,
+    progress: Progress = None,
+) -> Applied:
+    """Change the annotators' own labels to what was decided; :func:`undo_applied` takes that back.
+
+    Labels get the class and the geometry (number, mask) of what was decided, labels of what is no object are deleted,
+    and annotators get a label of every object that they were assigned to and did not draw. Ids, tags and all other
+    attributes of a label stay; an added label has none. Skipped objects stay as they are, and so do objects whose
+    labels were edited, added or deleted since the decision: these are counted.
+
+    Samples that somebody changes meanwhile are read again; what others wrote is never overwritten. Samples have been
+    edited then: :func:`update_agreement` brings runs up to date. Numbers on how right annotators were leave out labels
+    that were changed here: ask for them (:func:`report_decisions`) before.
+
+    Args:
+        samples: the dataset, or a view of its samples
+        run_key: key of the run, which says who the annotators are and who was assigned
+        annotators: change the labels of this annotator, or of several; None for all
+        changes: ``"class"``, ``"geometry"`` (numbers and masks, too), ``"attributes"`` (those that the run compares),
+            ``"delete"`` and ``"add"``, one or several; None for all
+        by: name of who does it; None for the name of the user
+        gold: the field of decisions
+        preview: count only
+        progress: as in :func:`compute_agreement`
+
+    Raises:
+        AgreementInputError: if there is no such completed run, or no such field; if a label field is read-only, or an
+            argument is not usable
+    """
+    labels = open_run_labels(samples, run_key)
+    field = open_gold(samples, gold)
+    chosen = labels.annotators_asked(annotators)
+    wanted = [
+        one_of("changes", each, _CHANGES) for each in texts_of("changes", _CHANGES if changes is None else changes)
+    ]
+    by = text_of("by", user_name() if by is None else by)
+    true_or_false("preview", preview)
+    OPTIONS["progress"].checked(progress)
+    refuse_read_only(labels.dataset, [*labels.label_paths, *labels.config.fields])
+    if field.path in labels.config.fields:
+        raise AgreementInputError(
+            f"`run_key` must be a run of the annotators, got {run_key!r}, which compares the decisions with them"
+        )
+    opened = open_to_decide(labels, gold, among=_decided_in(field, samples))
+    work = _Pass(opened, chosen or labels.annotators, wanted, by, preview=preview)
+    with unless_deleted(labels.dataset), rare_collections():
+        n_meanwhile = work_through(work.reader, work.send, work.settle, progress)
+        if not preview:
+            reload_samples(labels.dataset)
+    step = work.step if work.total["n_applied"] and not preview else None
+    counts = {name: work.total[name] for name in ("n_applied", "n_right", "n_changed", "n_edited", "n_unfit")}
+    return Applied(field.path, step, work.of_annotators(), **counts, n_meanwhile=n_meanwhile)
+
+
+def possible_changes(opened: ObjectsToDecide) -> tuple[Change, ...]:
+    """The changes that mean something for the labels of a run."""
+    units = opened.units
+    found: dict[Change, bool] = {
+        "class": units.has_classes and not units.can_repeat,
+        "geometry": bool(units.kind.content),
+        "attributes": bool(units.config.attributes),
+        "delete": True,
+        "add": units.has_votes,
+    }
+    return tuple(change for change, is_possible in found.items() if is_possible)
+
+
+def _decided_in(gold: Gold, samples: SampleCollection) -> tuple[ObjectId, ...]:
+    """Ids of the samples, or videos, of a dataset or view with decisions."""
+    rows = gold.collection.find({f"{gold.decisions}.id": {"$exists": True}}, {"_sample_id": True})
+    found: dict[ObjectId, None] = dict.fromkeys(row["_sample_id" if gold.on_frames else "_id"] for row in rows)
+    if isinstance(samples, fo.Dataset):
+        return tuple(found)
+    return tuple(each for each in documents_of(samples) if each in found)
+
+
+def _steps(decisions: Sequence[Stored]) -> list[tuple[str, int]]:
+    """What tells the decisions of a sample from those after another one, or after they were applied."""
+    return [(each["id"], len(each.get(APPLIED) or ())) for each in decisions]
+
+
+@dataclass(frozen=True, slots=True)
+class _Sent:
+    ids: list[ObjectId]
+    counts: list[Counter[Any]]  #: what became of the objects and labels of every sample
+    between: list[ObjectId]  #: samples that changed between two queries
+    written: Future[list[ObjectId]]
+
+
+class _Pass:
+    """One pass over the samples with decisions; those that somebody changes meanwhile are read again."""
+
+    def __init__(
+        self, objects: ObjectsToDecide, annotators: Sequence[str], changes: Sequence[str], by: str, *, preview: bool
+    ) -> None:
+        self.reader = objects.reader()
+        self.step = str(ObjectId())
+        self.total: Counter[Any] = Counter()
+        self.objects = objects
+        self.chosen = [name for name in objects.labels.annotators if name in annotators]
+        self.changes = frozenset(changes)
+        self.by = by
+        self.of_runs = sorted(attributes_of_runs(objects.labels.dataset))
+        self._preview = preview
+        self._values: dict[str, Any] | None = None
+
+    def of_annotators(self) -> list[AppliedTo]:
+        """What was done to the labels of every annotator."""
+        kinds = ("n_class", "n_geometry", "n_attributes", "n_deleted", "n_added")
+        return [AppliedTo(name, **{kind: self.total[name, kind] for kind in kinds}) for name in self.chosen]
+
+    def send(self, rows: list[dict[str, Any]], writers: ThreadPoolExecutor) -> _Sent:
+        """Apply the decisions of a batch, and begin to write it."""
+        read = self.reader.columns(rows)
+        ids = [sample.sample_id for sample in read.samples]
+        with_decisions = [each for each, row in zip(ids, rows, strict=True) if row["decisions"]]
+        gold = self.objects.gold
+        wanted = dict.fromkeys((*self.objects.fields, gold.name, gold.decisions), True)
+        found = gold.collection.find({"_id": {"$in": with_decisions}}, wanted)
+        documents = {document["_id"]: document for document in found}
+        counts: list[Counter[Any]] = [Counter() for _ in ids]
+        between: list[ObjectId] = []
+        updates: dict[ObjectId, tuple[UpdateOne, list[Stored]]] = {}
+        for k, row in enumerate(rows):
+            if not row["decisions"]:
+                continue
+            document = documents.get(ids[k], {})
+            if _steps(document.get(gold.decisions) or ()) != _steps(row["decisions"]):
+                between.append(ids[k])
+                continue
+            applied = _Document(self, read.labels, k, document, counts[k]).apply()
+            if applied is not None and not self._preview:
+                updates[ids[k]] = applied
+        return _Sent(ids, counts, between, writers.submit(_write, gold, updates))
+
+    def settle(self, sent: _Sent) -> list[ObjectId]:
+        """Wait until a batch is written, and count it; the samples that somebody changed meanwhile."""
+        refused = {*sent.between, *sent.written.result()}
+        for document_id, counts in zip(sent.ids, sent.counts, strict=True):
+            if document_id not in refused:
+                self.total.update(counts)
+        return [each for each in sent.ids if each in refused]
+
+    def value_of(self, annotator: str) -> Any:
+        """Value of the annotator attribute on labels of an annotator, of the type that it has on labels."""
+        if self._values is None:
+            source = self.reader.source
+            path = f"{source.label_paths[0]}.{source.config.annotator_attribute}"
+            self._values = {value_name(value): value for value in source.collection.distinct(path)}
+        value = self.objects.labels.value_of(annotator)
+        if value not in self._values and {type(each) for each in self._values.values()} == {int}:
+            with contextlib.suppress(ValueError):  # an annotator without labels, among others with numbers
+                return int(value)
+        return self._values.get(value, value)
+
+
+class _Document:
+    """The labels of one sample, or frame, to which its decisions are applied.
+
+    Args:
+        work: what is applied
+        objects: the objects of a batch
+        sample: number of the sample in the batch
+        document: the sample as it was read after them
+        counts: what became of its objects and labels
+    """
+
+    def __init__(self, work: _Pass, objects: Decidable, sample: int, document: Stored, counts: Counter[Any]) -> None:
+        opened = work.objects
+        self._work = work
+        self._objects = objects
+        self._sample = sample
+        self._counts = counts
+        self._edits = LabelEdits(document, opened.fields)
+        self._fields = list(opened.fields)
+        self._right = {label["_id"]: label for label in labels_in(document.get(opened.gold.name), opened.kind)}
+        first, last = np.searchsorted(objects.members.sample, [sample, sample + 1]).tolist()
+        self._unit = {each["id"]: unit for unit in range(first, last) for each in objects.found[unit]}
+
+    def apply(self) -> tuple[UpdateOne, list[Stored]] | None:
+        """The update, and the decisions after it; None if there is nothing to do."""
+        gold, is_changed = self._work.objects.gold, False
+        decisions: list[Stored] = []
+        for decision in self._edits.document[gold.decisions]:
+            changes: list[Stored] = []
+            if decision["choice"] != "skip":
+                problem = self._problem(decision)
+                changes = [] if problem else list(self._changes(decision))
+                self._counts[problem or ("n_applied" if changes else "n_right")] += 1
+            decisions.append(self._after(decision, changes) if changes else decision)
+            is_changed |= bool(changes)
+        return (self._edits.update({gold.decisions: decisions}, (gold.name,)), decisions) if is_changed else None
+
+    def _is_drawn(self, decision: Stored) -> bool:
+        """Whether somebody drew what no annotator drew."""
+        gold = self._work.objects.gold
+        return decision["labels"] == [label_key(gold.name, decision["gold_id"], self._work.objects.kind)]
+
+    def _problem(self, decision: Stored) -> str | None:
+        """Why a decision cannot be applied, as a field of :class:`Applied`; None if it can."""
+        if not self._is_drawn(decision):
+            unit = self._unit.get(decision["id"])
+            # until the run is updated, it does not know objects of which labels were deleted by applying
+            is_known = bool(decision.get(APPLIED)) if unit is None else self._objects.state(unit) == DECIDED
+            named = zip(decision["labels"], decision["hashes"], strict=True)
+            if not is_known or any(self._edits.hash(key) != found for key, found in named):
+                return "n_changed"
+        return "n_edited" if is_edited(decision, list(self._right.values()), self._work.objects.kind) else None
+
+    def _changes(self, decision: Stored) -> Iterator[Stored]:
+        """Change the labels of the object of a decision; what was done, label by label."""
+        right = None if decision["gold_id"] is None else self._right[decision["gold_id"]]
+        drew = {self._annotator_of(key): key for key in decision["labels"] if not self._is_drawn(decision)}
+        for name in self._work.chosen:
+            if name not in drew:
+                found = self._added(decision, name, right)
+            elif right is None:
+                found = self._deleted(name, drew[name])
+            else:
+                found = self._corrected(name, drew[name], right)
+            yield from ({**change, "annotator": name} for change in found)
+
+    def _corrected(self, annotator: str, key: str, right: Stored) -> Iterator[Stored]:
+        """Give a label what it has to take from what is right."""
+        found = self._work.objects.units.corrections(self._edits.label(key) or {}, right)
+        wanted = {kind: values for kind, values in found.items() if kind in self._work.changes}
+        fitting = {kind: values for kind, values in wanted.items() if self._edits.fits(key, values)}
+        self._counts["n_unfit"] += len(fitting) < len(wanted)
+        self._counts.update((annotator, f"n_{kind}") for kind in fitting)
+        if fitting:
+            yield self._edits.give(key, {name: value for values in fitting.values() for name, value in values.items()})
+
+    def _deleted(self, annotator: str, key: str) -> Iterator[Stored]:
+        """Delete a label of what is no object; a tag as often as it was given."""
+        if "delete" not in self._work.changes:
+            return
+        keys, units = [key], self._work.objects.units
+        if units.can_repeat:
+            field, label = key.rpartition(" ")[0], self._edits.label(key) or {}
+            same = [each for each in self._edits.of(field) if not units.corrections(each, label)]
+            keys = [
+                each for each in (self._edits.key(field, one) for one in same) if self._annotator_of(each) == annotator
+            ]
+        for each in keys:
+            self._counts[annotator, "n_deleted"] += 1
+            yield {**self._edits.delete(each), "of_runs": self._work.of_runs}
+
+    def _added(self, decision: Stored, annotator: str, right: Stored | None) -> Iterator[Stored]:
+        """Add a label of what an annotator missed, if it is known that they were assigned to it."""
+        opened = self._work.objects
+        number = opened.labels.annotators.index(annotator)
+        assigned = self._objects.assigned[self._sample]
+        unit = self._unit.get(decision["id"])
+        # a crowd region excuses somebody: it is not known whom
+        is_known = self._is_drawn(decision) if unit is None else assigned.sum() == self._objects.members.assigned[unit]
+        if right is None or "add" not in self._work.changes or not (assigned[number] and is_known):
+            return
+        self._counts[annotator, "n_added"] += 1
+        values = {name: right[name] for name in ("label", *opened.kind.content) if right.get(name) is not None}
+        attribute = opened.labels.config.annotator_attribute
+        if attribute is not None:
+            values[attribute] = self._work.value_of(annotator)
+        field = opened.labels.field_of(annotator).removeprefix(names.FRAMES_PREFIX)
+        yield self._edits.add(field, new_label(opened.label_type.__name__, values))
+
+    def _annotator_of(self, key: str) -> str | None:
+        """The annotator of a label."""
+        source, field = self._work.reader.source, key.rpartition(" ")[0]
+        if source.config.annotator_attribute is None:
+            return source.annotators[source.field_annotator[self._fields.index(field)]]
+        value = value_name((self._edits.label(key) or {}).get(source.config.annotator_attribute))
+        number = source.annotator_numbers.get(value)
+        return None if number is None else source.annotators[number]
+
+    def _after(self, decision: Stored, changes: list[Stored]) -> Stored:
+        """A decision with its labels as they are now, and what was done to them."""
+        keys = {*(() if self._is_drawn(decision) else decision["labels"]), *(change["key"] for change in changes)}
+        hashes = {key: self._edits.hash(key) for key in sorted(keys)}
+        there = {key: found for key, found in hashes.items() if found is not None}
+        part = {
+            "step": self._work.step,
+            "by": self._work.by,
+            "at": now(),
+            "labels": decision["labels"],
+            "hashes": decision["hashes"],
+            "fields": sorted({change["key"].rpartition(" ")[0] for change in changes}),
+            "changes": changes,
+        }
+        parts = [*(decision.get(APPLIED) or ()), part]
+        return {**decision, "labels": list(there), "hashes": list(there.values()), APPLIED: parts}
+
+
+def _write(gold: Gold, updates: Mapping[ObjectId, tuple[UpdateOne, list[Stored]]]) -> list[ObjectId]:
+    """Write some samples, or frames; the ids of those that somebody changed meanwhile.
+
+    Raises:
+        NoRoomError: if one of them is too large
+    """
+    if not updates:
+        return []
+    try:
+        done = gold.collection.bulk_write([update for update, _ in updates.values()], ordered=False)
+    except PyMongoError as error:
+        too_large = too_large_ids(error)
+        if too_large is None:
+            raise
+        raise NoRoomError(list(map(str, too_large))) from None  # it quotes all labels
+    if done.matched_count == len(updates):
+        return []
+    as_written = {each: {"_id": each, gold.decisions: {"$eq": after}} for each, (_, after) in updates.items()}
+    return [each for each, query in as_written.items() if gold.collection.find_one(query, {"_id": True}) is None]
+
+
+@takes_arrays
+def undo_applied(
+    dataset: fo.Dataset | SampleCollection, step: str | None = None, *, gold: str = names.DEFAULT_GOLD_FIELD
+) -> TakenBack:
+    """Take back what :func:`apply_decisions` did to the annotators' labels in one call; the decisions stay.
+
+    Labels are again what they were, with their ids and all attributes: what was changed of them changes back, deleted
+    labels are there again at their places, added ones are gone. An object of which a label was edited since stays as it
+    is, and is counted.
+
+    Args:
+        dataset: the dataset, or a view of it
+        step: the step, as :func:`apply_decisions` names it; None for the last one
+        gold: the field of decisions
+
+    Raises:
+        AgreementInputError: if there is no such field, or a label field is read-only
+    """
+    field = open_gold(dataset, gold)
+    latest = latest_applied(field) if step is None else None
+    if step is None and latest is None:
+        return TakenBack(None)
+    wanted = latest.step if latest is not None else text_of("step", step)
+    of_step = {f"{field.decisions}.id": {"$exists": True}, f"{field.decisions}.{APPLIED}.step": wanted}
+    ids = [row["_id"] for row in field.collection.find(of_step, {"_id": True})]
+    work = _Undoing(field, wanted, field.collection.distinct(f"{field.decisions}.{APPLIED}.fields", of_step))
+    with unless_deleted(field.dataset), rare_collections():
+        for start in range(0, len(ids), _BATCH):
+            left = ids[start : start + _BATCH]
+            for _ in range(1 + MAX_ATTEMPTS):
+                left = work.take_back(left)
+            work.total["n_meanwhile"] += len(left)
+        reload_samples(field.dataset)
+    return TakenBack(wanted, **work.total)
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedStep:
+    """Decisions that were applied at once."""
+
+    step: str
+    by: str
+    at: datetime  #: in UTC
+    n_objects: int
+
+
+def latest_applied(gold: Gold) -> AppliedStep | None:
+    """What was applied last; None if nothing was."""
+    part = f"{gold.decisions}.{APPLIED}"
+    stages: list[Stored] = [
+        {"$match": {f"{gold.decisions}.id": {"$exists": True}, f"{part}.0": {"$exists": True}}},
+        {"$project": {f"{part}.step": True, f"{part}.at": True, f"{part}.by": True}},
+        {"$unwind": f"${gold.decisions}"},
+        {"$unwind": f"${part}"},
+        {
+            "$group": {
+                "_id": f"${part}.step",
+                "by": {"$first": f"${part}.by"},
+                "at": {"$max": f"${part}.at"},
+                "n": {"$sum": 1},
+            }
+        },
+        {"$sort": {"at": -1, "_id": -1}},
+        {"$limit": 1},
+    ]
+    found = gold.collection.aggregate(stages, allowDiskUse=True)
+    return next((AppliedStep(row["_id"], row["by"], row["at"], row["n"]) for row in found), None)
+
+
+class _Undoing:
+    """Takes back a step, some samples at a time."""
+
+    def __init__(self, gold: Gold, step: str, fields: Sequence[str]) -> None:
+        prefix = names.FRAMES_PREFIX if gold.on_frames else ""
+        found = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
+        self.total: Counter[str] = Counter()
+        self._gold = gold
+        self._step = step
+        self._kinds: dict[str, LabelKind] = {name: kind for name, kind in found.items() if kind is not None}
+        self._of_runs = attributes_of_runs(gold.dataset)
+        refuse_read_only(gold.dataset, [prefix + path for name, kind in self._kinds.items()
+                                        for path in (name, kind.label_path(name))])  # fmt: skip
+
+    def take_back(self, ids: Sequence[ObjectId]) -> list[ObjectId]:
+        """Take back the step on some samples, or frames; the ids of those that somebody changed meanwhile."""
+        if not ids:
+            return []
+        wanted = dict.fromkeys((*self._kinds, self._gold.decisions), True)
+        counts, updates = {}, {}
+        for document in self._gold.collection.find({"_id": {"$in": list(ids)}}, wanted):
+            edits, found = LabelEdits(document, self._kinds), Counter(n_objects=0, n_changed=0)
+            after = [self._before(edits, each, found) for each in reversed(document.get(self._gold.decisions) or ())]
+            counts[document["_id"]] = found
+            if found["n_objects"]:
+                updates[document["_id"]] = edits.update({self._gold.decisions: after[::-1]}), after[::-1]
+        refused = _write(self._gold, updates)
+        for document_id, found in counts.items():
+            if document_id not in refused:
+                self.total.update(found)
+        return refused
+
+    def _before(self, edits: LabelEdits, decision: Stored, counts: Counter[str]) -> Stored:
+        """A decision as it was before the step, whose labels are changed back; unchanged if that is not possible."""
+        parts = decision.get(APPLIED) or []
+        if self._step not in (part["step"] for part in parts):
+            return decision
+        changes = [self._declared(change) for change in parts[-1]["changes"]]
+        hashes = dict(zip(decision["labels"], decision["hashes"], strict=True))
+        is_as_applied = all(
+            edits.can_take_back(change) and edits.hash(change["key"]) == hashes.get(change["key"]) for change in changes
+        )
+        if parts[-1]["step"] != self._step or not is_as_applied:
+            counts["n_changed"] += 1
+            return decision
+        for change in reversed(changes):
+            edits.take_back(change)
+        counts["n_objects"] += 1
+        before = {**decision, "labels": parts[-1]["labels"], "hashes": parts[-1]["hashes"], APPLIED: parts[:-1]}
+        if len(parts) == 1:
+            del before[APPLIED]
+        return before
+
+    def _declared(self, change: Stored) -> Stored:
+        """A change without what runs wrote on a deleted label that were deleted since."""
+        gone = {*change.get("of_runs", ())} - self._of_runs
+        if not gone:
+            return change
+        return {**change, "before": {name: value for name, value in change["before"].items() if name not in gone}}

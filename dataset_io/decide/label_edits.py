@@ -1,0 +1,190 @@
+"""Change labels of annotators in one sample, or frame, and take that back: in memory first, then in one guarded write.
+
+A change is stored as what it was before and after, with the name that decisions give the label. It can be taken back
+while the label still has what the change gave it, whatever else became of the label and of its neighbours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import bson
+import fiftyone as fo
+from bson import ObjectId
+from pymongo import UpdateOne
+
+from ...agreement.options import value_name
+from ..labels.kinds import LabelKind
+from .decisions import Stored, hash_of_label, label_key, labels_in
+
+#: what a change did
+_GIVEN, _DELETED, _ADDED = "given", "deleted", "added"
+#: attributes with the shape of an object within its box
+_MASKS = ("mask", "mask_path")
+
+
+class LabelEdits:
+    """The labels of a document, to be changed.
+
+    Args:
+        document: the document as it was read
+        kinds: type of the labels by field, within the document
+    """
+
+    def __init__(self, document: Stored, kinds: Mapping[str, LabelKind]) -> None:
+        self.document = document
+        self._kinds = kinds
+        self._labels: dict[str, list[Stored]] = {}  # of the fields that were looked at
+        self._changed: set[str] = set()
+        self._without: dict[str, str] = {}  # what a field was before it had labels
+
+    # ---- looking ----
+
+    def of(self, field: str) -> list[Stored]:
+        """The labels of a field as they are by now; a plain value as the label that it would be."""
+        if field not in self._labels:
+            self._labels[field] = list(labels_in(self.document.get(field), self._kinds[field]))
+        return self._labels[field]
+
+    def label(self, key: str) -> Stored | None:
+        """A label by the name that decisions give it; None if it is gone."""
+        at = self._position(key)
+        return None if at is None else self.of(_field(key))[at]
+
+    def hash(self, key: str) -> str | None:
+        """Hash of a label; None if it is gone."""
+        label = self.label(key)
+        return None if label is None else hash_of_label(label, self._kinds[_field(key)])
+
+    def key(self, field: str, label: Stored) -> str:
+        """The name that decisions give a label."""
+        return label_key(field, label.get("_id"), self._kinds[field])
+
+    def fits(self, key: str, values: Stored) -> bool:
+        """Whether a label can take the right values: whole numbers, texts, and no box for a mask."""
+        field, label = _field(key), self.label(key) or {}
+        if any(label.get(name) is not None for name in _MASKS) and "bounding_box" in values:
+            return any(values.get(name) is not None for name in _MASKS)
+        kind = self._kinds[field]
+        return kind.is_label or _stored_value(kind, {**label, **values}) is not None
+
+    # ---- changing ----
+
+    def give(self, key: str, values: Stored) -> Stored:
+        """Give a label other values; the change."""
+        label, kind = self.label(key) or {}, self._kinds[_field(key)]
+        if kind.is_number and not kind.is_label:
+            values = {"value": _stored_value(kind, values)}
+        before = {name: label[name] for name in values if name in label}
+        self._put(key, values, values)
+        return {"what": _GIVEN, "key": key, "before": before, "after": dict(values)}
+
+    def delete(self, key: str) -> Stored:
+        """Delete a label; the change."""
+        field, at = _field(key), self._position(key)
+        label = self.of(field).pop(at or 0)
+        self._changed.add(field)
+        return {"what": _DELETED, "key": key, "before": label, "at": at}
+
+    def add(self, field: str, label: Stored) -> Stored:
+        """Add a label; the change."""
+        held = "null" if field in self.document else "missing"
+        was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
+        self.of(field).append(label)
+        self._changed.add(field)
+        return {"what": _ADDED, "key": self.key(field, label), "was": was}
+
+    # ---- taking back ----
+
+    def can_take_back(self, change: Stored) -> bool:
+        """Whether what a change did to a label is still so."""
+        key = change["key"]
+        if _field(key) not in self._kinds:
+            return False
+        label = self.label(key)
+        if change["what"] == _DELETED:
+            return label is None and (self._kinds[_field(key)].list_name is not None or not self.of(_field(key)))
+        after = change.get("after", {})
+        return label is not None and _is_same({name: label.get(name) for name in after}, after)
+
+    def take_back(self, change: Stored) -> None:
+        """Undo a change."""
+        key, field = change["key"], _field(change["key"])
+        if change["what"] == _GIVEN:
+            self._put(key, change["before"], change["after"])
+        elif change["what"] == _DELETED:
+            self.of(field).insert(change["at"], change["before"])
+        else:
+            del self.of(field)[self._position(key) or 0]
+            if change["was"] is not None:
+                self._without[field] = change["was"]
+        self._changed.add(field)
+
+    def _put(self, key: str, values: Stored, names: Mapping[str, Any]) -> None:
+        """Give a label some of the named values, and remove the others."""
+        field, at = _field(key), self._position(key) or 0
+        label = self.of(field)[at]
+        kept = {name: value for name, value in label.items() if name in values or name not in names}
+        self.of(field)[at] = {**kept, **values}
+        self._changed.add(field)
+
+    def _position(self, key: str) -> int | None:
+        field = _field(key)
+        labels = enumerate(self.of(field) if field in self._kinds else ())
+        return next((at for at, label in labels if isinstance(label, dict) and self.key(field, label) == key), None)
+
+    # ---- writing ----
+
+    def update(self, also: Stored, unchanged: tuple[str, ...] = ()) -> UpdateOne:
+        """The update of the document; it has no effect if one of its fields is not what was read.
+
+        Args:
+            also: other fields with their new values
+            unchanged: other fields that must be what was read
+        """
+        values, unset = dict(also), {}
+        for field in sorted(self._changed):
+            kind, labels = self._kinds[field], self._labels[field]
+            if not labels and self._without.get(field) == "missing":
+                unset[field] = ""
+            elif kind.list_name is None:
+                label = labels[0] if labels else None
+                values[field] = label if kind.is_label or label is None else _stored_value(kind, label)
+            elif not labels and field in self._without:
+                values[field] = None
+            else:
+                held = self.document.get(field) or {"_cls": kind.stored.__name__}
+                values[field] = {**held, kind.list_name: labels}
+        guarded = {*values, *unset, *unchanged}
+        as_read: Stored = {
+            name: {"$eq": self.document[name]} if name in self.document else {"$exists": False} for name in guarded
+        }
+        update: Stored = {"$set": values, "$currentDate": {"last_modified_at": True}}
+        return UpdateOne({"_id": self.document["_id"], **as_read}, {**update, "$unset": unset} if unset else update)
+
+
+def new_label(label_type: str, values: Stored) -> Stored:
+    """A new label with some values."""
+    return {"_id": ObjectId(), "_cls": label_type, "tags": [], **values}
+
+
+def _field(key: str) -> str:
+    return key.rpartition(" ")[0]
+
+
+def _is_same(one: Any, other: Any) -> bool:
+    """Whether two stored values are the same; nan is nan."""
+    return bson.encode({"": one}) == bson.encode({"": other})
+
+
+def _stored_value(kind: LabelKind, label: Stored) -> Any:
+    """The plain value of a label; None if the field cannot hold it."""
+    if kind.is_number:
+        value = label.get("value")
+        if kind.stored is not fo.IntField or not isinstance(value, float):
+            return value
+        return int(value) if value.is_integer() else None
+    if kind.stored is fo.StringField:
+        return label.get("label")
+    return {value_name(value): value for value in (True, False)}.get(str(label.get("label")))

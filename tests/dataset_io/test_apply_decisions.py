@@ -1,0 +1,398 @@
+"""Decisions that are applied to the annotators' own labels: against loops over the documents of the database."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import bson
+import fiftyone as fo
+import numpy as np
+import pytest
+
+from tests.dataset_io.quick_runs import ANNOTATORS, LISTS, compute_quickly
+from tests.dataset_io.said import said_dataset
+from tests.dataset_io.unit_oracle import documents_of, units_of
+from tests.datasets import detections, random_annotators, stored, user_values
+
+from annotator_agreement import (
+    AgreementInputError,
+    apply_decisions,
+    changed_since,
+    decide,
+    decided_against,
+    delete_agreement,
+    list_decisions,
+    record_own_labels,
+    report_decisions,
+    undo_applied,
+    undo_decisions,
+    update_agreement,
+)
+from annotator_agreement.dataset_io.decide import apply
+
+KEYS = ["agreement", "agreement_gold"]
+
+
+def decided(dataset):
+    """Alice is right on half of the samples, the consensus on others; lone objects are none; some are skipped."""
+    compute_quickly(dataset)
+    n = len(dataset)
+    decide(dataset.limit(n // 2), choice="version", annotator="alice", min_votes=2)
+    decide(dataset.skip(n // 2).limit(n // 2 - 2), choice="consensus", min_votes=2)
+    decide(dataset.limit(n - 2), choice="none", verdict="lone")
+    decide(dataset.skip(n - 2), choice="skip")
+    return dataset
+
+
+def applied_by_hand(document, annotators=ANNOTATORS):
+    """Class and box of all labels of a sample by annotator, after its decisions; and what was done to them."""
+    gold = {label["_id"]: label for label in (document.get("agreement_gold") or {}).get("detections", [])}
+    found, done = {}, Counter()
+    decisions = {each["unit"]: each for each in document.get("agreement_gold_decisions") or []}
+    units = units_of(document, LISTS)
+    for name in ANNOTATORS:
+        if document.get(name) is None:
+            found[name] = None
+            continue
+        found[name] = []
+        for label in document[name]["detections"]:
+            says = label["label"], label["bounding_box"]
+            decision = decisions.get(label["agreement_id"])
+            if decision is not None and decision["choice"] != "skip" and name in annotators:
+                if decision["gold_id"] is None:
+                    done[name, "n_deleted"] += 1
+                    continue
+                right = gold[decision["gold_id"]]
+                done[name, "n_class"] += right["label"] != says[0]
+                done[name, "n_geometry"] += right["bounding_box"] != says[1]
+                says = right["label"], right["bounding_box"]
+            found[name].append((label["_id"], *says))
+        for unit, members in units.items():
+            right = gold.get(decisions.get(unit, {}).get("gold_id"))
+            if right is not None and name not in members and name in annotators:
+                done[name, "n_added"] += 1
+                found[name].append(("new", right["label"], right["bounding_box"]))
+    return found, done
+
+
+def labels_of(document, before):
+    """The same of a sample as it is; ids of labels that were not there before are said to be new."""
+    known = {entry[0] for entries in before.values() for entry in entries or ()}
+    return {
+        name: None if document.get(name) is None else [
+            (label["_id"] if label["_id"] in known else "new", label["label"], label["bounding_box"])
+            for label in document[name]["detections"]
+        ]
+        for name in ANNOTATORS
+    }  # fmt: skip
+
+
+def of_bob(document):
+    """The labels of bob in a sample."""
+    return (document.get("bob") or {}).get("detections", [])
+
+
+def test_labels_become_what_was_decided_as_a_loop_over_them_says_and_are_again_what_they_were(make_dataset):
+    dataset = decided(make_dataset(random_annotators(24, seed=4)))
+    expected, done = {}, Counter()
+    for document in documents_of(dataset):
+        expected[document["_id"]], of_document = applied_by_hand(document)
+        done += of_document
+    before = stored(dataset)
+    preview = apply_decisions(dataset, preview=True)
+    assert stored(dataset) == before
+    assert preview.step is None
+    made = apply_decisions(dataset, by="mia")
+    assert (made.annotators, made.n_applied, made.n_right) == (preview.annotators, preview.n_applied, preview.n_right)
+    assert made.n_changed == made.n_edited == made.n_unfit == made.n_meanwhile == 0
+    kinds = ("n_class", "n_geometry", "n_deleted", "n_added")
+    assert {(each.name, kind): getattr(each, kind) for each in made.annotators for kind in kinds} == {
+        (name, kind): done[name, kind] for name in ANNOTATORS for kind in kinds
+    }
+    assert min(sum(done[name, kind] for name in ANNOTATORS) for kind in kinds) > 2
+    for document in documents_of(dataset):
+        assert labels_of(document, expected[document["_id"]]) == expected[document["_id"]]
+    assert made.n_applied + made.n_right == sum(each.choice != "skip" for each in list_decisions(dataset))
+    assert {each.applied for each in list_decisions(dataset) if not each.changed} == {True, False}
+    again = apply_decisions(dataset)
+    assert (again.step, again.n_applied, again.n_changed) == (None, 0, 0)
+    with pytest.raises(AgreementInputError, match="must not be applied to annotators' labels"):
+        undo_decisions(dataset, next(each.step for each in list_decisions(dataset) if each.choice == "none"))
+    undone = undo_applied(dataset)
+    assert (undone.step, undone.n_objects, undone.n_changed, undone.n_meanwhile) == (made.step, made.n_applied, 0, 0)
+    assert stored(dataset) == before
+    assert undo_applied(dataset).step is None
+
+
+def test_a_run_sees_what_was_applied_and_labels_edited_since_stay(make_dataset):
+    dataset = decided(make_dataset(random_annotators(16, seed=5)))
+    before = user_values(dataset, KEYS)
+    report = report_decisions(dataset, resamples=0)
+    assert changed_since(dataset) == 0
+    made = apply_decisions(dataset)
+    assert changed_since(dataset) > 5
+    alpha = compute_quickly(dataset, run_key="other").alpha
+    updated = update_agreement(dataset)
+    assert updated.alpha == pytest.approx(alpha)
+    assert apply_decisions(dataset).n_applied == 0
+    after = report_decisions(dataset, resamples=0)
+    assert after.n_changed == report.n_changed == 0
+    assert after.n_applied > 5
+    assert all(each.n_wrong_class + each.n_missed == 0 for each in after.annotators)
+    boxes = {str(label["_id"]): label["bounding_box"] for entry in before for label in of_bob(entry)}
+    for sample in dataset.exists("bob.detections"):
+        changed = [
+            each for each in sample["bob"].detections if boxes.get(each.id, each.bounding_box) != each.bounding_box
+        ]
+        if len(changed) > 1:
+            break
+    edited, tagged = changed[:2]
+    edited.label, tagged.tags = "emu", ["seen"]
+    sample.save()
+    undone = undo_applied(dataset)
+    assert undone.n_changed == 1
+    assert undone.n_objects == made.n_applied - 1
+    delete_agreement(dataset, "other")
+    found = user_values(dataset, KEYS)
+    changed = [one["_id"] for one, other in zip(before, found, strict=True) if one != other]
+    assert [str(each) for each in changed] == [sample.id]
+    assert any(label["label"] == "emu" for entry in found for label in of_bob(entry))
+    of_sample = dataset._sample_collection.find_one({"_id": bson.ObjectId(sample.id)})
+    kept = next(label for label in of_bob(of_sample) if str(label["_id"]) == tagged.id)
+    assert (kept["tags"], kept["bounding_box"]) == (["seen"], boxes[tagged.id])
+
+
+def test_one_annotator_some_changes_and_the_samples_of_a_view(make_dataset):
+    dataset = decided(make_dataset(random_annotators(16, seed=9)))
+    before = {document["_id"]: document for document in documents_of(dataset)}
+    made = apply_decisions(dataset.limit(8), annotators="bob", changes=["class", "add"])
+    assert [each.name for each in made.annotators] == ["bob"]
+    (bob,) = made.annotators
+    assert bob.n_class > 0 < bob.n_added
+    assert bob.n_geometry == bob.n_deleted == 0
+    found = {document["_id"]: document for document in documents_of(dataset)}
+    of_view = {bson.ObjectId(each) for each in dataset.limit(8).values("id")}
+    assert {each for each in found if of_bob(found[each]) != of_bob(before[each])} <= of_view
+    assert all(found[each].get(name) == before[each].get(name) for each in found for name in ("alice", "carol"))
+    boxes, now = (
+        {label["_id"]: label["bounding_box"] for each in documents.values() for label in of_bob(each)}
+        for documents in (before, found)
+    )
+    assert len(now) == len(boxes) + bob.n_added
+    assert {each: now[each] for each in boxes} == boxes
+    second = apply_decisions(dataset, annotators="bob", changes="geometry")
+    assert second.annotators[0].n_geometry > 3
+    assert undo_applied(dataset, made.step).n_changed > 0  # the later step comes first
+    assert undo_applied(dataset).step == second.step
+    undo_applied(dataset)
+    assert {each["_id"]: each.get("bob") for each in documents_of(dataset)} == {
+        each: before[each].get("bob") for each in before
+    }
+
+
+def test_labels_of_several_annotators_in_one_field_keep_the_type_of_the_attribute(make_dataset):
+    dataset = make_dataset({"labels": [None] * 3})
+    place, other = [0.1, 0.2, 0.4, 0.3], [0.6, 0.6, 0.2, 0.2]
+    drawn = [[(1, "car", place), (2, "bus", place), (2, "cat", other)], [(1, "car", place)], []]
+    asked = [["1", "2", "3"], ["1", "2"], ["3"]]
+    for sample, of_sample, sample["asked"] in zip(dataset.iter_samples(autosave=True), drawn, asked, strict=True):
+        sample["labels"] = fo.Detections(
+            detections=[
+                fo.Detection(label=label, bounding_box=box, rater=rater, occluded=rater == 2)
+                for rater, label, box in of_sample
+            ]
+        )
+    dataset.add_dynamic_sample_fields()
+    before = user_values(dataset, KEYS)
+    options = {"annotator_attribute": "rater", "assigned_field": "asked", "attributes": ["occluded"]}
+    compute_quickly(dataset, "labels", **options)
+    decide(dataset, choice="version", annotator="2", verdict="class_conflict")
+    decide(dataset, choice="none", classes="cat")
+    decide(dataset, choice="version", annotator="1", classes="car")
+    made = apply_decisions(dataset)
+    counts = {each.name: (each.n_class, each.n_attributes, each.n_deleted, each.n_added) for each in made.annotators}
+    assert counts == {"1": (1, 1, 0, 0), "2": (0, 0, 1, 1), "3": (0, 0, 0, 1)}
+    first, second, _ = dataset.values("labels.detections")
+    assert [(label.rater, label.label, getattr(label, "occluded", None)) for label in first] == [
+        (1, "bus", True), (2, "bus", True), (3, "bus", None),
+    ]  # fmt: skip
+    assert [(label.rater, label.label) for label in second] == [(1, "car"), (2, "car")]
+    undo_applied(dataset)
+    assert user_values(dataset, KEYS) == before
+
+
+@pytest.mark.parametrize("kind", ["labels", "texts", "numbers", "integers", "tags", "masks"])
+def test_what_was_said_of_whole_samples(make_dataset, kind):
+    options = {"tolerance": 1} if kind == "numbers" else {}
+    dataset = said_dataset(make_dataset, kind, 16, **options)
+    first = dataset.limit(12)
+    if kind == "masks":
+        decide(first, choice="version", annotator="carol")
+    else:
+        decide(first, choice="consensus")
+    decide(dataset, choice="none", verdict=None if kind != "tags" else "lone")
+    if kind == "integers":
+        half = fo.Regression(value=2.5)
+        decide(dataset, choice="own", label=half, objects=dataset.first().id, overwrite=True)
+    before = stored(dataset)
+    wrong = {each.name: each for each in report_decisions(dataset, resamples=0).annotators}
+    made = apply_decisions(dataset)
+    assert made.n_unfit == (sum(dataset.first()[name] is not None for name in ANNOTATORS) if kind == "integers" else 0)
+    n_changed = 0
+    for each in made.annotators:
+        n_changed += each.n_class + each.n_geometry
+        assert (each.n_deleted, each.n_added) == (wrong[each.name].n_too_many, wrong[each.name].n_missed)
+        assert not (each.n_class if kind in ("numbers", "integers", "masks") else each.n_geometry)
+    assert n_changed + made.n_unfit == sum(each.n_wrong_class for each in wrong.values())
+    assert n_changed > 4 or kind == "tags"
+    if kind == "integers":
+        assert {type(value) for name in ANNOTATORS for value in dataset.values(name)} == {int, type(None)}
+    else:
+        update_agreement(dataset)
+        assert len(decided_against(dataset, "bob")) == 0
+    undone = undo_applied(dataset)
+    assert (undone.n_objects, undone.n_changed) == (made.n_applied, 0)
+    assert undone.n_objects > 5
+    if kind == "integers":
+        assert stored(dataset) == before
+
+
+def test_frames_of_videos(make_videos):
+    labels = random_annotators(6, seed=5)
+    videos = make_videos([{name: [detections(entry) for entry in labels[name]] for name in ANNOTATORS}] * 2)
+    compute_quickly(videos, [f"frames.{name}" for name in ANNOTATORS])
+    decide(videos, min_votes=2)
+    decide(videos, choice="none", verdict="lone")
+    before = stored(videos)
+    made = apply_decisions(videos.limit(1))
+    assert made.n_applied > 5
+    assert all(each.n_geometry > 3 for each in made.annotators)
+    assert changed_since(videos) == 1
+    frames = videos.first().frames
+    for number in range(1, 7):
+        of_frame = [frames[number][name] for name in (*ANNOTATORS, "agreement_gold")]
+        *theirs, gold = [sorted((each.label, *each.bounding_box) for each in one.detections) for one in of_frame if one]
+        assert all(set(each) <= set(gold) or number for each in theirs)
+    assert undo_applied(videos).n_objects == made.n_applied
+    assert stored(videos) == before
+
+
+def test_what_nobody_drew_is_added_for_all_who_were_assigned(make_dataset):
+    dataset = make_dataset({"alice": [[]], "bob": [[]], "carol": [None]})
+    compute_quickly(dataset)
+    decide(dataset)
+    sample = dataset.first()
+    sample["agreement_gold"] = fo.Detections(detections=[fo.Detection(label="cow", bounding_box=[0.1, 0.1, 0.2, 0.2])])
+    sample.save()
+    assert record_own_labels(dataset).n_decided == 1
+    before = stored(dataset)
+    made = apply_decisions(dataset)
+    assert {each.name: each.n_added for each in made.annotators} == {"alice": 1, "bob": 1, "carol": 0}
+    assert dataset.first()["bob"].detections[0].label == "cow"
+    assert apply_decisions(dataset).n_applied == 0
+    update_agreement(dataset)
+    assert [each.changed for each in list_decisions(dataset)] == [False]
+    assert apply_decisions(dataset).n_right == 1
+    undo_applied(dataset)
+    update_agreement(dataset)
+    assert stored(dataset)["samples"] == before["samples"]
+
+
+def test_objects_whose_labels_or_decisions_were_edited_are_left_out(make_dataset):
+    place = (0.1, 0.2, 0.4, 0.3)
+    labels = {"alice": [[("car", place)]] * 3, "bob": [[("bus", place)]] * 3, "carol": [[]] * 3}
+    dataset = make_dataset(labels)
+    compute_quickly(dataset)
+    decide(dataset, choice="version", annotator="bob")
+    first, second, third = dataset
+    first["alice"].detections[0].label = "van"
+    second["agreement_gold"].detections[0].label = "van"
+    for sample in (first, second):
+        sample.save()
+    made = apply_decisions(dataset)
+    assert (made.n_applied, made.n_changed, made.n_edited) == (1, 1, 1)
+    assert [sample["alice"].detections[0].label for sample in dataset] == ["van", "car", "bus"]
+    assert len(third["carol"].detections) == 1
+
+
+def test_labels_edited_just_before_the_write_are_not_overwritten(make_dataset, monkeypatch):
+    place = (0.1, 0.2, 0.4, 0.3)
+    dataset = make_dataset({"alice": [[("car", place)]] * 2, "bob": [[("bus", place)]] * 2, "carol": [None] * 2})
+    compute_quickly(dataset)
+    decide(dataset, choice="version", annotator="bob")
+    written, ids = apply._write, dataset.values("id")
+    edits = [lambda: edit(0, label="van")]
+
+    def edit(k, **values):
+        of_label = {f"alice.detections.0.{name}": value for name, value in values.items()}
+        dataset._sample_collection.update_one({"_id": bson.ObjectId(ids[k])}, {"$set": of_label})
+
+    def edit_first(*arguments):
+        if edits:
+            edits.pop()()
+        return written(*arguments)
+
+    monkeypatch.setattr(apply, "_write", edit_first)
+    made = apply_decisions(dataset)
+    assert (made.n_applied, made.n_changed, made.n_meanwhile) == (1, 1, 0)
+    dataset.reload()
+    assert [sample["alice"].detections[0].label for sample in dataset] == ["van", "bus"]
+    edits += [lambda k=k: edit(1, index=k) for k in range(9)]
+    assert undo_applied(dataset).n_meanwhile == 1
+    edits.clear()
+    assert undo_applied(dataset).n_objects == 1
+    dataset.reload()
+    assert [sample["alice"].detections[0].label for sample in dataset] == ["van", "car"]
+
+
+def test_a_box_is_not_given_to_a_mask_and_16_mb_are_the_most(make_dataset):
+    dataset = make_dataset({name: [None] * 2 for name in ("alice", "bob")})
+    rng = np.random.default_rng(1)
+    for size, sample in zip((4, 2_900), dataset, strict=True):
+        for name, label in (("alice", "cat"), ("bob", "dog")):
+            mask = rng.integers(0, 256, (size, size), np.uint8) if name == "alice" else None
+            sample[name] = fo.Detections(
+                detections=[fo.Detection(label=label, bounding_box=[0.1, 0.1, 0.5, 0.5], mask=mask)]
+            )
+        sample.metadata = fo.ImageMetadata(width=5_000, height=5_000)
+        sample.save()
+    compute_quickly(dataset, ["alice", "bob"], geometry="box")
+    decide(dataset.limit(1), choice="version", annotator="bob")
+    decide(dataset.skip(1), choice="none")
+    made = apply_decisions(dataset.limit(1))
+    assert ([each.n_class for each in made.annotators], made.n_unfit) == ([1, 0], 1)
+    assert dataset.first()["alice"].detections[0].mask.shape == (4, 4)
+    with pytest.raises(AgreementInputError, match="the database holds 16 MB of each"):
+        apply_decisions(dataset.skip(1))
+
+
+@pytest.fixture(scope="module")
+def dataset_with_two_runs(make_module_dataset):
+    """A dataset with decisions, one of whose runs compares them."""
+    dataset = make_module_dataset({name: [[("car", (0.1, 0.2, 0.4, 0.3))]] for name in ANNOTATORS})
+    compute_quickly(dataset)
+    decide(dataset)
+    compute_quickly(dataset, ["alice", "agreement_gold"], run_key="of_gold")
+    return dataset
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"changes": "box"}, "`changes` must be one of class, geometry, attributes, delete, add, got 'box'"),
+        ({"annotators": "bop"}, "did you mean 'bob'"),
+        ({"gold": "alice"}, "`gold` must be a field of decisions"),
+        ({"by": ""}, "`by` must be"),
+        ({"run_key": "nothing"}, "must be an agreement run"),
+        ({"run_key": "of_gold"}, "which compares the decisions with them"),
+        ({}, "must not be read-only, got alice"),
+    ],
+)
+def test_what_cannot_be_applied_is_refused(dataset_with_two_runs, options, message):
+    dataset = dataset_with_two_runs
+    if not options:
+        field = dataset.get_field("alice")
+        field.read_only = True
+        field.save()
+    with pytest.raises(AgreementInputError, match=message):
+        apply_decisions(dataset, **options)
