@@ -14,6 +14,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement.errors import AgreementInputError
 from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
+from ..dataset_io.run.work_through import rare_collections
 from ..dataset_io.views.agreement_view import shows_any
 from .drawing import safe_title
 from .drill_down import item_name, link_of, samples_behind
@@ -58,14 +59,15 @@ class AgreementPanel(foo.Panel):
         if method in (None, "on_startup"):
             return self.on_startup(ctx)
         ctx.event_args = ctx.params.get("event_args", {})
-        try:
-            getattr(self, method)(ctx)
-        except AgreementInputError as error:
-            ctx.ops.notify(str(error), variant="error")
-        except Exception as error:
-            logger.exception("The agreement panel failed in %s", method)
-            ctx.ops.notify(f"This did not work: {error}", variant="error")
-        return self._show(ctx, always=method == "on_load")
+        with rare_collections():  # one of all objects of the server takes a quarter of a second
+            try:
+                getattr(self, method)(ctx)
+            except AgreementInputError as error:
+                ctx.ops.notify(str(error), variant="error")
+            except Exception as error:
+                logger.exception("The agreement panel failed in %s", method)
+                ctx.ops.notify(f"This did not work: {error}", variant="error")
+            return self._show(ctx, always=method == "on_load")
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show the panel."""

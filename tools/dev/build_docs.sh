@@ -8,7 +8,8 @@ wanted=$(cksum < requirements-docs.txt)
 if [ "$(cat "$environment/.ready" 2> /dev/null)" != "$wanted" ]; then
     echo "Setting up $environment (once) ..."
     .venv/bin/python -m venv "$environment"
-    "$environment/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements-docs.txt
+    .venv/bin/uv pip install --quiet --python "$environment/bin/python" -r requirements-docs.txt ||
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements-docs.txt
     echo "$wanted" > "$environment/.ready"
 fi
 # the pages of functions read the checkout under the name that users import
