@@ -5,7 +5,7 @@ Axes: ``G`` groups (an annotator's habit, say), ``T`` rows of a group on an imag
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -35,13 +35,13 @@ class RateMoments:
 
         Args:
             group: shape ``(T,)``, group of every row
-            columns: shape ``(T, 4)``, a row for every image of a group: own count and whole, and those of the others
+            columns: shape ``(4, T)``, a row for every image of a group: own count and whole, and those of the others
         """
         lowest = group.min(initial=np.iinfo(np.int64).max)
         different, place = distinct(group - lowest, int((group - lowest).max(initial=-1)) + 1)
         n = len(different)
-        products = np.column_stack([columns[:, k] * columns[:, m] for k, m in zip(*_UPPER, strict=True)])
-        of_group = np.bincount(place[columns[:, 1] != 0], minlength=n)
+        products = (columns[k] * columns[m] for k, m in zip(*_UPPER, strict=True))
+        of_group = np.bincount(place[columns[1] != 0], minlength=n)
         return cls(different + lowest, of_group, _sums(place, columns, n), _sums(place, products, n))
 
     @classmethod
@@ -60,15 +60,15 @@ class RateMoments:
     @classmethod
     def added(cls, parts: Sequence[RateMoments]) -> RateMoments:
         """The moments of all parts together; of no part, those of no group."""
-        parts = [cls.of(np.empty(0, np.int64), np.empty((0, N_COLUMNS))), *parts]
+        parts = [cls.of(np.empty(0, np.int64), np.empty((N_COLUMNS, 0))), *parts]
         group, place = np.unique(np.concatenate([part.group for part in parts]), return_inverse=True)
         n = sums_by(place, np.concatenate([part.n for part in parts]), len(group)).astype(np.int64)
         sums, products = (np.concatenate([getattr(part, name) for part in parts]) for name in ("sums", "products"))
-        return cls(group, n, _sums(place, sums, len(group)), _sums(place, products, len(group)))
+        return cls(group, n, _sums(place, sums.T, len(group)), _sums(place, products.T, len(group)))
 
 
-def _sums(place: IntArray, columns: FloatArray, n: int) -> FloatArray:
-    return np.column_stack([sums_by(place, column, n) for column in columns.T])
+def _sums(place: IntArray, columns: Iterable[FloatArray], n: int) -> FloatArray:
+    return np.column_stack([sums_by(place, column, n) for column in columns])
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ def conflict_rows(
         times: shape ``(Q,)``, how many pairs every row stands for; None: one
 
     Returns:
-        group ``(T,)``, sample ``(T,)`` and columns ``(T, 4)``, for :class:`~.hypotheses.HabitRows`
+        group ``(T,)``, sample ``(T,)`` and columns ``(4, T)``, for :class:`~.hypotheses.HabitRows`
     """
     times = np.ones(len(sample), np.int64) if times is None else times
     n_conflicts = sums_by(sample, times, n_samples)
@@ -63,7 +63,7 @@ def conflict_rows(
     first = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(of_row) != 0)][: len(group)])
     n = np.add.reduceat(np.tile(times, 2)[order], first) if len(first) else first
     zero = np.zeros(len(first))
-    return group[first], of_row[first], np.column_stack([n, n_conflicts[of_row[first]], zero, zero])
+    return group[first], of_row[first], np.stack([n, n_conflicts[of_row[first]], zero, zero])
 
 
 @dataclass(frozen=True, slots=True)

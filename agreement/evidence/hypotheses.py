@@ -13,7 +13,7 @@ from ...metrics.rate_tests import N_COLUMNS, RateMoments, false_discoveries, rat
 from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
-#: group of every row ``(T,)``, its sample ``(T,)``, and own count and whole, and those of the others ``(T, 4)``
+#: group of every row ``(T,)``, its sample ``(T,)``, and own count and whole, and those of the others ``(4, T)``
 Habits: TypeAlias = tuple[IntArray, IntArray, FloatArray]
 
 #: samples of a table that are added at once
@@ -140,13 +140,13 @@ class HabitRows:
             habits: rows, each (group, sample) at most once
             n_samples: number of new samples
         """
-        for group, sample, rows in habits:
-            kept = np.flatnonzero((rows != 0).any(axis=1))
-            group, sample, rows = group[kept], sample[kept], rows[kept]
+        for group, sample, columns in habits:
+            kept = np.flatnonzero(columns.any(axis=0))
+            group, sample, columns = group[kept], sample[kept], columns[:, kept]
             if self._clusters is None:
-                self._moments.append(RateMoments.of(group, rows))
+                self._moments.append(RateMoments.of(group, columns))
             else:
-                self._rows.append((group, self._clusters[self._n_samples + sample], rows))
+                self._rows.append((group, self._clusters[self._n_samples + sample], columns))
         if self._clusters is None:
             self._moments = [RateMoments.added(self._moments)]
         elif self._rows:
@@ -211,12 +211,12 @@ class HabitRows:
     def _of_clusters(self) -> Iterator[RateMoments]:
         if not self._rows:
             return
-        group, cluster, rows = _summed(self._rows)
+        group, cluster, columns = _summed(self._rows)
         # a video counts with all its conflicts, not only those of frames on which the two classes met
         of_all, confused = group == ALL_CONFLICTS, of_kind(group, "confused")
-        n_conflicts = sums_by(cluster[of_all], rows[of_all, 1], int(cluster.max(initial=-1)) + 1)
-        rows[confused, 1] = n_conflicts[cluster[confused]]
-        yield RateMoments.of(group, rows)
+        n_conflicts = sums_by(cluster[of_all], columns[1, of_all], int(cluster.max(initial=-1)) + 1)
+        columns[1, confused] = n_conflicts[cluster[confused]]
+        yield RateMoments.of(group, columns)
 
 
 def _summed(parts: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> tuple[IntArray, IntArray, FloatArray]:
@@ -225,8 +225,8 @@ def _summed(parts: Sequence[tuple[IntArray, IntArray, FloatArray]]) -> tuple[Int
     order = np.lexsort((cluster, group))
     group, cluster = group[order], cluster[order]
     first = np.flatnonzero(np.r_[True, (np.diff(group) != 0) | (np.diff(cluster) != 0)][: len(group)])
-    rows = np.concatenate([part[2] for part in parts])[order]
-    summed = np.add.reduceat(rows, first, axis=0) if len(first) else rows
+    columns = np.concatenate([part[2] for part in parts], axis=1)[:, order]
+    summed = np.add.reduceat(columns, first, axis=1) if len(first) else columns
     return group[first], cluster[first], summed
 
 

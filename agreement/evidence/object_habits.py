@@ -74,7 +74,7 @@ def _habits_on(chunk: Chunk, often: BoolArray) -> Iterator[Habits]:
 
 
 def _table(*columns: Column) -> FloatArray:
-    return np.column_stack(columns).astype(np.float64, copy=False)
+    return np.stack(columns).astype(np.float64, copy=False)
 
 
 def _against_others(cells: AssignedCells, kind: str, second: int, own: Column, whole: Column) -> Habits:
@@ -119,7 +119,7 @@ def _of_boxes(cells: AssignedCells, *, several: bool) -> Iterator[Habits]:
     for kind, values in zip(_BOXES, (size, (left + right) / 2, (top + bottom) / 2), strict=True):
         group, sample, table = _against_others(cells, kind, 0, sums_by(rows, values, n), n_boxes)
         kept = slice(None) if several else cells.annotator == 0
-        yield group[kept], sample[kept], table[kept]
+        yield group[kept], sample[kept], table[:, kept]
 
 
 def _leading_class(chunk: Chunk) -> IntArray:

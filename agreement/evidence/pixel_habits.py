@@ -44,7 +44,7 @@ class PixelHabits:
         others = [sums_by(sample, each, n_samples)[:, None] for each in (apart, np.ones(len(sample)))]
         of_sample, annotator = np.nonzero(whole)
         columns = [column[of_sample, annotator] for column in (own, whole, others[0] - own, others[1] - whole)]
-        return habit_groups("loose", annotator), of_sample, np.column_stack(columns)
+        return habit_groups("loose", annotator), of_sample, np.stack(columns)
 
     def _of_classes(self, agreement: PixelAgreement) -> list[Habits]:
         """Who gives a class more or less area than all do, and which classes agree less than others."""
@@ -54,7 +54,7 @@ class PixelHabits:
         sample = np.repeat(np.arange(len(counts.n_values)), counts.n_values)[drawn]
         apart, n = 1.0 - agreement.class_iou[drawn], len(counts.n_values)
         others = [sums_by(sample, each, n)[sample] - each for each in (apart, np.ones(len(sample)))]
-        loose = np.column_stack([apart, np.ones(len(sample)), *others])
+        loose = np.stack([apart, np.ones(len(sample)), *others])
 
         assigned = counts.assigned[sample]
         share = agreement.area[drawn] / np.maximum(agreement.n_pixels[sample], 1)[:, None]
@@ -64,7 +64,7 @@ class PixelHabits:
         own = share[:, :1] - share[:, 1:] if two else share - mean[:, None]
         row, annotator = np.nonzero(assigned[:, : own.shape[1]] & (mean > 0)[:, None])
         zero = np.zeros(len(row))
-        areas = np.column_stack([own[row, annotator], mean[row], zero, zero])
+        areas = np.stack([own[row, annotator], mean[row], zero, zero])
         return [
             (habit_groups("class_loose", code), sample, loose),
             (habit_groups("class_area", annotator, code[row]), sample[row], areas),

@@ -19,7 +19,7 @@ def _rows(seed: int, n_groups: int = 5, n_images: int = 40) -> tuple[np.ndarray,
 @pytest.mark.parametrize("margin", [0.0, 0.05])
 def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) -> None:
     group, rows = _rows(0)
-    found = rate_tests(RateMoments.of(group, rows), margin=margin)
+    found = rate_tests(RateMoments.of(group, rows.T), margin=margin)
     for k, number in enumerate(np.unique(group)):
         own = rows[group == number]
         a, m, b, o = own.sum(axis=0)
@@ -38,15 +38,15 @@ def test_the_test_is_that_of_the_linearised_ratios_over_images(margin: float) ->
 
 def test_batches_of_any_size_and_order_give_the_same_moments() -> None:
     group, rows = _rows(1)
-    whole, order = RateMoments.of(group, rows), np.random.default_rng(0).permutation(len(group))
-    parts = RateMoments.added([RateMoments.of(group[some], rows[some]) for some in np.split(order, 8)])
+    whole, order = RateMoments.of(group, rows.T), np.random.default_rng(0).permutation(len(group))
+    parts = RateMoments.added([RateMoments.of(group[some], rows[some].T) for some in np.split(order, 8)])
     for name in ("group", "n", "sums", "products"):
         assert getattr(parts, name) == pytest.approx(getattr(whole, name), rel=1e-12)
 
 
 def test_a_known_rate_takes_the_place_of_the_others() -> None:
     group, rows = _rows(2, 1)
-    found = rate_tests(RateMoments.of(group, rows * [1, 1, 0, 0]), np.array([0.25]))
+    found = rate_tests(RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]))
     a, m = rows[:, :2].sum(axis=0)
     n = np.count_nonzero(rows[:, 1])
     error = (((rows[:, 0] - a / m * rows[:, 1]) / m) ** 2).sum() ** 0.5 * (n / (n - 1)) ** 0.5
@@ -58,7 +58,7 @@ def test_a_known_rate_takes_the_place_of_the_others() -> None:
     [((2, 2, 0, 3), 0.0), ((0, 2, 0, 3), 1.0), ((0, 0, 1, 3), np.nan), ((1, 2, 0, 0), np.nan)],
 )
 def test_what_does_not_vary_is_certain_or_undefined(row: tuple, expected: float) -> None:
-    moments = RateMoments.of(np.zeros(12, np.int64), np.tile(np.array(row, float), (12, 1)))
+    moments = RateMoments.of(np.zeros(12, np.int64), np.tile(np.array(row, float), (12, 1)).T)
     assert rate_tests(moments).p_greater[0] == pytest.approx(expected, nan_ok=True)
 
 
@@ -70,10 +70,10 @@ def test_of_equal_rates_five_of_a_hundred_tests_are_below_a_twentieth_where_labe
     whole, of_others = rng.integers(2, 9, (2, len(group)))
     rates = rng.beta(1.5, 3.5, (2, len(group)))
     rows = np.column_stack([rng.binomial(whole, rates[0]), whole, rng.binomial(of_others, rates[1]), of_others]) * 1.0
-    found = rate_tests(RateMoments.of(group, rows))
+    found = rate_tests(RateMoments.of(group, rows.T))
     assert (found.p_different < 0.05).mean() == pytest.approx(0.05, abs=0.015)
     assert (found.p_greater < 0.05).mean() == pytest.approx(0.05, abs=0.015)
-    a, m, b, o = RateMoments.of(group, rows).sums.T
+    a, m, b, o = RateMoments.of(group, rows.T).sums.T
     pooled = (a + b) / (m + o)
     naive = (a / m - b / o) / np.sqrt(pooled * (1 - pooled) * (1 / m + 1 / o))
     assert (2 * stats.norm.sf(np.abs(naive)) < 0.05).mean() > 0.12
