@@ -14,6 +14,7 @@ from defusedxml.ElementTree import parse as parse_xml
 from ...agreement.errors import AgreementInputError, shown
 from . import coco_json, cvat_xml, label_studio, long_table
 from .annotation_set import AnnotationSet
+from .image_names import files_in
 
 #: the formats that we read ourselves
 LABEL_STUDIO, COCO, CVAT, TABLE = "label_studio", "coco", "cvat", "table"
@@ -48,14 +49,21 @@ def read_annotations(
         raise AgreementInputError(f"`source` must be a file or folder, got {str(path)!r}, which does not exist")
     if path.is_file():
         return _read_file(path, format, annotator, columns, in_folder=False)
-    files = sorted(file for file in path.rglob("*") if file.suffix.lower() in _SUFFIXES and file.is_file())
-    kinds = sorted({_SUFFIXES[file.suffix.lower()] for file in files})
+    files, kinds = [], set()
+    for file in map(Path, files_in(path, "source")):
+        kind = _SUFFIXES.get(file.suffix.lower())
+        if kind is not None and file.is_file():
+            files.append(file)
+            kinds.add(kind)
+        if len(kinds) > 1:
+            break
     if len(kinds) != 1:
         raise AgreementInputError(
-            f"A folder must hold annotation files of one format (JSON, XML or tables), got {shown(kinds) or 'none'} in "
-            f"{str(path)!r}; for a format that FiftyOne reads, such as YOLO, say `format=fo.types.…`"
+            "A folder must hold annotation files of one format (JSON, XML or tables), got "
+            f"{shown(sorted(kinds)) or 'none'} in {str(path)!r}; for a format that FiftyOne reads, such as YOLO, say "
+            "`format=fo.types.…`"
         )
-    sets = [_read_file(file, format, annotator, columns, in_folder=True) for file in files]
+    sets = [_read_file(file, format, annotator, columns, in_folder=True) for file in sorted(files)]
     for other in sets[1:]:
         if other.title != sets[0].title:
             raise AgreementInputError(

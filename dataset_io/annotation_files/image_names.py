@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
@@ -17,6 +17,9 @@ from ...agreement.arguments import one_of
 from ...agreement.errors import AgreementInputError, shown
 from ..fiftyone_private import sample_collection
 from .annotation_set import AnnotationSet
+
+#: more files are those of a whole disk rather than of a dataset
+MOST_FILES = 1_000_000
 
 Match = Literal["filename", "stem", "path"]
 MATCHES = ("filename", "stem", "path")
@@ -81,7 +84,7 @@ def match_images(
     for name in names:
         paths = _first(in_dataset, name, found)
         if not paths and media_dir is not None:
-            in_folder = in_folder or _Names(_files_in(media_dir), match)
+            in_folder = in_folder or _Names(_media_in(media_dir), match)
             paths = _first(in_folder, name, found)
         if len(paths) > 1:
             ambiguous.append(f"{name} ({len(paths)} files)")
@@ -125,8 +128,29 @@ def _new_sample(path: str) -> Target:
     return Target(path, is_video=fom.get_media_type(path) == fom.VIDEO)
 
 
-def _files_in(folder: Path) -> list[str]:
-    """All files in a folder and its folders. Names from annotation files are only looked up among these."""
+def files_in(folder: Path, argument: str) -> Iterator[str]:
+    """The paths of all files in a folder and its folders, without following links to folders.
+
+    Args:
+        folder: the folder
+        argument: what named it
+
+    Raises:
+        AgreementInputError: if there are more than :data:`MOST_FILES`
+    """
+    n_files = 0
+    for place, _, names in os.walk(folder):
+        n_files += len(names)
+        if n_files > MOST_FILES:
+            raise AgreementInputError(
+                f"`{argument}` must be a folder with at most {MOST_FILES:,} files, got {str(folder)!r}, which has "
+                "more; name the folder of these files alone"
+            )
+        yield from (os.path.join(place, name) for name in names)
+
+
+def _media_in(folder: Path) -> list[str]:
+    """All files in the folder of the media. Names from annotation files are only looked up among these."""
     if not folder.is_dir():
         raise AgreementInputError(f"`media_dir` must be a folder, got {str(folder)!r}, which is not")
-    return [os.path.join(place, name) for place, _, files in os.walk(folder) for name in files]
+    return list(files_in(folder, "media_dir"))

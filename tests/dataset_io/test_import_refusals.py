@@ -19,6 +19,7 @@ from tests.dataset_io.annotation_samples import (
 )
 
 from annotator_agreement import AgreementInputError, import_annotations
+from annotator_agreement.dataset_io.annotation_files import image_names
 
 pytestmark = pytest.mark.usefixtures("delete_imports")
 
@@ -132,6 +133,17 @@ def test_sources_that_cannot_be_used(dataset, tmp_path):
     table = pd.DataFrame({"image": ["1.jpg"], "rater": ["a"], "label": ["x"]})
     with pytest.raises(AgreementInputError, match=r"One field holds a list of labels, got 'classes'"):
         import_annotations(dataset, table, into="attribute")
+
+
+def test_a_folder_of_very_many_files_is_refused(dataset, tmp_path, monkeypatch):
+    monkeypatch.setattr(image_names, "MOST_FILES", 3)
+    for k in range(4):
+        (tmp_path / f"{k}.txt").touch()
+    (tmp_path / "a" / "b").mkdir(parents=True)
+    path = written(tmp_path / "a" / "c.json", coco([{**IMAGE, "file_name": "new.jpg"}], []))
+    for options in ({"source": tmp_path}, {"source": path, "media_dir": tmp_path}):
+        with pytest.raises(AgreementInputError, match=r"must be a folder with at most 3 files, got .*, which has more"):
+            import_annotations(dataset, **options)
 
 
 def test_fields_are_replaced_only_with_overwrite(tmp_path):

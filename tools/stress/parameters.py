@@ -476,7 +476,7 @@ def _called(operator: Any, dataset: fo.Dataset, part: str) -> Callable[..., Any]
 
 
 #: rounds that a process plays before it reports; fewer than this are played in this process
-_CHUNK = 50
+_CHUNK = 25
 _PROCESSES = 2
 
 
