@@ -50,7 +50,7 @@ each_option = pytest.mark.parametrize("options", OPTIONS, ids=str)
 
 
 def _config(**options: Any) -> AgreementConfig:
-    return make_config(NAMES[:3], **{"resamples": 60, **options})
+    return make_config(NAMES[:3], **{"resamples": 30, **options})
 
 
 def _context(config: AgreementConfig, clusters: np.ndarray | None = None) -> ReportContext:
@@ -192,7 +192,7 @@ def test_the_order_of_labels_and_the_codes_of_classes_do_not_matter_for_interval
 def test_the_order_of_annotators_does_not_matter_for_intervals(order: tuple[int, ...]) -> None:
     samples = random_samples(5, 60)
     permuted = [{order.index(r): labels for r, labels in sample.items()} for sample in samples]
-    config = make_config([NAMES[r] for r in order], resamples=60)
+    config = make_config([NAMES[r] for r in order], resamples=30)
     _assert_same_intervals(_report(permuted, config), _report(samples, _config()))
 
 

@@ -28,7 +28,7 @@ Masks = dict[int, np.ndarray]
 
 
 def _context(names: tuple[str, ...] = NAMES, clusters: np.ndarray | None = None, **options: Any) -> ReportContext:
-    config = make_config(names, **{"resamples": 40, "background": 0, **options})
+    config = make_config(names, **{"resamples": 25, "background": 0, **options})
     details = {**MEANING.to_dict(), "is_rgb": False}
     return ReportContext(
         config, config.annotators, [], ["Segmentation"], RunFacts(), details=details, clusters=clusters

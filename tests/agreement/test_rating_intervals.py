@@ -35,7 +35,7 @@ each_option = pytest.mark.parametrize(("numbers", "options"), OPTIONS, ids=str)
 
 
 def _config(**options: Any) -> Any:
-    return make_config(NAMES, **{"resamples": 60, **options})
+    return make_config(NAMES, **{"resamples": 30, **options})
 
 
 def _table(rows: list, numbers: bool) -> np.ndarray:
@@ -73,7 +73,7 @@ def test_the_order_of_samples_and_annotators_does_not_matter_for_intervals(numbe
     expected = _report(table, numbers, config, clusters)
     order = np.random.default_rng(1).permutation(len(table))
     moved = _report(table[order], numbers, config, 100 - clusters[order])
-    permuted = make_config(NAMES[::-1], **{"resamples": 60, **options})
+    permuted = make_config(NAMES[::-1], **{"resamples": 30, **options})
     swapped = _report(table[:, ::-1], numbers, permuted, clusters)
     for found in (moved, swapped):
         assert found.intervals.keys() == expected.intervals.keys() == {*OF_SAMPLES, "alpha.pooled"}

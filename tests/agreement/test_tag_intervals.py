@@ -23,7 +23,7 @@ TAGS = ("(missing)", "day", "rain", "snow", "fog", "hail")
 
 
 def _context(**options: Any) -> ReportContext:
-    config = make_config(NAMES, **{"resamples": 50, **options})
+    config = make_config(NAMES, **{"resamples": 30, **options})
     return ReportContext(config, config.annotators, TAGS, ["tags"], RunFacts())
 
 
@@ -55,7 +55,7 @@ def test_the_order_of_samples_annotators_and_tags_does_not_matter_for_intervals(
     expected = build_tag_report(_records(given, assigned), dataclasses.replace(_context(), clusters=clusters))
     order = np.random.default_rng(1).permutation(len(given))
     moved = _records(given[order][:, ::-1][..., [0, 3, 2, 1, 5, 4]], assigned[order][:, ::-1])
-    config = make_config(NAMES[::-1], resamples=50)
+    config = make_config(NAMES[::-1], resamples=30)
     names = tuple(TAGS[k] for k in (0, 3, 2, 1, 5, 4))
     context = ReportContext(config, config.annotators, names, ["tags"], RunFacts(), clusters=9 - clusters[order])
     report = build_tag_report(moved, context)
