@@ -140,7 +140,9 @@ def _table_style(item: Item) -> dict[str, Any]:
     for row, column, colour in item["colours"]:
         colours.setdefault(colour, []).append(_cell_selector(row, column))
     # inline styles of the cells give way to selectors of their table
-    style |= {", ".join(cells): {"background": colour} for colour, cells in colours.items()}
+    for colour, cells in colours.items():
+        selector = ", ".join(cells)
+        style[selector] = {**style.get(selector, {}), "background": colour}
     return style
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..agreement.errors import AgreementInputError
+from ..charts.figures.theme import shortened
 
 #: a part of a tab, and what the user chose of it; both are JSON values
 Item = dict[str, Any]
@@ -19,6 +20,8 @@ Link = dict[str, Any]
 _SHADE = "rgba(43, 131, 186, {:.2f})"
 #: the darkest shade
 _MOST_SHADE = 0.55
+#: characters of a vertical header
+_LONGEST_SLANTED = 15
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,8 @@ def table_item(
     shown = ordered[page * per_page : (page + 1) * per_page] if per_page else ordered
     chosen = choices.sort.get(name)
     titles = [
-        column.title + (("  ▾" if chosen > 0 else "  ▴") if chosen is not None and abs(chosen) == k + 1 else "")
+        (shortened(column.title, _LONGEST_SLANTED) if slanted else column.title)
+        + (("  ▾" if chosen > 0 else "  ▴") if chosen is not None and abs(chosen) == k + 1 else "")
         for k, column in enumerate(fields)
     ]
     return {

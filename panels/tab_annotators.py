@@ -22,6 +22,8 @@ _EDGES = {"size": "Size", "left": "Left", "top": "Top", "right": "Right", "botto
 _SKILL_HINT = "Click a point: the labels of this annotator."
 #: an offset of so many per cent has the darkest shade
 _LARGE_OFFSET = 25.0
+#: rows on a page: all tables together fit two screens
+_PER_PAGE, _PER_PAGE_BELOW = 8, 5
 #: with more names the headers of a matrix are vertical
 _ROOMY = 5
 
@@ -35,7 +37,8 @@ def annotator_items(report: AgreementReport, choices: Choices) -> Iterator[Item]
         yield from chart_item("skill", functools.partial(plot_skill, report), _SKILL_HINT, _labels_link)
     if len(everybody) == 2:
         yield text_item("two", plain_markdown(OF_TWO))
-    yield table_item("annotators", list(_fields(report)), shown, choices, title=listed.title, note=note)
+    fields = list(_fields(report))
+    yield table_item("annotators", fields, shown, choices, title=listed.title, note=note, per_page=_PER_PAGE)
     yield from _pairs(report, choices)
     yield from _bias(report, shown, choices)
 
@@ -96,7 +99,7 @@ def _verdict_field(verdict: str, *, alone: bool) -> Field:
 
     def text(entry: Any) -> str:
         interval = entry.intervals.get(f"verdict_shares.{verdict}")
-        return f"{n(entry):,}\n{_share_with_interval(share(entry), interval)}"
+        return f"{n(entry):,} · {_share_with_interval(share(entry), interval)}"
 
     def leads(entry: Any) -> Link | None:
         title = f"Labels of {entry.name}: {VERDICTS[verdict]}"
@@ -118,7 +121,8 @@ def _pairs(report: AgreementReport, choices: Choices) -> Iterator[Item]:
     pairs: Sequence[Any] = getattr(report, "pairs", [])
     everybody: Sequence[Any] = getattr(report, "annotators", [])
     found = {(pair.a, pair.b): pair for pair in pairs} | {(pair.b, pair.a): pair for pair in pairs}
-    ordered = annotator_order(report, MOST_ANNOTATORS)
+    # of more, there is a chart above
+    ordered = annotator_order(report, MOST_ANNOTATORS if len(everybody) <= MOST_ANNOTATORS else _PER_PAGE)
     if not any(pair.score is not None for pair in pairs) or len(ordered) < 2:
         return
 
@@ -172,4 +176,4 @@ def _bias(report: AgreementReport, shown: Sequence[Any], choices: Choices) -> It
     note = "Against the median box of the object; positive: larger, further right, lower."
     if len(getattr(report, "annotators", [])) == 2:
         note += " The median of two boxes lies between them: each shows half of the difference."
-    yield table_item("bias", fields, entries, choices, title="How they draw", note=note)
+    yield table_item("bias", fields, entries, choices, title="How they draw", note=note, per_page=_PER_PAGE_BELOW)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from .model_cache import Shown
 
 #: rows of the table on a page, and of the matrices
-PER_PAGE = 12
+PER_PAGE = 10
 _MATRIX = 10
 #: with more names the headers of a matrix are vertical
 _ROOMY = 5
@@ -133,12 +134,13 @@ def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
         return
     names = list(dict.fromkeys(name for pair in together for name in pair))
     n_classes, names = len(names), names[:_MATRIX]
-    most = max(together.values())
+    # every pair once, above the diagonal
+    pairs = {pair: n for pair in itertools.combinations(names, 2) if (n := together.get((min(pair), max(pair))))}
+    most = max(pairs.values())
 
     def column(name: str) -> Field:
         def times(row: str) -> int | None:
-            # every pair once, above the diagonal
-            return together.get((min(row, name), max(row, name))) if names.index(row) < names.index(name) else None
+            return pairs.get((row, name))
 
         return Field(
             name,
@@ -158,9 +160,10 @@ def _confusion(shown: Shown, choices: Choices) -> Iterator[Item]:
         )
     if n_classes > len(names):
         note += f" {len(names)} of {n_classes:,} classes: those that are confused most surely, then most often."
-    fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, names[1:])]
-    slanted = len(names) > _ROOMY
-    yield table_item("confusion", fields, names[:-1], choices, title="Classes that met", note=note, slanted=slanted)
+    rows, columns = ([name for name in names if any(name == pair[k] for pair in pairs)] for k in (0, 1))
+    fields = [Field("", lambda row: row, is_number=False, first_down=False), *map(column, columns)]
+    slanted = len(columns) > _ROOMY
+    yield table_item("confusion", fields, rows, choices, title="Classes that met", note=note, slanted=slanted)
 
 
 def _confusion_link(a: str, b: str) -> Link:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from .model_cache import Shown
 
 #: entries on a page, and in the overview
-PER_PAGE = 10
+PER_PAGE = 8
 FIRST = 3
 _SCORES_HINT = "Click a bar: these images, the worst first."
 

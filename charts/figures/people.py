@@ -81,6 +81,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
             "symmetric": False,
             "thickness": 1,
             "width": 0,
+            "color": LINE,
         },
         customdata=[entry.name for entry in annotators],
         hovertext=[safe(entry.name) for entry in annotators],
@@ -90,7 +91,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
         f"Of {len(annotators):,} annotators {len(ends.least):,} clearly agree less with the others than all together, "
         f"{len(ends.most):,} more; {len(annotators) - ends.n_supported:,} (hollow) have too few labels to say"
     )
-    drawn = figure([points], finding, height=420, above=10)
+    drawn = figure([points], finding, height=320, above=10)
     drawn.update_xaxes(title_text="labels", rangemode="tozero")
     drawn.update_yaxes(title_text="score with the others")
     if report.score.mean is not None:

@@ -45,7 +45,7 @@ def plot_thresholds(report: AgreementReport) -> go.Figure:
         yaxis="y2",
         hovertemplate="%{y:,} objects<extra></extra>",
     )
-    drawn = figure([*lines, units], _finding(objects), height=360, above=60, hovermode="x unified")
+    drawn = figure([*lines, units], _finding(objects), height=330, above=60, hovermode="x unified")
     drawn.update_layout(
         yaxis2={
             "overlaying": "y",
