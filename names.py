@@ -38,6 +38,8 @@ TAG_AGREEMENT_LABELS = "tag_agreement_labels"
 ANNOTATE_DISPUTED = "annotate_disputed"
 OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
+#: operator of the App itself (``operators/sidebar_groups.js``)
+SHOW_SIDEBAR_GROUPS = "show_sidebar_groups"
 
 #: entry of a dataset's document that says who writes its schema and runs (:mod:`.dataset_io.record.lease`)
 LEASE = "annotator_agreement_lease"

@@ -11,7 +11,7 @@ from .. import names
 from ..dataset_io import configure_agreement_app
 from ..dataset_io.app.settings import AppSettings, app_settings_of, check_settings
 from ..dataset_io.record.run_labels import open_run_labels
-from .base import AgreementOperator, add_choice, add_switch, chosen_run
+from .base import AgreementOperator, add_choice, add_switch, chosen_run, show_colors, tell
 
 _NOTHING = "nothing of the run"
 _COLORS = {
@@ -52,10 +52,8 @@ class ConfigureAgreementApp(AgreementOperator, function=configure_agreement_app)
         settings = configure_agreement_app(ctx.dataset, run_key, **_given(ctx.params))
         if not ctx.delegated:
             if settings.color_by != before.color_by:
-                ctx.ops.open_dataset(ctx.dataset.name)  # the App reads colours only when it opens a dataset
-            else:
-                ctx.ops.reload_dataset()
-            ctx.ops.notify("The App is set up; reload the page to see the sidebar as it is now", variant="success")
+                show_colors(ctx)
+            tell(ctx, "The App is set up")
         return _given(ctx.params)
 
 

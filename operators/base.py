@@ -11,7 +11,9 @@ import fiftyone as fo
 import fiftyone.operators as foo
 from fiftyone.operators import types
 
+from .. import names
 from ..agreement import AgreementInputError
+from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
 
 
@@ -207,5 +209,21 @@ def tell(ctx: foo.ExecutionContext, message: str, variant: str = "success", *, r
     """Notify the user, if the App waits for the result, and reload the dataset."""
     if not ctx.delegated:
         if reload:
+            show_sidebar(ctx)
             ctx.ops.reload_dataset()
         ctx.ops.notify(message, variant=variant)
+
+
+def show_sidebar(ctx: foo.ExecutionContext) -> None:
+    """Let the App show the groups of the sidebar, which it reads only when it opens a dataset."""
+    groups = {"groups": sidebar_groups(ctx.dataset)}
+    ctx.trigger(f"{names.PLUGIN_NAME}/{names.SHOW_SIDEBAR_GROUPS}", groups)
+
+
+def show_colors(ctx: foo.ExecutionContext) -> None:
+    """Let the App draw labels in the colours of the dataset, which it reads only when it opens a dataset."""
+    scheme = ctx.dataset.app_config.color_scheme
+    if scheme is None:
+        ctx.trigger("reset_color_scheme")
+    else:
+        ctx.trigger("set_color_scheme", {"color_by": scheme.color_by, "fields": scheme.fields or []})

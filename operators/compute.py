@@ -28,7 +28,17 @@ from ..dataset_io.labels.source import check_samples, comparable_fields, uncheck
 from ..dataset_io.record.run import list_agreements
 from ..dataset_io.record.run_keys import check_key_is_free, run_behind
 from ..dataset_io.record.run_labels import open_run_labels
-from .base import AgreementOperator, add_problem, add_switch, add_warning, given_names, is_from_app, progress_of
+from .base import (
+    AgreementOperator,
+    add_problem,
+    add_switch,
+    add_warning,
+    given_names,
+    is_from_app,
+    progress_of,
+    show_colors,
+    show_sidebar,
+)
 from .compute_presets import Preset, comparable, preset_of
 from .option_inputs import add_list_inputs, add_option_inputs, folded_inputs, given_options, unfolded
 from .runs import open_panel_on, report_output
@@ -93,7 +103,10 @@ class ComputeAgreement(AgreementOperator, function=compute_agreement):
         colors = _show_in_app(ctx.dataset, report.run_key, before)
         if not ctx.delegated:
             # to leave a view also reloads the dataset; to reload it with a view of fields that are gone fails
+            show_sidebar(ctx)
             (ctx.ops.clear_view if shows_what_is_gone(ctx, report.run_key) else ctx.ops.reload_dataset)()
+            if colors:
+                show_colors(ctx)
             score = f"{report.run_key}_score"
             if ctx.active_fields is not None and score not in ctx.active_fields:
                 ctx.ops.set_active_fields([*ctx.active_fields, score])
@@ -108,9 +121,6 @@ class ComputeAgreement(AgreementOperator, function=compute_agreement):
             "n_units": report.n_units,
             "worst_samples": [entry["id"] for entry in report.worst_samples],
             "summary": report_markdown(report),
-            # the App reads these only when it opens a dataset, which would close the panel
-            "hint": "Reload the page to see the fields of the run together in the sidebar"
-            + (", and labels in the colours of their annotators" if colors else ""),
         }
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:
@@ -118,12 +128,15 @@ class ComputeAgreement(AgreementOperator, function=compute_agreement):
 
 
 def _show_in_app(dataset: fo.Dataset, run_key: str, before: AppSettings) -> bool:
-    """Show the fields of a run in a group of the sidebar, and its annotators in colours if they share a field.
+    """Show the fields of a run in a group of the sidebar, ready to sort and filter by, and annotators in colours.
+
+    Colours only where annotators share a field.
 
     Returns:
         whether the colours of the dataset changed
     """
-    settings = dataclasses.replace(before, sidebar=True)
+    # the App sorts by fields with an index alone
+    settings = dataclasses.replace(before, sidebar=True, indexes=True)
     in_one_field = open_run_labels(dataset, run_key).config.attribute_mode
     if in_one_field and settings.color_by is None:
         settings = dataclasses.replace(settings, color_by="annotator")

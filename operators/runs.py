@@ -19,10 +19,21 @@ from ..dataset_io import (
     rename_agreement,
     update_agreement,
 )
+from ..dataset_io.app.settings import app_settings_of
 from ..dataset_io.delete import what_is_deleted
 from ..dataset_io.record.run import Run
 from ..dataset_io.rename import check_rename
-from .base import AgreementOperator, add_choice, add_switch, chosen_run, is_from_app, progress_of, summary_output, tell
+from .base import (
+    AgreementOperator,
+    add_choice,
+    add_switch,
+    chosen_run,
+    is_from_app,
+    progress_of,
+    show_colors,
+    summary_output,
+    tell,
+)
 from .selection import must_leave_view, shows_part
 
 #: the samples of the report
@@ -127,6 +138,8 @@ class RenameAgreement(AgreementOperator, function=rename_agreement):
         if must_leave_view(ctx, self.uri, run_key):
             return {}
         rename_agreement(ctx.dataset, run_key, new_key)
+        if app_settings_of(ctx.dataset, new_key).color_by is not None:
+            show_colors(ctx)
         tell(ctx, f"Renamed the run '{run_key}' to '{new_key}'")
         return {"run_key": new_key}
 
@@ -158,7 +171,10 @@ class DeleteAgreement(AgreementOperator, function=delete_agreement):
         run_key = ctx.params.get("run_key")
         if must_leave_view(ctx, self.uri, run_key):
             return {}
+        colors = app_settings_of(ctx.dataset, run_key).color_by
         delete_agreement(ctx.dataset, run_key)
+        if colors is not None:
+            show_colors(ctx)
         tell(ctx, f"Deleted the run '{run_key}' and everything that it wrote")
         return {"run_key": run_key}
 
@@ -182,7 +198,4 @@ def report_output(ctx: foo.ExecutionContext) -> types.Property:
         on_click=f"{names.PLUGIN_NAME}/{names.OPEN_AGREEMENT_PANEL}",
         params={"run_key": ctx.results.get("run_key") or ctx.params.get("run_key")},
     )
-    hint = ctx.results.get("hint")
-    if hint:
-        outputs.view("hint_shown", types.Notice(label=hint))
     return summary_output("Annotator agreement", outputs)

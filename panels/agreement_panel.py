@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import re
 from typing import Any
@@ -13,6 +14,7 @@ from fiftyone.operators import types
 
 from .. import names
 from ..agreement.errors import AgreementInputError
+from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
 from ..dataset_io.run.work_through import rare_collections
 from ..dataset_io.views.agreement_view import shows_any
@@ -79,7 +81,10 @@ class AgreementPanel(foo.Panel):
         _set_behind(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
-        """Nothing to do: numbers of the view are updated after each event."""
+        """Forget the last drill-down if the user left its view; numbers of the view are updated after each event."""
+        with contextlib.suppress(fo.DatasetNotFoundError):
+            if _state(ctx, "behind") is not None and not _is_behind(ctx):
+                _leave(ctx)
 
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
@@ -228,7 +233,7 @@ class AgreementPanel(foo.Panel):
     def back(self, ctx: foo.ExecutionContext) -> None:
         """Return to the view that the user had before the first drill-down."""
         before = _before(ctx)
-        _set_behind(ctx, None)
+        _leave(ctx)
         if before:
             ctx.ops.set_view(view_from_stages(ctx.dataset, before))
         else:
@@ -321,6 +326,13 @@ def _set_behind(
 ) -> None:
     ctx.panel.set_state({"behind": title, "before": before, "behind_view": shown})
     ctx.panel.set_data(GRID_TITLE, safe_title(title))
+
+
+def _leave(ctx: foo.ExecutionContext) -> None:
+    """Forget a drill-down, and show again the groups of the sidebar: the App lost those of fields that it left out."""
+    _set_behind(ctx, None)
+    groups = {"groups": sidebar_groups(ctx.dataset)}
+    ctx.trigger(f"{names.PLUGIN_NAME}/{names.SHOW_SIDEBAR_GROUPS}", groups)
 
 
 def _is_behind(ctx: foo.ExecutionContext) -> bool:

@@ -42,6 +42,12 @@ def remove_entries(dataset: fo.Dataset, run_keys: Sequence[str]) -> None:
     _show(dataset, [entry for entry in entries(dataset) if entry["run_key"] not in run_keys])
 
 
+def sidebar_groups(dataset: fo.Dataset) -> list[dict[str, Any]]:
+    """The groups of the sidebar that the App shows when it opens a dataset."""
+    groups = dataset.app_config.sidebar_groups
+    return _default_groups(dataset) if groups is None else _as_values(groups)
+
+
 def _state(dataset: fo.Dataset) -> dict[str, Any]:
     return dict(dataset.app_config.plugins.get(_NAME, {}))
 
@@ -121,8 +127,7 @@ class _Groups:
         self, before: Sequence[Mapping[str, Any]] | None, runs: Sequence[Entry]
     ) -> tuple[list[dict[str, Any]], list[str]]:
         """The user's groups with a group for every run after the labels, and the names of the groups of runs."""
-        default = fo.DatasetAppConfig.default_sidebar_groups(self._dataset)
-        groups = _as_values(default) if before is None else [dict(group) for group in before]
+        groups = _default_groups(self._dataset) if before is None else [dict(group) for group in before]
         own = {path for run in runs for path in run["paths"]}
         groups = [{**group, "paths": [path for path in group["paths"] if path not in own]} for group in groups]
         added = []
@@ -136,6 +141,10 @@ class _Groups:
             groups.insert(at, {"name": name, "paths": list(run["paths"]), "expanded": None})
             added.append(name)
         return groups, added
+
+
+def _default_groups(dataset: fo.Dataset) -> list[dict[str, Any]]:
+    return _as_values(fo.DatasetAppConfig.default_sidebar_groups(dataset))
 
 
 def _as_values(groups: Sequence[fo.SidebarGroupDocument]) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""What a run writes, in the sidebar of the App: fields to filter by."""
+"""What a run writes, in the sidebar of the App: together, at once, to filter and sort by."""
 
 from __future__ import annotations
 
@@ -13,14 +13,35 @@ from tests.app.counted import scores
 pytestmark = pytest.mark.browser
 
 
-def test_the_slider_of_the_score_leaves_the_samples_with_such_scores(report: Any, app: AppPage, dataset: Any) -> None:
-    # FiftyOne has sliders for fields with an index only
-    form = app.find_operator("Configure annotator agreement in the App")
-    form.get_by_role("checkbox").nth(1).click()
-    app.submit("Apply")
-    expect(app.messages.last).to_contain_text("The App is set up")
-    assert "agreement_score" in dataset.list_indexes()
-    app.page.reload(wait_until="domcontentloaded")
+def _order(app: AppPage) -> list[str]:
+    """The groups and fields of the sidebar, from top to bottom."""
+    return app.page.evaluate(
+        """() => [...document.querySelectorAll("[data-cy^='sidebar-field-'], [data-cy^='sidebar-group-entry-']")]
+            .filter(entry => entry.getBoundingClientRect().height && !/arrow|container|add/.test(entry.dataset.cy))
+            .sort((a, b) => a.getBoundingClientRect().y - b.getBoundingClientRect().y)
+            .map(entry => entry.dataset.cy)"""
+    )
+
+
+def test_the_fields_of_a_run_stand_together_at_once_and_stay_where_they_are(app: AppPage, dataset: Any) -> None:
+    app.press_compute()
+    app.submit("Compute")
+    expect(app.result).to_contain_text("Krippendorff")
+    app.close_result()
+    expect(app.sidebar_field("agreement_score")).to_be_visible()
+    order = _order(app)
+    group = order.index("sidebar-group-entry-AGREEMENT")
+    assert order[group + 1] == "sidebar-field-agreement_score"
+    assert order.index("sidebar-field-carol") < group < order.index("sidebar-group-entry-PRIMITIVES")
+    # a view leaves fields out, of which the App forgets where they were
+    app.open_tab("Annotators", "Pairs of annotators")
+    app.drill_down(lambda: app.click_cell("Missed", "carol", "Only theirs"), "Labels of carol: only theirs")
+    expect(app.sidebar_field("alice")).to_have_count(0)
+    app.page.locator("[data-cy='btn-clear-view-bar']").click()
+    expect(app.panel).not_to_contain_text("Labels of carol: only theirs")
+    expect(app.sidebar_field("alice")).to_be_visible()
+    assert _order(app) == order
+
     app.page.locator("[data-cy='sidebar-field-arrow-enabled-agreement_score']").click()
     filters = app.page.locator("[data-cy='numeric-slider-container-agreement_score']")
     handles = filters.locator(".MuiSlider-thumb")

@@ -274,13 +274,20 @@ def test_a_run_from_the_app_has_its_group_in_the_sidebar_its_score_shown_and_its
     def run(**params):
         ctx = context(compute, dataset, fields=["labels"], annotator_attribute="rater", **params)
         ctx.request_params["active_fields"] = ["labels"]
-        result = compute.execute(ctx)
+        compute.execute(ctx)
         dataset.reload()
-        return result, ctx.executor.to_json()["requests"]
+        return {
+            request["operator_uri"].rpartition("/")[2]: request["params"]
+            for request in ctx.executor.to_json()["requests"]
+        }
 
-    result, requests = run()
-    assert "colours of their annotators" in result["hint"]
-    shown = {request["operator_uri"].rpartition("/")[2]: request["params"] for request in requests}
+    shown = run()
+    # the App reads groups and colours only when it opens a dataset
+    assert shown["show_sidebar_groups"]["groups"] == [
+        {"name": group.name, "paths": group.paths, "expanded": group.expanded}
+        for group in dataset.app_config.sidebar_groups
+    ]
+    assert shown["set_color_scheme"]["fields"] == dataset.app_config.color_scheme.fields
     assert shown["set_active_fields"]["fields"] == ["labels", "agreement_score"]
     assert shown["open_panel"]["data"] is None or "run_key" in str(shown["open_panel"])
     assert "agreement_score" in {group.name: group.paths for group in dataset.app_config.sidebar_groups}["agreement"]
@@ -288,9 +295,9 @@ def test_a_run_from_the_app_has_its_group_in_the_sidebar_its_score_shown_and_its
     assert (colors["path"], colors["colorByAttribute"]) == ("labels", "rater")
     assert [entry["value"] for entry in colors["valueColors"]] == ["ann", "bea"]
     configure_agreement_app(dataset, sidebar=True, color_by="verdict")
-    result, _ = run(overwrite=True, run_key="agreement")
+    shown = run(overwrite=True, run_key="agreement")
     assert app_settings_of(dataset, "agreement").color_by == "verdict"
-    assert "colours" not in result["hint"]
+    assert "set_color_scheme" not in shown
     delete_agreement(dataset)
     dataset.reload()
     assert dataset.app_config.to_dict() == before

@@ -10,6 +10,8 @@ import yaml
 
 from tools.dev.private_fiftyone import ROOT
 
+from annotator_agreement.names import SHOW_SIDEBAR_GROUPS
+
 
 def test_registered_operators_and_panels_are_those_of_the_yaml(private_fiftyone):
     import fiftyone.operators as foo
@@ -18,6 +20,8 @@ def test_registered_operators_and_panels_are_those_of_the_yaml(private_fiftyone)
     listed = {*plugin["operators"], *plugin["panels"]}
     registered = {op.name for op in foo.list_operators() if op.uri.startswith("@annotator/agreement/")}
     assert registered == listed
+    # an operator of the App itself
+    assert f'name: "{SHOW_SIDEBAR_GROUPS}"' in (ROOT / plugin["js_bundle"]).read_text()
 
 
 def test_the_button_stands_above_the_grid(operator, context, make_dataset):

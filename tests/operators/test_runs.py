@@ -97,11 +97,11 @@ def test_delete_names_what_it_removes_and_asks(operator, dataset, form):
 def test_forms_preset_the_newest_run_that_is_complete(operator, dataset, form):
     from annotator_agreement import compute_agreement
 
-    compute_agreement(dataset, ["alice", "bob"], run_key="aa")
+    compute_agreement(dataset, ["alice", "bob"], run_key="zz")
     dead = dataset.init_run(method="annotator_agreement", status="running", fields_written=[], results_id="0" * 24)
     dataset.register_run("died", dead)
-    assert form(operator("show_agreement"), dataset)["run_key"]["default"] == "aa"
-    assert form(operator("show_agreement"), dataset)["run_key"]["type"]["values"] == ["aa", "agreement", "died"]
+    assert form(operator("show_agreement"), dataset)["run_key"]["default"] == "zz"
+    assert form(operator("show_agreement"), dataset)["run_key"]["type"]["values"] == ["zz", "agreement", "died"]
 
 
 def test_a_run_is_updated_from_its_form_the_newest_comes_first(operator, context, form, make_dataset):
@@ -140,7 +140,7 @@ def test_the_app_leaves_a_view_of_what_goes_away_before_it_does(operator, contex
     assert "agreement" in dataset.list_runs()
     ctx = context(operator(name), dataset, **given)
     assert operator(name).execute(ctx)["run_key"] in params.values()
-    assert [name for name, _ in requests(ctx)] == ["reload_dataset", "notify"]
+    assert [name for name, _ in requests(ctx)] == ["show_sidebar_groups", "reload_dataset", "notify"]
     assert "agreement" not in dataset.list_runs()
 
 
@@ -149,6 +149,7 @@ def test_a_view_without_fields_of_the_run_stays(operator, context, dataset):
     ctx.request_params["spaces"] = {}  # as the App
     assert operator("delete_agreement").execute(ctx) == {"run_key": "agreement"}
     assert [request["operator_uri"].split("/")[-1] for request in ctx.executor.to_json()["requests"]] == [
+        "show_sidebar_groups",
         "reload_dataset",
         "notify",
     ]

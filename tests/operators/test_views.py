@@ -122,7 +122,7 @@ def test_the_usual_views_are_saved(operator, dataset, context):
     result, requests = _execute(save, context, dataset, run_key="agreement")
     assert result["saved"] == dataset.list_saved_views()
     assert len(result["saved"]) == 4
-    assert set(requests) == {"reload_dataset", "notify"}
+    assert set(requests) == {"show_sidebar_groups", "reload_dataset", "notify"}
     assert save(dataset) == result["saved"]
 
 
@@ -135,13 +135,13 @@ def test_the_app_is_set_up_and_the_form_shows_how(operator, dataset, context, fo
     chosen = {"run_key": "agreement", "sidebar": True, "link_instances": True, "color_by": "id"}
     result, requests = _execute(configure, context, dataset, **chosen, indexes=False)
     assert result == {"sidebar": True, "indexes": False, "link_instances": True, "color_by": "id"}
-    assert requests["open_dataset"] == {"dataset": dataset.name}
-    assert "reload the page" in requests["notify"]["message"]
+    assert "agreement" in [group["name"] for group in requests["show_sidebar_groups"]["groups"]]
+    assert requests["set_color_scheme"]["fields"] == dataset.app_config.color_scheme.fields
     assert dataset.app_config.color_scheme.fields[0]["colorByAttribute"] == "agreement_id"
     inputs = form(configure, dataset)
     assert {name: inputs[name]["default"] for name in switches} == result
     _, requests = _execute(configure, context, dataset, **{**chosen, "sidebar": False})
-    assert set(requests) == {"reload_dataset", "notify"}
+    assert set(requests) == {"show_sidebar_groups", "reload_dataset", "notify"}
     _execute(configure, context, dataset, run_key="agreement", **switches)
     assert stored(dataset)["dataset"]["app_config"] == before["dataset"]["app_config"]
     assert stored(dataset)["samples"] == before["samples"]

@@ -254,6 +254,17 @@ def test_a_drill_down_and_the_way_back_leave_the_charts_as_they_are(event, datas
     assert event("on_load", dataset, back.state).drill_down == ""
 
 
+def test_another_view_ends_a_drill_down_and_brings_the_groups_of_the_sidebar_back(event, dataset, state):
+    opened = event("click_cell", dataset, of_tab(state, "objects"), **lone_row(event, dataset, state))
+    seen = event("on_change_view", dataset, opened.state, view=opened.view(dataset))
+    assert seen.drill_down is None
+    assert not seen.of("show_sidebar_groups")
+    left = event("on_change_view", dataset, seen.state, view=dataset.limit(3))
+    assert left.drill_down == ""
+    assert len(left.of("show_sidebar_groups")) == 1
+    assert not event("on_change_view", dataset, left.state).requests
+
+
 def test_no_state_has_the_name_of_a_group_of_data(event, dataset, state):
     """The App mixes both when a page is loaded: the title of what the grid shows became part of itself."""
     opened = event("click_cell", dataset, of_tab(state, "objects"), **lone_row(event, dataset, state))
