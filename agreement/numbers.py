@@ -17,6 +17,7 @@ import numpy as np
 from ..metrics.arrays import FloatArray, IntArray, sums_by
 from ..metrics.bootstrap.confidence import MIN_SAMPLES, ROUNDING, ConfidenceIntervals
 from ..metrics.bootstrap.draws import (
+    Draws,
     Part,
     SparseColumns,
     Statistic,
@@ -276,6 +277,7 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
     total: dict[Key, Estimate] = {}
     waiting: list[Numbers] = []
     n_bytes = 0
+    draws = Draws(int(ranks.max(initial=-1)) + 1, resamples, seed)
     for each in numbers:
         values = each.values().tolist()
         total |= {key: Estimate(value, None) for key, value in zip(each.keys, values, strict=True)}
@@ -284,17 +286,17 @@ def estimates(numbers: Iterable[Numbers], ranks: IntArray, *, resamples: int, se
         waiting.append(each)
         n_bytes += each.columns.data.nbytes + each.columns.indices.nbytes
         if n_bytes > BYTES_AT_ONCE:
-            _add_intervals(total, waiting, ranks, resamples, seed)
+            _add_intervals(total, waiting, ranks, draws, seed)
             waiting, n_bytes = [], 0
     if waiting:
-        _add_intervals(total, waiting, ranks, resamples, seed)
+        _add_intervals(total, waiting, ranks, draws, seed)
     return total
 
 
 def _add_intervals(
-    total: dict[Key, Estimate], numbers: Sequence[Numbers], ranks: IntArray, resamples: int, seed: int
+    total: dict[Key, Estimate], numbers: Sequence[Numbers], ranks: IntArray, draws: Draws, seed: int
 ) -> None:
-    n_drawn = int(ranks.max(initial=-1)) + 1
+    n_drawn = draws.n_samples
     alone = n_drawn == len(ranks)
     about = [_samples_about(each, ranks, n_drawn) for each in numbers]
     resampled = [(each, n) for each, n in zip(numbers, about, strict=True) if (n >= _least(each)).any()]
@@ -307,8 +309,9 @@ def _add_intervals(
         )
         for each, n in resampled
     ]
-    resampling = Resampling(resamples, seed, clusters=None if alone else ranks)
-    for (each, n), found in zip(resampled, bootstrap_parts(parts, len(ranks), resampling), strict=True):
+    resampling = Resampling(draws.resamples, seed, clusters=None if alone else ranks)
+    intervals = bootstrap_parts(parts, len(ranks), resampling, draws)
+    for (each, n), found in zip(resampled, intervals, strict=True):
         for place, key in enumerate(each.keys):
             if n[place] >= _least(each):
                 total[key] = replace(total[key], interval=_interval(found, place, int(n[place])))

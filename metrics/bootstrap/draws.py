@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
+from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from ..arrays import FloatArray, IntArray
@@ -29,6 +30,9 @@ CHUNK_BYTES = 2**24
 
 #: samples in a block; with several blocks, a resample first draws how many samples come from each block
 BLOCK = 2048
+
+#: draws are kept if they take at most so many bytes
+MOST_KEPT = 2**26
 
 #: sparse columns with at least one non-zero entry in this many are multiplied as dense ones, which is faster
 DENSE_FROM = 20
@@ -57,83 +61,175 @@ def checked_columns(columns: Columns, name: str) -> Columns:
     return rows
 
 
-def resampled(parts: Sequence[Part], n_samples: int, resamples: int, seed: int) -> Iterator[list[FloatArray]]:
+class Draws:
+    """How often every resample draws every sample.
+
+    The draws do not depend on what is summed, so they are drawn once for any number of :func:`resampled`, and kept if
+    they take at most ``MOST_KEPT`` bytes.
+
+    Args:
+        n_samples: number of samples
+        resamples: number of resamples
+        seed: seed of the random numbers
+    """
+
+    def __init__(self, n_samples: int, resamples: int, seed: int) -> None:
+        self.n_samples = n_samples
+        self.resamples = resamples
+        self._seed = seed
+        self._starts = range(0, n_samples, BLOCK)
+        self._keeps = n_samples * resamples <= MOST_KEPT
+        self._kept: list[NDArray[np.uint8]] = []  # of every block, when all resamples were drawn
+
+    def chunks(self, at_once: int) -> Iterator[tuple[int, Iterator[NDArray[Any]]]]:
+        """Chunks of ``b`` resamples: ``b``, and block by block how often each draws every sample, ``(b, S)``."""
+        share = np.diff(np.append(self._starts, self.n_samples)) / max(self.n_samples, 1)
+        # a single block uses one generator directly
+        seeds = [self._seed] if len(share) == 1 else [[self._seed, number] for number in range(len(share))]
+        generators = [np.random.Generator(np.random.PCG64(each)) for each in seeds]
+        of_blocks = np.random.Generator(np.random.PCG64([self._seed, len(share)]))
+        drawn: list[list[NDArray[np.uint8]]] = [[] for _ in share]
+        for first in range(0, self.resamples, at_once):
+            n = min(at_once, self.resamples - first)
+            if self._kept:
+                yield n, iter([block[first : first + n] for block in self._kept])
+                continue
+            n_drawn = of_blocks.multinomial(self.n_samples, share, n) if len(share) > 1 else None
+            yield n, self._drawn(generators, np.full((n, 1), self.n_samples) if n_drawn is None else n_drawn, drawn)
+        if self._keeps and not self._kept:
+            self._kept = [chunks[0] if len(chunks) == 1 else np.concatenate(chunks) for chunks in drawn]
+
+    def _drawn(
+        self, generators: Sequence[np.random.Generator], n_drawn: IntArray, drawn: list[list[NDArray[np.uint8]]]
+    ) -> Iterator[NDArray[Any]]:
+        """Draw consecutive resamples, block by block."""
+        for number, start in enumerate(self._starts):
+            n_samples = min(BLOCK, self.n_samples - start)
+            counts = np.empty((len(n_drawn), n_samples), np.int64)
+            for row, n in zip(counts, n_drawn[:, number].tolist(), strict=True):
+                row[:] = np.bincount(generators[number].integers(0, n_samples, n), minlength=n_samples)
+            self._keeps &= int(counts.max(initial=0)) < 256
+            if self._keeps:
+                drawn[number].append(counts.astype(np.uint8))
+            yield counts
+
+
+def resampled(parts: Sequence[Part], draws: Draws) -> Iterator[list[FloatArray]]:
     """Sums of the columns of every part for chunks of ``b`` resamples, ``(b, C)`` each.
 
     The draws do not depend on the size of the chunks, nor on the parts.
     """
-    blocks = [_Rows.of(part, n_samples) for part in parts]
-    starts = range(0, n_samples, BLOCK)
-    share = np.diff(np.append(starts, n_samples)) / max(n_samples, 1)
-    # a single block uses one generator directly
-    seeds = [seed] if len(starts) == 1 else [[seed, number] for number in range(len(starts))]
-    generators = [np.random.Generator(np.random.PCG64(each)) for each in seeds]
-    of_blocks = np.random.Generator(np.random.PCG64([seed, len(starts)]))
+    rows: list[_Rows] = []
+    places: list[list[tuple[int, int, int]]] = []
+    for number, group in enumerate(_stacked(parts)):
+        rows += _Rows.of(group, number, draws.n_samples)
+        places.append(group.places)
     n_columns = sum(part.columns.shape[1] for part in parts)
-    at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(n_samples, BLOCK) + n_columns + 1)))
-    for first in range(0, resamples, at_once):
-        n = min(at_once, resamples - first)
-        sums = [np.zeros((n, part.columns.shape[1])) for part in parts]
-        n_drawn = of_blocks.multinomial(n_samples, share, n) if len(starts) > 1 else np.full((n, 1), n_samples)
-        for number, start in enumerate(starts):
-            weights = _weights(generators[number], min(BLOCK, n_samples - start), n_drawn[:, number])
-            for total, rows in zip(sums, blocks, strict=True):
-                rows.add(total, number, weights)
-        yield sums
+    at_once = max(1, 4 * CHUNK_BYTES // (8 * (min(draws.n_samples, BLOCK) + n_columns + 1)))
+    for n, blocks in draws.chunks(at_once):
+        sums = [np.zeros((n, of_group[-1][2])) for of_group in places]
+        for number, drawn in enumerate(blocks):
+            # products of few whole numbers are exact in half of the time
+            weights, single = drawn.astype(np.float64), drawn.astype(np.float32)
+            exact = drawn.sum(axis=1, dtype=np.int64).max(initial=0) < _MOST_EXACT / _LARGEST_EXACT
+            for piece in rows:
+                piece.add(sums[piece.group], number, single if exact and piece.whole else weights)
+        found: list[FloatArray] = [np.empty(0)] * len(parts)
+        for of_group, total in zip(places, sums, strict=True):
+            for part, start, end in of_group:
+                found[part] = np.ascontiguousarray(total[:, start:end])
+        yield found
 
 
-def _weights(rng: np.random.Generator, n_samples: int, n_drawn: IntArray) -> FloatArray:
-    """How often consecutive resamples draw every sample of a block, ``(b, S)``."""
-    weights = np.empty((len(n_drawn), n_samples))
-    for weight, n in zip(weights, n_drawn.tolist(), strict=True):
-        weight[:] = np.bincount(rng.integers(0, n_samples, n), minlength=n_samples)
-    return weights
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Columns of parts of the same samples, side by side."""
+
+    columns: Columns  #: shape ``(T, C)``
+    samples: IntArray | None  #: as in :class:`Part`
+    dense: bool  #: whether products of dense rows are faster
+    places: list[tuple[int, int, int]]  #: number of every part, its first column, and the column after its last one
+
+
+def _stacked(parts: Sequence[Part]) -> Iterator[_Group]:
+    """The columns of parts, side by side where they are of the same samples: one product is faster than several."""
+    found: dict[tuple[Any, ...], list[int]] = {}
+    for number, part in enumerate(parts):
+        if isinstance(part.columns, np.ndarray):
+            found[number,] = [number]
+            continue
+        n_rows, n_columns = part.columns.shape
+        dense = part.columns.nnz * DENSE_FROM > n_rows * n_columns
+        found.setdefault((id(part.samples), n_rows, dense), []).append(number)
+    for key, numbers in found.items():
+        columns = [parts[number].columns for number in numbers]
+        ends = np.cumsum([each.shape[1] for each in columns]).tolist()
+        places = list(zip(numbers, [0, *ends[:-1]], ends, strict=True))
+        whole = columns[0] if len(columns) == 1 else hstack(columns)
+        yield _Group(whole, parts[numbers[0]].samples, key[-1] is not False, places)
+
+
+#: whole numbers up to this are exact in float32, and so are sums of so many resampled columns of small whole numbers
+_MOST_EXACT, _LARGEST_EXACT = 2.0**24, 1024.0
 
 
 @dataclass(frozen=True, slots=True)
 class _Rows:
-    """The rows of a part by blocks of samples."""
+    """Rows of a group by blocks of samples: its columns of small whole numbers, or its others."""
 
-    columns: Columns  #: shape ``(T, C)``
-    order: IntArray | None  #: shape ``(T,)``, the rows in the order of their samples; None if already in this order
+    group: int  #: number of the group
+    columns: Columns  #: shape ``(T, C)``, in the order of their samples
     samples: IntArray | None  #: shape ``(T,)``, ascending; None means all samples
     ends: IntArray  #: shape ``(n_blocks + 1,)``, where the rows of every block begin and end
     dense: bool  #: whether products of dense rows are faster
+    into: IntArray | None  #: shape ``(C,)``, columns of the group; None: all
+    whole: bool  #: whether they are small whole numbers, in float32
 
     @classmethod
-    def of(cls, part: Part, n_samples: int) -> _Rows:
-        n_rows, n_columns = part.columns.shape
-        dense = isinstance(part.columns, np.ndarray) or part.columns.nnz * DENSE_FROM > n_rows * n_columns
-        edges = np.append(np.arange(0, n_samples, BLOCK), n_samples)
-        if part.samples is None:
-            return cls(part.columns, None, None, edges, dense)
-        order = np.argsort(part.samples, kind="stable")
-        samples = part.samples[order]
-        return cls(part.columns, order, samples, np.searchsorted(samples, edges), dense)
+    def of(cls, group: _Group, number: int, n_samples: int) -> Iterator[_Rows]:
+        """The rows of a group."""
+        columns, samples, edges = group.columns, group.samples, np.append(np.arange(0, n_samples, BLOCK), n_samples)
+        if samples is not None:
+            order = np.argsort(samples, kind="stable")
+            columns, samples = columns[order], samples[order]
+            edges = np.searchsorted(samples, edges)
+            samples = None if len(samples) == n_samples else samples
+        if not group.dense or isinstance(columns, np.ndarray):
+            yield cls(number, columns, samples, edges, group.dense, None, False)
+            return
+        fraction = (columns.data != np.rint(columns.data)) | (np.abs(columns.data) > _LARGEST_EXACT)
+        whole = np.bincount(columns.indices[fraction], minlength=columns.shape[1]) == 0
+        for chosen in (whole, ~whole):
+            if chosen.any():
+                into = None if chosen.all() else np.flatnonzero(chosen)
+                own = columns if into is None else columns[:, into]
+                own = own.astype(np.float32, copy=False) if chosen is whole else own
+                yield cls(number, own, samples, edges, True, into, chosen is whole)
 
-    def add(self, total: FloatArray, block: int, weights: FloatArray) -> None:
+    def add(self, total: FloatArray, block: int, weights: NDArray[Any]) -> None:
         """Add the sums of the samples drawn from a block."""
         start, end = int(self.ends[block]), int(self.ends[block + 1])
-        n_columns = total.shape[1]
+        n_columns = self.columns.shape[1]
         # sparse rows are small, however many columns they have, and every product with them fills a row of all columns
         at_once = max(1, CHUNK_BYTES // (16 * (n_columns + 1))) if self.dense else max(1, end - start)
         # place the rows into a full block, unless they are few: then pick their weights
         placed = self.samples is not None and weights.shape[1] <= min(at_once, 4 * (end - start))
+        into = slice(None) if self.into is None else self.into
         for first in range(start, end, at_once):
             last = min(first + at_once, end)
-            rows = self.columns[first:last] if self.order is None else self.columns[self.order[first:last]]
+            rows = self.columns[first:last]
             if self.dense:
                 rows = _as_array(rows)
             if self.samples is None:
-                total += weights[:, first - start : last - start] @ rows
+                total[:, into] += weights[:, first - start : last - start] @ rows
                 continue
             place = self.samples[first:last] - block * BLOCK
             if placed and isinstance(rows, np.ndarray):
-                of_block = np.zeros((weights.shape[1], n_columns))
+                of_block = np.zeros((weights.shape[1], n_columns), rows.dtype)
                 of_block[place] = rows
-                total += weights @ of_block
+                total[:, into] += weights @ of_block
             else:
-                total += weights[:, place] @ rows
+                total[:, into] += weights[:, place] @ rows
 
 
 def left_out_power_sums(part: Part, total: FloatArray, estimate: FloatArray) -> FloatArray:

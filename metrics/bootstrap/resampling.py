@@ -19,6 +19,7 @@ from ..arrays import FloatArray, IntArray
 from .confidence import ConfidenceIntervals, confidence_intervals
 from .draws import (
     Columns,
+    Draws,
     Part,
     Statistic,
     checked_columns,
@@ -122,7 +123,7 @@ def bootstrap(columns: Columns, statistic: Statistic, resampling: Resampling = D
 
 
 def bootstrap_parts(
-    parts: Sequence[Part], n_samples: int, resampling: Resampling = DEFAULT
+    parts: Sequence[Part], n_samples: int, resampling: Resampling = DEFAULT, draws: Draws | None = None
 ) -> list[ConfidenceIntervals]:
     """Confidence intervals of several statistics of the same samples; each as :func:`bootstrap` gives.
 
@@ -133,6 +134,7 @@ def bootstrap_parts(
         parts: the statistics
         n_samples: number of samples ``S``
         resampling: as for :func:`bootstrap`
+        draws: of these samples (or clusters), resamples and seed, if they are used several times; None: new ones
 
     Undefined:
         as for :func:`bootstrap`
@@ -152,7 +154,7 @@ def bootstrap_parts(
     if n_samples < 2:
         return [ConfidenceIntervals.undefined(len(each), resampling.resamples, n_samples) for each in estimates]
     values: list[list[FloatArray]] = [[] for _ in parts]
-    for chunk in resampled(parts, n_samples, resampling.resamples, resampling.seed):
+    for chunk in resampled(parts, draws or Draws(n_samples, resampling.resamples, resampling.seed)):
         for part, sums, found in zip(parts, chunk, values, strict=True):
             found.append(values_of(part.statistic, sums))
     return [

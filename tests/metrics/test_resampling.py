@@ -46,7 +46,7 @@ def _alpha(sums: np.ndarray) -> np.ndarray:
 def resampled_sums(columns: Columns, *, resamples: int = 1000, seed: int = 51) -> np.ndarray:
     """Sums over the samples of every resample."""
     part = Part(draws.checked_columns(columns, "columns"), lambda sums: sums)
-    return np.concatenate([sums for (sums,) in draws.resampled([part], columns.shape[0], resamples, seed)])
+    return np.concatenate([sums for (sums,) in draws.resampled([part], draws.Draws(columns.shape[0], resamples, seed))])
 
 
 def _drawn(n_samples: int, resamples: int, seed: int = 51) -> list[np.ndarray]:
@@ -469,6 +469,30 @@ def test_parts_have_the_intervals_that_each_has_alone_also_in_several_blocks(
     for each in (found, alone):
         assert_allclose(each.percentile_low, np.quantile(expected, 0.025, axis=0), rtol=1e-11)
         assert_allclose(each.standard_error, np.std(expected, axis=0, ddof=1), rtol=1e-11)
+
+
+@pytest.mark.parametrize("kept", [0, 2**26])
+def test_parts_of_the_same_samples_are_summed_together_and_whole_numbers_exactly(
+    kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(draws, "BLOCK", 50)
+    monkeypatch.setattr(draws, "MOST_KEPT", kept)
+    rng = np.random.default_rng(3)
+    weights, order = resampled_sums(np.eye(200), resamples=40), rng.permutation(200)
+    whole = rng.integers(-1024, 1025, (200, 3)).astype(float)
+    large, mixed = whole * 1e9, np.column_stack([whole[:, 0], rng.normal(size=200), whole[:, 1] + 0.5])
+    some = rng.choice(200, 120, replace=False)
+    parts = [Part(csr_array(columns), _means, order) for columns in (whole, large, mixed)]
+    parts.append(Part(csr_array(whole[:120]), _means, some))
+    parts.append(Part(csr_array(mixed), _means))
+    drawn = draws.Draws(200, 40, 51)
+    for _ in range(2):  # the second time as they were kept
+        found = [np.concatenate(sums) for sums in zip(*draws.resampled(parts, drawn), strict=True)]
+        assert_array_equal(found[0], weights[:, order] @ whole)
+        assert_array_equal(found[1], weights[:, order] @ large)
+        assert_allclose(found[2], weights[:, order] @ mixed, rtol=1e-12, atol=1e-10)
+        assert_array_equal(found[3], weights[:, some] @ whole[:120])
+        assert_allclose(found[4], weights @ mixed, rtol=1e-12, atol=1e-10)
 
 
 def test_sums_of_columns_are_exact_and_do_not_depend_on_the_order_of_rows() -> None:
