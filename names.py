@@ -38,6 +38,7 @@ TAG_AGREEMENT_LABELS = "tag_agreement_labels"
 ANNOTATE_DISPUTED = "annotate_disputed"
 OPEN_AGREEMENT_PANEL = "open_agreement_panel"
 AGREEMENT_PANEL = "agreement_panel"
+DECIDE_PANEL = "decide_panel"
 #: operator of the App itself (``operators/sidebar_groups.js``)
 SHOW_SIDEBAR_GROUPS = "show_sidebar_groups"
 

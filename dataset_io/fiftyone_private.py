@@ -180,13 +180,40 @@ def replace_app_config(dataset: fo.Dataset, before: Document, values: Document) 
     Returns:
         whether they were changed
     """
+    read = {f"app_config.{name}": _part_of(before, name) for name in values}
+    return replace_parts(dataset, read, {f"app_config.{name}": value for name, value in values.items()})
+
+
+def stored_parts(dataset: fo.Dataset, paths: Sequence[str]) -> Document:
+    """Parts of the document of a dataset as they are stored, by path; None for a part that is not there."""
+    found = database().datasets.find_one({"_id": dataset_id(dataset)}, dict.fromkeys(paths, True))
+    if found is None:
+        raise deleted_error(dataset)
+    return {path: _part_of(found, path) for path in paths}
+
+
+def _part_of(document: Document, path: str) -> Any:
+    outer, _, inner = path.partition(".")
+    part = document.get(outer)
+    return _part_of(part or {}, inner) if inner else part
+
+
+def replace_parts(dataset: fo.Dataset, before: Document, values: Document) -> bool:
+    """Change parts of the document of a dataset in one write, unless somebody changed them since they were read.
+
+    Args:
+        dataset: the dataset
+        before: the parts as they were read, by path; None for a part that was not there
+        values: new ones by path; None removes one
+
+    Returns:
+        whether they were changed
+    """
     condition: Document = {"_id": dataset_id(dataset)}
     of_kind: Document = {"$set": {}, "$unset": {}}
-    for name, value in values.items():
-        outer, _, inner = name.partition(".")
-        stored = before.get(outer)
-        condition[f"app_config.{name}"] = {"$eq": (stored or {}).get(inner) if inner else stored}
-        of_kind["$unset" if value is None else "$set"][f"app_config.{name}"] = "" if value is None else value
+    for path, value in values.items():
+        condition[path] = {"$eq": before[path]}
+        of_kind["$unset" if value is None else "$set"][path] = "" if value is None else value
     changes = {operator: changed for operator, changed in of_kind.items() if changed}
     matched = database().datasets.update_one(condition, changes).matched_count
     reload_dataset(dataset)

@@ -1,7 +1,8 @@
-"""The panel that shows a run in the App."""
+"""The panels that show a run in the App."""
 
 from __future__ import annotations
 
 from .agreement_panel import AgreementPanel
+from .decide_panel import DecidePanel
 
-PANELS = [AgreementPanel]
+PANELS = [AgreementPanel, DecidePanel]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import re
-from typing import Any
+from typing import Any, ClassVar
 
 import fiftyone as fo
 import fiftyone.operators as foo
@@ -15,6 +15,7 @@ from fiftyone.operators import types
 from .. import names
 from ..agreement.errors import AgreementInputError
 from ..dataset_io.app.appearance import sidebar_groups
+from ..dataset_io.decide.label_schemas import end_editing
 from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
 from ..dataset_io.run.work_through import rare_collections
 from ..dataset_io.views.agreement_view import shows_any
@@ -22,9 +23,20 @@ from .drawing import safe_title
 from .drill_down import item_name, link_of, samples_behind
 from .items import Choices, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
-from .model_cache import cached_shown, hash_of, hash_of_view
+from .model_cache import Shown, cached_shown, hash_of, hash_of_view
 from .panel_state import WITHOUT_DATASET, PanelState, panel_state_of
-from .tab_decide import ALL, after_decision, counted_decisions, decide_on, one_back, undo_last
+from .tab_decide import (
+    ALL,
+    after_decision,
+    after_edits,
+    counted_decisions,
+    decide_on,
+    edit_on,
+    one_back,
+    seen_again,
+    undo_last,
+    while_editing,
+)
 from .view_model import FIRST_TAB, TABS, ViewModel, view_model
 
 logger = logging.getLogger(__name__)
@@ -37,11 +49,14 @@ class AgreementPanel(foo.Panel):
     """Shows how far the annotators agree, opens the samples and labels behind every number, and leads on from there.
 
     The state that the App keeps: ``run_key``, ``of_view`` and ``tab`` as chosen, ``known`` (the runs so far), ``sort``
-    and ``page`` of tables by their names, ``decide`` (who decides on which objects) and ``decider`` (the name as it is
-    typed), ``jumps`` (how often a button opened a tab), ``before`` (stages of the user's view before the first
-    drill-down), ``behind`` and ``behind_view`` (title of a drill-down, and the hash of its view), ``refreshed`` (how
-    often the user refreshed) and ``shown`` (hash of the schema that the App shows).
+    and ``page`` of tables by their names, ``decide`` (who decides on which objects, and edits which label) and
+    ``decider`` (the name as it is typed), ``jumps`` (how often a button opened a tab), ``before`` (stages of the
+    user's view before the first drill-down), ``behind`` and ``behind_view`` (title of a drill-down, and the hash of its
+    view), ``refreshed`` (how often the user refreshed) and ``shown`` (hash of the schema that the App shows).
     """
+
+    #: whether it shows the sample that is open
+    follows_samples: ClassVar[bool] = False
 
     @property
     def config(self) -> foo.PanelConfig:
@@ -61,8 +76,11 @@ class AgreementPanel(foo.Panel):
         if method in (None, "on_startup"):
             return self.on_startup(ctx)
         ctx.event_args = ctx.params.get("event_args", {})
+        if method == "on_change_current_sample" and not (self.follows_samples or _state(ctx, "tab") == "decide"):
+            return None
         with rare_collections():  # one of all objects of the server takes a quarter of a second
             try:
+                self._record_edits(ctx)
                 getattr(self, method)(ctx)
             except AgreementInputError as error:
                 ctx.ops.notify(str(error), variant="error")
@@ -81,10 +99,21 @@ class AgreementPanel(foo.Panel):
         _set_behind(ctx, None)
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
-        """Forget the last drill-down if the user left its view; numbers of the view are updated after each event."""
+        """Forget the last drill-down if the user left its view, or show the field of a label that is to be edited.
+
+        The App sends this for the view, its name, its filters and its selection at once. Numbers of the view are
+        updated after each event.
+        """
         with contextlib.suppress(fo.DatasetNotFoundError):
             if _state(ctx, "behind") is not None and not _is_behind(ctx):
                 _leave(ctx)
+        if isinstance(ctx.params.get("value"), list):
+            _open_form(ctx)
+
+    def on_change_current_sample(self, ctx: foo.ExecutionContext) -> None:
+        """Open the form of a label when the App shows it; the user may have decided, or edited, in a sample."""
+        _open_form(ctx)
+        ctx.panel.set_state("decide", seen_again(deciding(ctx)))
 
     def choose_run(self, ctx: foo.ExecutionContext) -> None:
         """Show another run."""
@@ -135,7 +164,7 @@ class AgreementPanel(foo.Panel):
         """Take the name that the user typed, or the one that was proposed."""
         typed = _state(ctx, "decider") or ctx.params.get("name")
         if isinstance(typed, str) and typed.strip():
-            ctx.panel.set_state("decide", {**_deciding(ctx), "by": typed.strip()})
+            ctx.panel.set_state("decide", {**deciding(ctx), "by": typed.strip()})
 
     def seek_verdict(self, ctx: foo.ExecutionContext) -> None:
         """Look for objects with another verdict."""
@@ -156,29 +185,61 @@ class AgreementPanel(foo.Panel):
 
     def seek_skipped(self, ctx: foo.ExecutionContext) -> None:
         """Go through the skipped objects."""
-        ctx.panel.set_state("decide", {**_deciding(ctx), "skipped": True, "at": None})
+        ctx.panel.set_state("decide", {**deciding(ctx), "skipped": True, "at": None})
 
     def decide_object(self, ctx: foo.ExecutionContext) -> None:
         """Decide on the object that is shown, and show the next one."""
-        problem = decide_on(ctx.dataset, str(self._require_run(ctx).run_key), _deciding(ctx), ctx.params)
+        _leave_form(ctx)
+        problem = decide_on(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx), ctx.params)
         if problem is not None:
             ctx.ops.notify(problem, variant="warning")
-        ctx.panel.set_state("decide", after_decision(_deciding(ctx), ctx.params))
+        ctx.panel.set_state("decide", after_decision(deciding(ctx), ctx.params))
 
     def previous_object(self, ctx: foo.ExecutionContext) -> None:
         """Show the object before again."""
-        ctx.panel.set_state("decide", one_back(_deciding(ctx)))
+        _leave_form(ctx)
+        ctx.panel.set_state("decide", one_back(deciding(ctx)))
 
     def undo_decision(self, ctx: foo.ExecutionContext) -> None:
         """Take back what the user decided last, and show that object again."""
-        if not undo_last(ctx.dataset, _deciding(ctx)):
+        was_edited = bool(deciding(ctx).get("editing"))
+        _leave_form(ctx)
+        if not undo_last(ctx.dataset, deciding(ctx)):
             ctx.ops.notify("There is nothing to undo", variant="warning")
-        ctx.panel.set_state("decide", one_back(_deciding(ctx)))
+        ctx.panel.set_state("decide", deciding(ctx) if was_edited else one_back(deciding(ctx)))
+
+    def edit_object(self, ctx: foo.ExecutionContext) -> None:
+        """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event."""
+        state, chosen = self._require_run(ctx), deciding(ctx)
+        found = edit_on(ctx.dataset, str(state.run_key), self._shown(ctx, state).class_names, chosen, ctx.params)
+        if isinstance(found, str):
+            ctx.ops.notify(found, variant="warning")
+            ctx.panel.set_state("decide", after_decision(chosen, ctx.params))
+            return
+        ctx.panel.set_state("decide", while_editing(ctx.dataset, chosen, ctx.params, found, ctx.active_fields or []))
+        _show_view(ctx, "The label that you edit", found.view)
+
+    def finish_editing(self, ctx: foo.ExecutionContext) -> None:
+        """Show the next object after a label was edited."""
+        _leave_form(ctx)
+        ctx.panel.set_state("decide", after_decision(deciding(ctx), ctx.params))
+
+    def _record_edits(self, ctx: foo.ExecutionContext) -> None:
+        """Record what the user edited since the last event."""
+        chosen = deciding(ctx)
+        if not chosen.get("watched"):
+            return
+        try:
+            recorded = after_edits(ctx.dataset, str(self._require_run(ctx).run_key), chosen)
+        except AgreementInputError:  # the run, or the decisions, are gone
+            recorded = {**chosen, "watched": {}, "editing": None}
+        if recorded is not None:
+            ctx.panel.set_state("decide", recorded)
 
     def count_decisions(self, ctx: foo.ExecutionContext) -> None:
         """Count how right everybody was."""
         found = counted_decisions(ctx.dataset, str(self._require_run(ctx).run_key))
-        ctx.panel.set_state("decide", {**_deciding(ctx), "counted": found})
+        ctx.panel.set_state("decide", {**deciding(ctx), "counted": found})
 
     def open_object(self, ctx: foo.ExecutionContext) -> None:
         """Open the sample of an object, with the labels of the object selected."""
@@ -210,7 +271,7 @@ class AgreementPanel(foo.Panel):
         leads = link_of(self._model(ctx, state), ctx.params)
         if "seek" in leads:
             sought = {"verdict": None, "annotator": None, "label": None, "votes": None, **leads["seek"]}
-            ctx.panel.set_state("decide", {**_deciding(ctx), **sought, "skipped": False, "at": None})
+            ctx.panel.set_state("decide", {**deciding(ctx), **sought, "skipped": False, "at": None})
             self.go_to_tab(ctx, "decide")
             return
         view = samples_behind(samples, state, leads)
@@ -218,9 +279,7 @@ class AgreementPanel(foo.Panel):
         if not shows_any(view):
             ctx.ops.notify(f"{leads['title']}: none are left", variant="warning")
             return
-        before = _before(ctx) if _is_behind(ctx) else serialized_stages(ctx.view)
-        _set_behind(ctx, leads["title"], before, hash_of_view(view))
-        ctx.ops.set_view(view)
+        _show_view(ctx, leads["title"], view)
 
     def open_sample(self, ctx: foo.ExecutionContext) -> None:
         """Open a sample of the work list."""
@@ -232,12 +291,8 @@ class AgreementPanel(foo.Panel):
 
     def back(self, ctx: foo.ExecutionContext) -> None:
         """Return to the view that the user had before the first drill-down."""
-        before = _before(ctx)
-        _leave(ctx)
-        if before:
-            ctx.ops.set_view(view_from_stages(ctx.dataset, before))
-        else:
-            ctx.ops.clear_view()
+        if not _leave_form(ctx):
+            _go_back(ctx)
 
     # ---- what is shown ----
 
@@ -299,10 +354,13 @@ class AgreementPanel(foo.Panel):
         of_view, jumps = bool(_state(ctx, "of_view")), _state(ctx, "jumps") or 0
         return panel_schema(state, model, self.method_to_uri, of_view=of_view, jumps=jumps)
 
-    def _model(self, ctx: foo.ExecutionContext, state: PanelState) -> ViewModel:
+    def _shown(self, ctx: foo.ExecutionContext, state: PanelState) -> Shown:
         refreshed = _state(ctx, "refreshed") or 0
-        shown = cached_shown(ctx, state.run_key or "", state.results_id, _samples(ctx), refreshed)
-        choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {}, _deciding(ctx))
+        return cached_shown(ctx, state.run_key or "", state.results_id, _samples(ctx), refreshed)
+
+    def _model(self, ctx: foo.ExecutionContext, state: PanelState) -> ViewModel:
+        shown = self._shown(ctx, state)
+        choices = Choices(_state(ctx, "sort") or {}, _state(ctx, "page") or {}, deciding(ctx))
         return view_model(shown, state, _state(ctx, "tab") or FIRST_TAB, choices, ctx.dataset)
 
 
@@ -310,15 +368,17 @@ def _state(ctx: foo.ExecutionContext, name: str) -> Any:
     return (ctx.panel_state or {}).get(name)
 
 
-def _deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
+def deciding(ctx: foo.ExecutionContext) -> dict[str, Any]:
+    """Who decides, on which objects."""
     return _state(ctx, "decide") or {}
 
 
 def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
     """Look for other objects to decide on; the App sends the value of a dropdown also when it draws it."""
     chosen = None if value == ALL else value
-    if value and _deciding(ctx).get(what) != chosen:
-        ctx.panel.set_state("decide", {**_deciding(ctx), "skipped": False, "at": None, what: chosen})
+    if value and deciding(ctx).get(what) != chosen:
+        _leave_form(ctx)
+        ctx.panel.set_state("decide", {**deciding(ctx), "skipped": False, "at": None, what: chosen})
 
 
 def _set_behind(
@@ -333,6 +393,54 @@ def _leave(ctx: foo.ExecutionContext) -> None:
     _set_behind(ctx, None)
     groups = {"groups": sidebar_groups(ctx.dataset)}
     ctx.trigger(f"{names.PLUGIN_NAME}/{names.SHOW_SIDEBAR_GROUPS}", groups)
+
+
+def _show_view(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
+    """Show a view, with a way back to the view that the user had."""
+    before = _before(ctx) if _is_behind(ctx) else serialized_stages(ctx.view)
+    _set_behind(ctx, title, before, hash_of_view(view))
+    ctx.ops.set_view(view)
+
+
+def _open_form(ctx: foo.ExecutionContext) -> None:
+    """Show the field of the label that is to be edited, and its form when the user has opened it.
+
+    The user opens it: the App does not offer the labels of a sample that we open to be edited, unless it showed their
+    field before. ``ctx.ops.open_sample`` has no mode.
+    """
+    editing = deciding(ctx).get("editing") or {}
+    if editing.get("opens") == "view" and _is_behind(ctx):
+        ctx.ops.set_active_fields([*editing["active"], *editing["fields"]])
+        opens = "form"
+    elif editing.get("opens") == "form" and ctx.current_sample == editing["shown"]:
+        ctx.trigger("open_sample", {"id": ctx.current_sample, "mode": "annotate"})
+        opens = None
+    else:
+        return
+    ctx.panel.set_state("decide", {**deciding(ctx), "editing": {**editing, "opens": opens}})
+
+
+def _go_back(ctx: foo.ExecutionContext) -> None:
+    before = _before(ctx)
+    _leave(ctx)
+    if before:
+        ctx.ops.set_view(view_from_stages(ctx.dataset, before))
+    else:
+        ctx.ops.clear_view()
+
+
+def _leave_form(ctx: foo.ExecutionContext) -> bool:
+    """Put back what was set up to edit a label, and the view before; False if that was not shown."""
+    editing = deciding(ctx).get("editing")
+    if editing is None:
+        return False
+    end_editing(ctx.dataset)
+    ctx.panel.set_state("decide", {**deciding(ctx), "editing": None})
+    goes_back = _is_behind(ctx)
+    if goes_back:
+        ctx.ops.set_active_fields(editing["active"])
+        _go_back(ctx)
+    return goes_back
 
 
 def _is_behind(ctx: foo.ExecutionContext) -> bool:

@@ -280,11 +280,27 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
         for label, icon, key in ((found["none_label"], "block", "none"), ("Skip", "skip_next", "skip")):
             _step(row, label, icon, handlers("decide_object"), found[key])
     _step(row, "Previous", "arrow_back", handlers("previous_object"), {}, disabled=not item["can_go_back"])
-    _step(row, "Undo", "undo", handlers("undo_decision"), {})
+    _step(row, "Undo", "undo", handlers("undo_decision"), {}, disabled=item["beside"] and not item["can_go_back"])
+    if item["beside"]:
+        _step(row, "Next image", "arrow_forward", handlers("open_next"), {})
     if found is None:
         return
-    opened = {"id": found["sample"], "labels": found["labels"]}
-    _step(row, "Open", "open_in_full", handlers("open_object"), opened)
+    if not item["beside"]:
+        _step(row, "Open", "open_in_full", handlers("open_object"), {"id": found["sample"], "labels": found["labels"]})
+    place = {name: found[name] for name in ("document", "unit")}
+    if item["can_edit"]:
+        _step(row, "Edit", "edit", handlers("edit_object"), place)
+    if item["is_edited"]:
+        heading(root, f"edited_{name}", "", _EDITED)
+        root.btn(
+            f"done_{name}",
+            label="Done",
+            icon="check",
+            variant="contained",
+            on_click=handlers("finish_editing"),
+            params=place,
+            componentsProps=FITTING,
+        )
     versions = root.h_stack(f"versions_{name}", gap=1, componentsProps={"grid": {"sx": LINE}})
     for k, version in enumerate(found["versions"]):
         style = {
@@ -307,6 +323,9 @@ def _decide(root: types.Object, item: Item, name: str, handlers: Handlers) -> No
     if found["picture"]:
         view = types.ImageView(alt=found["title"], componentsProps={"image": {"style": {"maxWidth": "100%"}}})
         root.define_property(f"picture_{name}", types.String(), default=found["picture"], view=view)
+
+
+_EDITED = "Click it in the grid: FiftyOne's form opens. Change it there, close it, and press Done."
 
 
 def _step(

@@ -8,6 +8,7 @@ from fiftyone.operators import types
 
 from ..names import UPDATE_AGREEMENT
 from .drawing import FITTING, LINE, LINK, Handlers, draw_item
+from .items import Item
 from .model_cache import hash_of
 from .panel_state import PanelState
 from .view_model import ViewModel
@@ -65,6 +66,17 @@ def panel_schema(
         version = hash_of(model["version"], model["tab"], model["items"])
         for item in model["items"]:
             draw_item(root, item, version if item["kind"] != "chart" else model["version"], handlers)
+    return _page(root)
+
+
+def beside_schema(state: PanelState, items: list[Item], handlers: Handlers) -> types.Property:
+    """The schema of the panel beside a sample: its items alone."""
+    root = types.Object()
+    if state.problem is not None:
+        _problem(root, state, handlers)
+    version = hash_of(state.results_id, items)
+    for item in items:
+        draw_item(root, item, version, handlers)
     return _page(root)
 
 

@@ -101,7 +101,7 @@ class Shown:
 
     def costly(self, sought: Sought) -> CostlyUnits:
         """The disputed units that somebody looks for, the most costly first."""
-        key = dataclasses.replace(sought, skipped=False)
+        key = dataclasses.replace(sought, skipped=False, sample_id=None)
         if key not in self._costly:
             codes = SoughtUnits(
                 verdict=None if sought.verdict is None else VERDICTS.index(sought.verdict),

@@ -11,13 +11,15 @@ from ..agreement.errors import AgreementInputError
 from ..agreement.family import FAMILIES
 from ..charts.decided import DECIDED, decisions_section
 from ..charts.words import VERDICTS, counted, file_name, shown_number
-from ..dataset_io import decide, report_decisions, undo_decisions
+from ..dataset_io import decide, record_own_labels, report_decisions, undo_decisions
 from ..dataset_io.decide.decidable import CHANGED
 from ..dataset_io.decide.decide import Decided, open_to_decide, user_name
 from ..dataset_io.decide.decision_units import DecisionUnits
 from ..dataset_io.decide.decisions import open_gold
+from ..dataset_io.decide.editing import LabelToEdit, can_edit, edit_object
 from ..dataset_io.decide.next_object import MEANT, ShownObject, Sought, next_object, shown_object
 from ..dataset_io.decide.picture import picture_of
+from ..dataset_io.record.changes import stamps_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.results.load import MOST_DECIDED
 from ..names import ANNOTATOR_COLORS, APPLY_DECISIONS, DEFAULT_GOLD_FIELD, EXPORT_DECIDED_AGAINST, FRAMES_PREFIX
@@ -29,8 +31,8 @@ if TYPE_CHECKING:
 
 #: what the dropdowns call all objects
 ALL = "all"
-#: objects that one can go back to
-_MOST_BACK = 50
+#: objects that one can go back to, and samples whose edits are looked for
+_MOST_BACK, _MOST_WATCHED = 50, 10
 
 
 def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.Dataset | None) -> Iterator[Item]:
@@ -39,7 +41,7 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
         return
     chosen = choices.decide
     if not chosen.get("by"):
-        yield {"name": "who", "kind": "name", "text": _ASKED, "value": user_name()}
+        yield _who()
         return
     labels = open_run_labels(dataset, state.run_key or "")
     open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
@@ -51,6 +53,37 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
             label = f"Go through {counted(item['n_skipped'], 'skipped object')}"
             yield button_item("skipped", "", [(label, "replay", "seek_skipped", {})])
     yield from _numbers(chosen.get("counted"), choices)
+
+
+def _who() -> Item:
+    """The question who decides."""
+    return {"name": "who", "kind": "name", "text": _ASKED, "value": user_name()}
+
+
+def beside_items(shown: Shown, state: PanelState, chosen: Mapping[str, Any], dataset: fo.Dataset) -> Iterator[Item]:
+    """The next object of the sample that somebody looks at, and the way to the next sample."""
+    if not chosen.get("by"):
+        yield _who()
+        return
+    if not chosen.get("sample"):
+        yield text_item("closed", "Open an image to decide on its objects.")
+        return
+    labels = open_run_labels(dataset, state.run_key or "")
+    item = _item(shown, labels, _sought(chosen), chosen)
+    yield item
+    if item["object"] is None:
+        yield text_item("done", "Everything in this image is decided or skipped, or nothing was disputed.")
+
+
+def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str | None:
+    """Id of another sample, with the most costly object that is still to be decided; None if none is."""
+    objects, ids = shown.costly(Sought()), shown.index.ids()
+    others = objects.select([ids[row] != sample_id for row in objects.row.tolist()])
+    found = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, others, Sought())
+    if found is None:
+        return None
+    about = shown_object(labels, DEFAULT_GOLD_FIELD, *found)
+    return None if about is None else about.sample_id
 
 
 def _numbers(counted_then: Mapping[str, Any] | None, choices: Choices) -> Iterator[Item]:
@@ -119,6 +152,8 @@ def _against(annotator: str) -> Link:
 _ASKED = "Your name is stored with every decision."
 #: what the button says that decides that no version is right, by what is decided on
 _NONE = {"object": "No object", "tag": "Not this tag", "image": "None is right"}
+#: what was decided, where the name of the choice does not say it
+_SAID = {"own": "own label"}
 
 
 def _sought(chosen: Mapping[str, Any]) -> Sought:
@@ -128,10 +163,12 @@ def _sought(chosen: Mapping[str, Any]) -> Sought:
         chosen.get("label"),
         chosen.get("votes"),
         bool(chosen.get("skipped")),
+        chosen.get("sample"),
     )
 
 
 def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, Any]) -> Item:
+    """The object, how far it is, and what can be done; beside the sample that somebody looks at without a picture."""
     objects = shown.costly(sought)
     opened = open_to_decide(labels, DEFAULT_GOLD_FIELD, among=())
     n_decided, n_skipped = opened.gold.counts(MEANT[sought.verdict], sought.annotator, sought.label, sought.votes)
@@ -140,6 +177,7 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         at = next_object(labels, DEFAULT_GOLD_FIELD, shown.index, objects, sought)
     found = None if at is None else shown_object(labels, DEFAULT_GOLD_FIELD, *at)
     colours = dict(zip(labels.annotators, list(ANNOTATOR_COLORS.values()) * len(labels.annotators), strict=False))
+    beside = sought.sample_id is not None
     return {
         "name": "decide",
         "kind": "decide",
@@ -147,9 +185,12 @@ def _item(shown: Shown, labels: RunLabels, sought: Sought, chosen: Mapping[str, 
         "progress": f"{n_decided:,} of {int(objects.n.sum()):,} decided"
         + (f", {n_skipped:,} skipped" if n_skipped else ""),
         "n_skipped": n_skipped,
-        "filters": _filters(shown, opened.units, sought),
+        "filters": [] if beside else _filters(shown, opened.units, sought),
         "can_go_back": bool(chosen.get("past")),
-        "object": None if found is None else _described(found, labels, opened.units, colours),
+        "beside": beside,
+        "object": None if found is None else _described(found, labels, opened.units, colours, with_picture=not beside),
+        "can_edit": can_edit(opened) and not beside,
+        "is_edited": bool(chosen.get("editing")),
     }
 
 
@@ -170,7 +211,7 @@ def _filters(shown: Shown, units: DecisionUnits, sought: Sought) -> list[dict[st
 
 
 def _described(
-    found: ShownObject, labels: RunLabels, units: DecisionUnits, colours: Mapping[str, str]
+    found: ShownObject, labels: RunLabels, units: DecisionUnits, colours: Mapping[str, str], *, with_picture: bool
 ) -> dict[str, Any]:
     """What is shown of an object, and the parameters of its buttons."""
     place = {"document": found.document_id, "unit": found.unit}
@@ -199,7 +240,7 @@ def _described(
     frame = "" if found.frame_number is None else f", frame {found.frame_number}"
     note = ""
     if found.decision is not None:
-        what = found.decision["annotator"] or found.decision["choice"]
+        what = found.decision["annotator"] or _SAID.get(found.decision["choice"], found.decision["choice"])
         note = f"{found.decision['decided_by']} decided: {what}"
         note += "; labels were changed since" if found.state == CHANGED else ""
     return {
@@ -212,7 +253,7 @@ def _described(
         "none": {**place, "choice": "none"},
         "skip": {**place, "choice": "skip"},
         "picture": None
-        if found.filepath is None or found.frame_number is not None
+        if not with_picture or found.filepath is None or found.frame_number is not None
         else picture_of(found.filepath, found.versions, colours),
         "labels": [
             {"label_id": str(version.stored["_id"]), "sample_id": found.sample_id,
@@ -228,8 +269,7 @@ def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], para
     Raises:
         AgreementInputError: if the name of who decides is not known, or the object cannot be decided so
     """
-    if not chosen.get("by"):
-        raise AgreementInputError("Say your name first: it is stored with every decision")
+    by = _name_of(chosen)
     document, unit = str(params.get("document")), str(params.get("unit"))
     labels = open_run_labels(dataset, run_key)
     sample = shown_object(labels, DEFAULT_GOLD_FIELD, document, unit)
@@ -242,7 +282,7 @@ def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], para
         params["choice"],
         annotator=params.get("annotator"),
         objects=unit,
-        by=chosen["by"],
+        by=by,
         overwrite=again,
         progress=False,
     )
@@ -251,18 +291,87 @@ def decide_on(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any], para
     return "Somebody decided on this object meanwhile" if done.n_before else "This version cannot be taken; it is gone"
 
 
+def _name_of(chosen: Mapping[str, Any]) -> str:
+    """Who decides."""
+    if not chosen.get("by"):
+        raise AgreementInputError("Say your name first: it is stored with every decision")
+    return str(chosen["by"])
+
+
+def _next(chosen: Mapping[str, Any]) -> int:
+    """Number of the next step; the App is told only what is new."""
+    return int(chosen.get("n") or 0) + 1
+
+
+def seen_again(chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """What is chosen when others may have decided meanwhile: the same, to be shown anew."""
+    return {**chosen, "n": _next(chosen)}
+
+
 def after_decision(chosen: Mapping[str, Any], params: Mapping[str, Any]) -> dict[str, Any]:
     """What is chosen after a decision: the next object, with a way back to this one."""
     past = [*(chosen.get("past") or []), [str(params.get("document")), str(params.get("unit"))]]
-    return {**chosen, "at": None, "past": past[-_MOST_BACK:], "n": (chosen.get("n") or 0) + 1}
+    return {**chosen, "at": None, "past": past[-_MOST_BACK:], "n": _next(chosen)}
 
 
 def one_back(chosen: Mapping[str, Any]) -> dict[str, Any]:
     """What is chosen after going back to the object before."""
     past = list(chosen.get("past") or [])
-    return {**chosen, "at": past.pop() if past else None, "past": past, "n": (chosen.get("n") or 0) + 1}
+    return {**chosen, "at": past.pop() if past else None, "past": past, "n": _next(chosen)}
 
 
 def undo_last(dataset: fo.Dataset, chosen: Mapping[str, Any]) -> bool:
     """Take back what the user decided last; False if there was nothing."""
     return undo_decisions(dataset, by=chosen.get("by")) > 0
+
+
+# ---- editing in the App ----
+
+
+def edit_on(
+    dataset: fo.Dataset, run_key: str, class_names: list[str], chosen: Mapping[str, Any], params: Mapping[str, Any]
+) -> LabelToEdit | str:
+    """The label of an object for the App's form; or what to tell the user if somebody was faster, or it is gone.
+
+    Raises:
+        AgreementInputError: if the name of who decides is not known, or the App cannot edit such labels
+    """
+    by = _name_of(chosen)
+    labels = open_run_labels(dataset, run_key)
+    place = str(params.get("document")), str(params.get("unit"))
+    again = bool(chosen.get("at"))
+    found = edit_object(labels, DEFAULT_GOLD_FIELD, *place, by=by, class_names=class_names, again=again)
+    return "The object is gone, or somebody decided meanwhile that there is none" if found is None else found
+
+
+def while_editing(
+    dataset: fo.Dataset, chosen: Mapping[str, Any], params: Mapping[str, Any], found: LabelToEdit, active: list[str]
+) -> dict[str, Any]:
+    """What is chosen while a label is edited: its object stays, and its sample is looked at for edits.
+
+    Args:
+        dataset: the dataset
+        chosen: what was chosen before
+        params: parameters of the button
+        found: the label
+        active: fields that the App shows, and shall show afterwards
+    """
+    watched = {**(chosen.get("watched") or {}), **stamps_of(dataset, [found.sample_id])}
+    return {
+        **chosen,
+        "at": [str(params.get("document")), str(params.get("unit"))],
+        "editing": {"shown": found.shown_id, "opens": "view", "fields": found.fields, "active": active},
+        "watched": dict(list(watched.items())[-_MOST_WATCHED:]),
+        "n": _next(chosen),
+    }
+
+
+def after_edits(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Record what was edited in the samples that the user opened to edit; None if nothing was."""
+    watched = chosen.get("watched") or {}
+    stamps = stamps_of(dataset, list(watched))
+    changed = [each for each, stamp in stamps.items() if stamp != watched[each]]
+    if not changed:
+        return None
+    record_own_labels(dataset.select(changed), run_key, by=_name_of(chosen))
+    return {**chosen, "watched": {each: stamps.get(each, watched[each]) for each in watched}, "n": _next(chosen)}

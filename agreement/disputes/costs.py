@@ -132,6 +132,11 @@ class CostlyUnits:
     n: IntArray  #: shape ``(E,)``, number of units
     of_sample: IntArray  #: shape ``(E,)``, number of all units of the sample
 
+    def select(self, kept: Sequence[bool]) -> CostlyUnits:
+        """Some of them."""
+        mask = np.array(kept, np.bool_)
+        return CostlyUnits(self.row[mask], self.cost[mask], self.n[mask], self.of_sample[mask])
+
 
 def _costly(row: IntArray, cost: IntArray, n_units: IntArray) -> CostlyUnits:
     """The units from the row and the cost of each, and the number of units of every sample ``(S,)``."""

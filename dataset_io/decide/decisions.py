@@ -46,6 +46,7 @@ from ..record.lease import writing
 from ..record.run import dataset_of, list_agreements
 from ..record.schema import declare
 from ..run.work_through import rare_collections
+from .label_schemas import end_editing
 
 #: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
 #: no object; or it is left for later
@@ -92,6 +93,8 @@ class Made:
     label: Stored | None  #: what is right, as stored; None if there is no object, or nothing was decided yet
     replaces: tuple[str, ...] = ()  #: ids of the decisions whose place it takes
     read: Stored | None = None  #: label whose place the label takes, as it must still be stored
+    #: label of the decision that it replaces, as it was written before somebody edited it; None if that is not known
+    written: Stored | None = None
 
 
 def label_key(field: str, label_id: object, kind: LabelKind) -> str:
@@ -208,6 +211,7 @@ class Gold:
         """Delete the field and all decisions."""
         with writing(self.dataset):
             refuse_read_only(self.dataset, self.paths)
+            end_editing(self.dataset)
             for name, index in self.collection.index_information().items():
                 if index["key"][0][0].startswith(f"{self.decisions}."):
                     self.collection.drop_index(name)
@@ -332,16 +336,20 @@ class Gold:
         condition += [{"$in": [{"$literal": one.read}, labels]} for one in made if one.read is not None]
         taken = {"$literal": [{"_id": one.read["_id"]} for one in made if one.read is not None]}
         replaced, labels_of_replaced = _those(decisions, labels, old)
-        kept = _without(_without(labels, labels_of_replaced, "_id"), taken, "_id")
+        # the App edits labels by their places in the list
+        kept = _in_place(_without(labels, _without(labels_of_replaced, taken, "_id"), "_id"), made)
         new: list[Stored] = []
         for one in made:
             of_decisions, of_labels = _those(decisions, labels, one.replaces)
             if self.kind.list_name is None:  # there is one label, whoever wrote it
                 of_labels, kept = _without(labels, taken, "_id"), {"$literal": []}
+            if one.written is not None:
+                of_labels = {"$literal": [one.written]}
             history = {"replaced": {"decisions": of_decisions, "labels": of_labels}}
             is_first = not one.replaces and self.kind.list_name is not None
             new.append({"$mergeObjects": [{"$literal": one.decision}, {} if is_first else history]})
-        written = [{"$literal": one.label} for one in made if one.label is not None]
+        is_new = [one for one in made if one.label is not None and (one.read is None or self.kind.list_name is None)]
+        written = [{"$literal": one.label} for one in is_new]
         return UpdateOne(
             {"_id": document_id, "$expr": {"$and": condition}},
             self._set(
@@ -363,6 +371,13 @@ class Gold:
         nothing = {f"{self.decisions}.0": {"$exists": False}, path: {"$exists": False}}
         stamp = {"$currentDate": {"last_modified_at": True}} if self._is_compared else {}
         return UpdateOne({"_id": document_id, **nothing}, {"$set": values, **stamp})
+
+    def keep_as_written(self, document_id: ObjectId, decision: Stored, label: Stored) -> None:
+        """Keep the label of a decision as it was written, so that it can be brought back after somebody edited it."""
+        if "written" in decision or is_edited(decision, [label], self.kind):
+            return
+        this = {"_id": document_id, f"{self.decisions}.id": decision["id"]}
+        self.collection.update_one(this, {"$set": {f"{self.decisions}.$.written": label}})
 
     def write(self, updates: Mapping[ObjectId, UpdateOne], step: str) -> list[ObjectId]:
         """Write the decisions of a step on some documents; the ids of those in which somebody decided meanwhile."""
@@ -451,6 +466,16 @@ def _those(decisions: Stored, labels: Stored, ids: Sequence[str]) -> tuple[Store
 def _without(values: Stored, others: Stored, name: str) -> Stored:
     """A list without the entries of another one, told by their ids."""
     return _filtered(values, {"$not": [{"$in": [f"$$this.{name}", _each(others, f"$$this.{name}")]}]})
+
+
+def _in_place(labels: Stored, made: Sequence[Made]) -> Stored:
+    """Labels, those that were read and take the place of others already in that place."""
+    branches = [
+        {"case": {"$eq": ["$$this._id", one.read["_id"]]}, "then": {"$literal": one.label}}
+        for one in made
+        if one.read is not None and one.label is not None
+    ]
+    return _each(labels, {"$switch": {"branches": branches, "default": "$$this"}}) if branches else labels
 
 
 def _replaced(decisions: Stored, what: str) -> Stored:

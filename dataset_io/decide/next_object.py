@@ -66,6 +66,7 @@ class Sought:
     label: str | None = None  #: a class that somebody gave; None for all
     votes: int | None = None  #: number of annotators who drew it; None for all
     skipped: bool = False  #: those that were left for later, instead of those on which nobody decided
+    sample_id: str | None = None  #: those of one sample; None for all
 
 
 def next_object(
@@ -89,6 +90,8 @@ def next_object(
     field = open_to_decide(labels, gold, among=()).gold
     wanted = (SKIPPED,) if sought.skipped else (OPEN, CHANGED)
     ids, numbers = index.ids(), index.frame_numbers()
+    if sought.sample_id is not None:
+        objects = objects.select([ids[row] == sought.sample_id for row in objects.row.tolist()])
     start, end = 0, _BATCH
     while start < len(objects.row):
         rows, costs, of_sample = (each[start:end].tolist() for each in (objects.row, objects.cost, objects.of_sample))
@@ -138,7 +141,7 @@ class _OfSample:
 
 
 def _read(labels: RunLabels, gold: str, documents: Sequence[ObjectId], sought: Sought) -> list[_OfSample]:
-    opened, objects = _opened(labels, gold, documents)
+    opened, objects = objects_of(labels, gold, documents)
     costs = opened.units.costs(objects.members).tolist()
     found: dict[int, list[tuple[int, int, str]]] = {}
     samples = objects.members.sample.tolist()
@@ -164,8 +167,8 @@ def _sought(opened: ObjectsToDecide, objects: Decidable, sought: Sought) -> Bool
     return found
 
 
-def _opened(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tuple[ObjectsToDecide, Decidable]:
-    """The objects of some samples, or frames."""
+def objects_of(labels: RunLabels, gold: str, documents: Sequence[ObjectId]) -> tuple[ObjectsToDecide, Decidable]:
+    """The objects of some samples, or frames, as they are now."""
     among = tuple(documents)
     if labels.on_frames:
         rows = frame_collection(labels.dataset).find({"_id": {"$in": list(documents)}}, {"_sample_id": 1})
@@ -185,7 +188,7 @@ def shown_object(labels: RunLabels, gold: str, document_id: str, unit_id: str) -
         document_id: id of its sample, or frame
         unit_id: its match id
     """
-    opened, objects = _opened(labels, gold, [ObjectId(document_id)])
+    opened, objects = objects_of(labels, gold, [ObjectId(document_id)])
     members = objects.members
     if unit_id not in members.unit_ids:
         return None

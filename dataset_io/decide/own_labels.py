@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from bson import ObjectId
@@ -103,7 +104,7 @@ class _Recording:
         self.total["n_changed"] += len(refused)
         self.total["n_decided"] += sum(len(found) for each, found in made.items() if each not in refused)
 
-    def _made(self, before: Mapping[str, object], label: Stored | None, replaces: tuple[str, ...] = ()) -> Made:
+    def _made(self, before: Mapping[str, Any], label: Stored | None, replaces: tuple[str, ...] = ()) -> Made:
         """A decision for a label as it is now; without a label, that there is no object."""
         choice = "none" if label is None else "own"
         decision: Stored = {
@@ -117,12 +118,13 @@ class _Recording:
             "gold_id": None,
             "gold_hash": None,
         }
+        written = before.get("written")
         if label is None:
-            return Made(decision, None, replaces)
+            return Made(decision, None, replaces, written=written)
         same = {name: decision[name] for name in ("decided_by", "decided_at", "unit", "remark")}
-        written = {"basis_id": None, **label, **same, "decision": choice, "basis": choice}
+        own = {"basis_id": None, **label, **same, "decision": choice, "basis": choice}
         decision |= {"gold_id": label["_id"], "gold_hash": hash_of_label(label, self._opened.kind)}
-        return Made(decision, written, replaces, label)
+        return Made(decision, own, replaces, label, written)
 
     def _drawn(self, drawn: Mapping[ObjectId, list[Stored]]) -> dict[ObjectId, list[Made]]:
         """Decisions for labels that were drawn."""

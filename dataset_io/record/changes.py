@@ -7,7 +7,7 @@ that somebody changed get a stamp of ours, their ids are noted in the runs for w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -42,6 +42,13 @@ def now() -> datetime:
     """The current time as the database stores it."""
     current = datetime.now(timezone.utc).replace(tzinfo=None)
     return current.replace(microsecond=current.microsecond // 1000 * 1000)
+
+
+def stamps_of(dataset: fo.Dataset, sample_ids: Sequence[str]) -> dict[str, str]:
+    """When some samples were changed last, by id; those that are gone are left out."""
+    wanted = {"_id": {"$in": [ObjectId(each) for each in sample_ids]}}
+    rows = sample_collection(dataset).find(wanted, {"last_modified_at": True}) if sample_ids else ()
+    return {str(row["_id"]): str(row.get("last_modified_at")) for row in rows}
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,21 @@ def _press(app: AppPage, name: str | re.Pattern[str], says: str | re.Pattern[str
     expect(app.panel).to_contain_text(says)
 
 
+def _edit(app: AppPage, field: str, label: str) -> None:
+    """Change the class of the label in hand in FiftyOne's own form, and wait until the tab says so."""
+    app.panel.get_by_role("button", name="Edit", exact=True).click()
+    app.expect_shown(1, "patch")
+    expect(app.page.locator(f"[data-cy='checkbox-{field}'] input").first).to_be_checked()
+    app.page.locator("[data-cy='fo-grid'] [data-cy='looker']").first.click()
+    expect(app.modal).to_contain_text("Edit Detection")
+    app.modal.locator("[data-cy='root_label_container'] input").click()
+    with app.page.expect_response(lambda response: response.request.method == "PATCH") as saved:
+        app.page.get_by_role("option", name=label, exact=True).click()
+    assert saved.value.ok
+    app.close_modal()
+    expect(app.panel).to_contain_text("decided: own label")
+
+
 def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
     app: AppPage, dataset: Any, report: Any, tmp_path: Path
 ) -> None:
@@ -72,7 +87,11 @@ def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
     app.page.reload()
     expect(app.panel).to_contain_text(re.compile("only theirs · "))
     _choose(app, "all disputed", f"2 of {n} decided, 1 skipped")
-    _press(app, "No object", f"3 of {n} decided, 1 skipped")
+    _edit(app, "agreement_gold", "star")
+    _press(app, "Done", f"3 of {n} decided, 1 skipped")
+    assert [each.choice for each in list_decisions(dataset)] == ["version", "none", "skip", "own"]
+    assert "star" in dataset.distinct("agreement_gold.detections.label")
+    _press(app, "Undo", re.compile("decided: (alice|bob|carol|consensus)"))
     _press(app, "Undo", f"2 of {n} decided, 1 skipped")  # and then what was decided before the page was closed
     _press(app, "Undo", re.compile(f"2 of {n} decided(?!, 1 skipped)"))
     _press(app, "Undo", f"1 of {n} decided")
@@ -103,7 +122,15 @@ def test_objects_of_two_annotators_in_one_field_are_decided_and_counted_again(ap
     n = sum(value or 0 for value in dataset.values("agreement_n_disputed"))
     _open_tab(app, 0)
     _press(app, re.compile("^(alice|bob): (?!–)"), f"1 of {n} decided")
-    _press(app, "No object", f"2 of {n} decided")
+    app.panel.get_by_role("button", name="Open", exact=True).click()
+    app.modal.locator("[data-cy='panel-tab-decide_panel']").click()
+    beside = app.page.locator("[data-cy='panel-content-decide_panel']")
+    beside.get_by_role("button", name="Start").click()
+    expect(beside).to_contain_text(f"1 of {n} decided")
+    beside.get_by_role("button", name="No object").click()
+    expect(beside).to_contain_text(f"2 of {n} decided")
+    app.close_modal()
+    expect(app.panel).to_contain_text(f"2 of {n} decided")
     dataset.reload()
     version, none = list_decisions(dataset)
     assert (version.choice, none.choice) == ("version", "none")

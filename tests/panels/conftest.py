@@ -83,20 +83,28 @@ _PLAIN = {"head", "controls", "refresh", "compute", "compute_again", "back", "ca
 
 @pytest.fixture
 def event(private_fiftyone) -> Callable[..., Sent]:
-    """Send an event to the panel: ``event(method, dataset, state, view=None, **params)``."""
+    """Send an event to a panel: ``event(method, dataset, state, view=None, sample=None, uri=URI, **params)``."""
     import fiftyone.operators as foo
     from fiftyone.operators.executor import ExecutionContext, Executor
 
-    panel = foo.get_operator(URI)
-
-    def send(method: str, dataset: Any, state: dict[str, Any] | None = None, view: Any = None, **params: Any) -> Sent:
+    def send(
+        method: str,
+        dataset: Any,
+        state: dict[str, Any] | None = None,
+        view: Any = None,
+        sample: str | None = None,
+        uri: str = URI,
+        **params: Any,
+    ) -> Sent:
+        panel = foo.get_operator(uri)
         request = {
+            "current_sample": sample,
             "dataset_name": dataset if isinstance(dataset, str) else getattr(dataset, "name", None),
             "params": {"panel_id": "p", "panel_state": dict(state or {}), "__method__": method, **params},
         }
         if view is not None:
             request["view"] = view._serialize()
-        ctx = ExecutionContext(request, executor=Executor(), operator_uri=URI)
+        ctx = ExecutionContext(request, executor=Executor(), operator_uri=uri)
         panel.execute(ctx)
         return Sent(ctx.executor.to_json()["requests"], dict(ctx.panel_state))
 

@@ -34,11 +34,11 @@ def button(sent, name):
     return found[0]
 
 
-def press(event, dataset, state, sent, name):
+def press(event, dataset, state, sent, name, **options):
     """Press a button by the beginning of its label."""
     view = button(sent, name)
     assert not view.get("disabled")
-    return event(view["operator"].rsplit("#", 1)[-1], dataset, state, **(view.get("params") or {}))
+    return event(view["operator"].rsplit("#", 1)[-1], dataset, state, **options, **(view.get("params") or {}))
 
 
 def show(event, dataset, state):
@@ -108,6 +108,89 @@ def test_versions_skip_back_undo_and_filters(event, make_dataset):
     of_cats = event("seek_label", dataset, state, value="cat")
     assert "1 of 1 decided" in of_cats.said
     assert "0 of 0 decided" in event("seek_votes", dataset, of_cats.state, value="2").said
+
+
+def test_a_label_is_edited_in_the_form_of_the_app_and_recorded_without_a_call(event, make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    sent = show(event, dataset, {"tab": "decide", "decide": {"by": "mia"}})
+    place = button(sent, "Edit")["params"]
+    form = press(event, dataset, sent.state, sent, "Edit")
+    patches = form.view(dataset)
+    (patch,) = patches
+    assert "mia decided: consensus" in form.text
+    assert "1 of 3 decided" in form.said
+    assert dataset.active_label_schemas == ["agreement_gold", *ANNOTATORS]
+    behind = {"view": patches, "value": []}
+    assert "Click it in the grid" in form.text
+    in_grid = event("on_change_view", dataset, form.state, **behind)
+    assert in_grid.of("set_active_fields") == [{"fields": ["agreement_gold"]}]
+    shown = event("on_change_current_sample", dataset, in_grid.state, sample=patch.id, **behind)
+    assert shown.of("open_sample") == [{"id": patch.id, "mode": "annotate"}]
+
+    sample = dataset[place["document"]]
+    sample["agreement_gold"].detections[0].label = "owl"
+    sample.save()
+    closed = event("on_change_current_sample", dataset, shown.state, view=patches)
+    assert "mia decided: own label" in closed.text
+    assert button(closed, "Skip")["params"]["unit"] == place["unit"]
+    undone = press(event, dataset, closed.state, closed, "Undo")
+    dataset.reload()
+    assert [each.choice for each in list_decisions(dataset)] == ["consensus"]
+    assert dataset[place["document"]]["agreement_gold"].detections[0].label == "cat"
+    assert (dataset.label_schemas, dataset.active_label_schemas) == ({}, [])
+
+    again = press(event, dataset, undone.state, undone, "Edit")
+    sample.reload()
+    sample["agreement_gold"].detections[0].label = "cow"
+    sample.save()
+    done = event("finish_editing", dataset, again.state, view=again.view(dataset), **place)
+    assert len(done.of("clear_view")) == 1
+    assert [each.choice for each in list_decisions(dataset)] == ["own"]
+    assert "1 of 3 decided" in done.said
+    assert button(done, "Skip")["params"]["unit"] != place["unit"]
+    sample.reload()
+    sample["agreement_gold"].detections[0].label = "hen"  # saved when the user had pressed the button already
+    sample.save()
+    late = press(event, dataset, done.state, done, "Skip")
+    assert [each.edited for each in list_decisions(dataset)] == [False, False]
+    assert "1 of 3 decided, 1 skipped" in late.said
+
+
+def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    _, second, _, fourth, _ = dataset.values("id")
+    beside = {"uri": "@annotator/agreement/decide_panel", "sample": second}
+    asked = event("on_load", dataset, **beside)
+    assert "Your name is stored" in asked.text
+    sent = event("start_deciding", dataset, asked.state, name="mia", **beside)
+    assert "class conflict" in sent.said
+    assert "all disputed" not in sent.text
+    assert "data:image" not in sent.text
+    (selected,) = sent.of("set_selected_labels")
+    labels = [label for name in ANNOTATORS for label in dataset[second][name].detections]
+    wanted = {label.id for label in labels if label.agreement == "class_conflict"}
+    assert {each["label_id"] for each in selected["labels"]} == wanted
+    missed = press(event, dataset, sent.state, sent, "bob: dog", **beside)
+    assert "missed" in missed.said
+    assert "1 of 3 decided" in missed.said
+    done = press(event, dataset, missed.state, missed, "Skip", **beside)
+    assert "Everything in this image" in done.text
+    assert done.of("set_selected_labels") == [{"labels": []}]
+    (opened,) = press(event, dataset, done.state, done, "Next image", **beside).of("open_sample")
+    assert opened["id"] == fourth
+    beside["sample"] = fourth
+    lone = event("on_change_current_sample", dataset, done.state, **beside)
+    assert "only theirs" in lone.said
+    assert button(lone, "Undo")["disabled"]
+    last = press(event, dataset, lone.state, lone, "No object", **beside)
+    assert "Everything in other images is decided" in str(
+        press(event, dataset, last.state, last, "Next image", **beside).of("notify")
+    )
+    undone = press(event, dataset, last.state, last, "Undo", **beside)
+    assert "only theirs" in undone.said
+    assert [each.choice for each in list_decisions(dataset)] == ["version", "skip"]
 
 
 def test_two_people_never_decide_on_one_object(event, dataset, named):

@@ -1,0 +1,134 @@
+"""The label of an object is made ready to be edited in the App; what the user had set up there is put back."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.dataset_io.quick_runs import compute_quickly
+from tests.datasets import EXAMPLE
+
+from annotator_agreement import decide, delete_decisions, list_decisions, record_own_labels, undo_decisions
+from annotator_agreement.dataset_io.decide.editing import edit_object
+from annotator_agreement.dataset_io.decide.label_schemas import end_editing
+from annotator_agreement.dataset_io.record.run_labels import open_run_labels
+from annotator_agreement.names import GOLD_ATTRIBUTES
+
+GOLD = "agreement_gold"
+OF_USER = {
+    "alice": {"type": "detections", "component": "radio", "classes": ["cat", "hen"], "attributes": []},
+    "filepath": {"type": "str", "component": "text"},
+}
+
+
+@pytest.fixture
+def dataset(make_dataset):
+    dataset = make_dataset(EXAMPLE)
+    compute_quickly(dataset)
+    return dataset
+
+
+def unit_of(dataset, verdict):
+    """Id of the sample and match id of an object with a verdict."""
+    for sample in dataset.iter_samples():
+        for label in sample["bob"].detections if sample["bob"] else ():
+            if label.agreement == verdict:
+                return sample.id, label.agreement_id
+    raise AssertionError(verdict)
+
+
+def edit(dataset, verdict="class_conflict", **options):
+    """Edit an object, as the panel does."""
+    labels = open_run_labels(dataset, "agreement")
+    options = {"by": "mia", "class_names": ["dog", "cat"], **options}
+    return edit_object(labels, GOLD, *unit_of(dataset, verdict), **options)
+
+
+def set_up(dataset):
+    """The user has set up labels and a field to be edited."""
+    dataset.set_label_schemas(OF_USER)
+    dataset.activate_label_schemas(["filepath", "alice"])
+
+
+def app_state(dataset):
+    """What the App offers to edit."""
+    dataset.reload()
+    return dataset.label_schemas, dataset.active_label_schemas, dict(dataset.app_config.plugins)
+
+
+def test_the_field_of_decisions_can_be_edited_the_annotators_fields_are_shown_and_all_is_put_back(dataset):
+    set_up(dataset)
+    before = app_state(dataset)
+    found = edit(dataset)
+    schemas, active, _ = app_state(dataset)
+    dataset.set_label_schemas(schemas)  # FiftyOne checks them
+    assert active == [GOLD, "alice", "bob", "carol", "filepath"]
+    assert (schemas[GOLD]["classes"], schemas[GOLD]["read_only"]) == (["cat", "dog", "hen"], False)
+    assert not {each["name"] for each in schemas[GOLD]["attributes"]} & GOLD_ATTRIBUTES.keys()
+    assert schemas["alice"] == {**OF_USER["alice"], "read_only": True}
+    assert schemas["bob"]["read_only"]
+    assert schemas["carol"]["read_only"]
+    assert schemas["filepath"] == OF_USER["filepath"]
+    edit(dataset)  # somebody else
+    end_editing(dataset)
+    assert app_state(dataset) == before
+
+    (patch,) = found.view
+    assert (patch.id, patch.sample_id) == (found.shown_id, found.sample_id)
+    assert not patch.has_field("alice")  # the App would not offer the label of the patch beside others
+
+
+def test_what_the_user_changes_meanwhile_stays_also_when_decisions_are_deleted(dataset):
+    set_up(dataset)
+    edit(dataset)
+    dataset.reload()
+    changed = {**dataset.label_schemas["bob"], "component": "dropdown", "classes": ["cow", "hen"], "read_only": False}
+    dataset.update_label_schema("bob", changed)
+    dataset.active_label_schemas = ["bob", GOLD, "alice"]
+    delete_decisions(dataset)
+    schemas, active, plugins = app_state(dataset)
+    assert schemas == {**OF_USER, "bob": changed}
+    assert active == ["alice"]
+    assert not [name for name in plugins if "gold" in name]
+
+
+def test_a_label_that_was_edited_is_as_it_was_written_after_undo(dataset):
+    sample_id, unit = unit_of(dataset, "class_conflict")
+    decide(dataset, min_votes=2, verdict="agreed")
+    found = edit(dataset)
+    sample = dataset[sample_id]
+    (label,) = (each for each in sample[GOLD].detections if each.id == found.shown_id)
+    before, order = (label.label, label.bounding_box), [each.id for each in sample[GOLD].detections]
+    (written,) = (each for each in list_decisions(dataset) if each.unit == unit)
+    for change in ({"label": "cow"}, {"bounding_box": [0.1, 0.1, 0.2, 0.2]}, None):
+        label = sample[GOLD].detections[order.index(found.shown_id)]
+        if change is None:
+            sample[GOLD].detections.remove(label)
+        else:
+            for name, value in change.items():
+                label[name] = value
+        sample.save()
+        assert record_own_labels(dataset, by="mia").n_decided == 1
+        if change is not None:
+            assert [each.id for each in sample[GOLD].detections] == order  # the App edits labels by their places
+        (own,) = (each for each in list_decisions(dataset) if each.unit == unit)
+        assert own.choice == ("none" if change is None else "own")
+        assert undo_decisions(dataset) == 1
+        (again,) = (each for each in list_decisions(dataset) if each.unit == unit)
+        assert (again, again.edited) == (written, False)
+        sample.reload()
+        order = [each.id for each in sample[GOLD].detections]
+        label = sample[GOLD].detections[order.index(found.shown_id)]
+        assert (label.label, label.bounding_box) == before
+
+
+def test_without_a_consensus_the_best_version_is_edited_and_what_was_decided_is_kept(make_dataset):
+    dataset = make_dataset({name: EXAMPLE[name][1:2] for name in ("alice", "bob")})
+    compute_quickly(dataset, ["alice", "bob"])
+    found = edit(dataset)
+    (decision,) = list_decisions(dataset)
+    assert (decision.choice, decision.annotator, decision.decided_by) == ("version", "alice", "mia")
+    assert edit(dataset, by="noa").shown_id == found.shown_id
+    assert list_decisions(dataset) == [decision]
+    decide(dataset, objects=decision.unit, choice="none", by="noa", overwrite=True)
+    assert edit(dataset) is None
+    assert edit(dataset, again=True) is not None
