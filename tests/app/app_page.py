@@ -6,7 +6,7 @@ import contextlib
 import re
 from typing import TYPE_CHECKING, Any
 
-from playwright.sync_api import expect
+from playwright.sync_api import TimeoutError, expect
 
 from tools.dev.browser import new_page, show_dataset
 
@@ -146,9 +146,14 @@ class AppPage:
         expect(self.panel.get_by_role("button", name="Back", exact=True)).to_have_count(0)
 
     def choose_run(self, run_key: str) -> None:
-        """Choose another run in the panel."""
-        self.panel.get_by_role("combobox").first.click()
-        self.page.get_by_role("option", name=run_key, exact=True).click()
+        """Choose another run in the panel; the list closes if the panel is drawn again meanwhile."""
+        option = self.page.get_by_role("option", name=run_key, exact=True)
+        for _ in range(_CLICKS):
+            self.panel.get_by_role("combobox").first.click()
+            with contextlib.suppress(TimeoutError):
+                option.click(timeout=30_000)
+                return
+        raise AssertionError(f"There is no run {run_key} to choose")
 
     def refresh_panel(self) -> None:
         """Press Refresh in the panel."""
