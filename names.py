@@ -18,6 +18,8 @@ COMPUTE_AGREEMENT = "compute_agreement"
 UPDATE_AGREEMENT = "update_agreement"
 SHOW_AGREEMENT = "show_agreement"
 COMPARE_AGREEMENT = "compare_agreement"
+#: stands for a run itself, compared with its state before its last update
+RUN_NOW = "(now)"
 DELETE_AGREEMENT = "delete_agreement"
 RENAME_AGREEMENT = "rename_agreement"
 VIEW_AGREEMENT = "view_agreement"

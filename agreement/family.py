@@ -69,6 +69,11 @@ class Family:
     has_objects: bool = False  #: whether labels of several annotators are matched into physical objects
     sums: RunSums | None = None  #: what the report needs in addition to the records of its samples; None: nothing
 
+    @property
+    def disputed(self) -> tuple[str, ...]:
+        """The verdicts of labels that somebody disputes."""
+        return tuple(verdict for verdict in self.verdicts if verdict not in ("agreed", CROWD))
+
 
 def _pair_costs(records: Records) -> FloatArray:
     """What the pairs of annotators lack to full agreement on every sample, shape ``(S,)``."""

@@ -14,6 +14,8 @@ NoLabels: TypeAlias = Reading | Mapping[str, Reading]
 
 NOT_ASSIGNED: Reading = "not_assigned"
 DREW_NOTHING: Reading = "drew_nothing"
+#: title of the option in forms
+TITLE = "A null label list"
 #: the main numbers of the two readings differ if alpha or F1 differs by more than this
 CLOSE = 0.02
 _MEANING: dict[str, str] = {NOT_ASSIGNED: "were not assigned", DREW_NOTHING: "drew nothing"}
@@ -115,7 +117,7 @@ def reading_warning(other: OtherReading, alpha: float | None, f1: float | None, 
     meaning = f"mean that they {_MEANING[said]}" if isinstance(said, str) else "are read the other way"
     return (
         f"{differences}, if the {other.n_samples:,} {what} without a list of {_either(other.annotators)} {meaning}: "
-        f"say no_labels={said!r}"
+        f"set “{TITLE}” (no_labels={said!r})"
     )
 
 

@@ -19,6 +19,7 @@ from .. import names
 from .arguments import is_real, one_of, path_of, repeated, true_or_false, without_numpy, writing_to
 from .errors import AgreementInputError, shown
 from .no_labels import DREW_NOTHING, NOT_ASSIGNED, NoLabels
+from .no_labels import TITLE as NO_LABELS_TITLE
 
 #: name of an attribute or field that MongoDB can hold
 ATTRIBUTE = re.compile(r"[^.$\x00][^.\x00]*")
@@ -299,7 +300,7 @@ _TABLE = (
         "sample field that lists the annotators (or their fields) who were asked: on its samples a null label list of "
         "a listed annotator means that they drew nothing. Without it ``no_labels`` says what null means",
         _path_or_none, ("objects", "tags")),
-    Option("no_labels", NOT_ASSIGNED, "A null label list",
+    Option("no_labels", NOT_ASSIGNED, NO_LABELS_TITLE,
         "what a null (or absent) label list of an annotator means; or a mapping of annotators, or their fields, to "
         "this. With ``annotator_attribute`` a null list is one of everybody. An empty list always means that they drew "
         "nothing",

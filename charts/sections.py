@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from tabulate import tabulate
 
 from .tables import Table
-from .words import one_line
+from .words import UNDEFINED, one_line
 
 INDENT = "  "
 _WIDTH = 120
@@ -70,7 +70,8 @@ class Answer:
     @property
     def shown_numbers(self) -> str:
         """The numbers in one line."""
-        return ", ".join(f"{entry.title} {entry.text}" for entry in self.numbers)
+        shown = [(entry.title, "undefined" if entry.value == UNDEFINED else entry.text) for entry in self.numbers]
+        return ", ".join(f"{title} {text}" for title, text in shown)
 
 
 #: a string is one or more sentences

@@ -10,7 +10,7 @@ from .compute import compute_agreement, run_agreement
 from .decide.against import decided_against, report_decisions
 from .decide.apply import apply_decisions, undo_applied
 from .decide.decide import decide
-from .decide.decisions import delete_decisions, list_decisions, undo_decisions
+from .decide.made_decisions import delete_decisions, list_decisions, undo_decisions
 from .decide.own_labels import record_own_labels
 from .delete import delete_agreement
 from .record.run import list_agreements

@@ -6,7 +6,9 @@ FiftyOne has no public way to do these things. ``tests/test_layers.py`` checks t
 from __future__ import annotations
 
 import contextlib
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any, Literal
 from zipfile import BadZipFile
@@ -15,6 +17,7 @@ import fiftyone as fo
 import fiftyone.core.dataset as fod
 import fiftyone.core.media as fom
 import fiftyone.core.utils as fou
+import fiftyone.operators as foo
 from bson import CodecOptions, ObjectId, json_util
 from bson.raw_bson import RawBSONDocument
 from fiftyone.core.collections import SampleCollection
@@ -96,14 +99,17 @@ def reload_dataset(dataset: fo.Dataset) -> None:
         AgreementInputError: if it was deleted
     """
     # FiftyOne asks for the name: somebody may have renamed the dataset, or deleted it and made another one of that name
-    name, content = _stored_content(dataset)
+    content = _content(dataset_id(dataset))
+    if content is None:
+        raise deleted_error(dataset)
+    name, parts = content.name, content.parts
     document, before = getattr(dataset._sample_doc_cls, _READ, (None, {}))
     if document is dataset._doc and not document._get_changed_fields():
-        changed = [part for part in {**before, **content} if before.get(part) != content.get(part)]
+        changed = [part for part in {**before, **parts} if before.get(part) != parts.get(part)]
         if set(changed) <= _APART:  # the schema, whose reading takes seconds with hundreds of fields, is as it was
             if changed:
                 document.reload(*changed)
-                setattr(dataset._sample_doc_cls, _READ, (document, content))
+                setattr(dataset._sample_doc_cls, _READ, (document, parts))
             return
     # what its own ``reload()`` does; that also saves the document, to note when it was loaded
     media_type = dataset.media_type
@@ -112,21 +118,54 @@ def reload_dataset(dataset: fo.Dataset) -> None:
         dataset._set_media_type(dataset._doc.media_type)
     if dataset._group_slice is None:
         dataset._group_slice = dataset._doc.default_group_slice
-    setattr(dataset._sample_doc_cls, _READ, (dataset._doc, content))
+    setattr(dataset._sample_doc_cls, _READ, (dataset._doc, parts))
 
 
-def _stored_content(dataset: fo.Dataset) -> tuple[str, dict[str, Any]]:
-    """The name of a dataset, and what is stored of it, of its runs, saved views and workspaces, by part."""
-    key = dataset_id(dataset)
-    stored: Any = database().with_options(codec_options=CodecOptions(document_class=RawBSONDocument))
-    found = stored.datasets.find_one({"_id": key}, {"last_loaded_at": False, names.LEASE: False})
+@dataclass(frozen=True, slots=True)
+class DatasetContent:
+    """What the database has of a dataset, apart from its samples, at one moment."""
+
+    name: str  #: name of the dataset
+    parts: dict[str, Any]  #: what is stored of it, of its runs, saved views and workspaces, by part
+    version: str  #: a hash of the parts and, if asked for, of when a sample, or frame, was last changed
+
+
+def content_of(ctx: foo.ExecutionContext) -> DatasetContent | None:
+    """What is stored of the dataset of an event in the App; None if it has none."""
+    key = ctx.dataset_id or (database().datasets.find_one({"name": ctx.dataset_name}, {"_id": True}) or {}).get("_id")
+    return None if key is None else _content(ObjectId(key), with_samples=True)
+
+
+def load_dataset_once(ctx: foo.ExecutionContext, content: DatasetContent) -> None:
+    """Load the dataset of an event in the App so that :func:`reload_dataset` need not read it a second time.
+
+    FiftyOne's server reads a dataset anew for every event.
+
+    Args:
+        ctx: the event
+        content: what was stored before; what is loaded is at least as new
+    """
+    dataset = ctx.dataset
+    setattr(dataset._sample_doc_cls, _READ, (dataset._doc, content.parts))
+
+
+def _content(key: ObjectId, *, with_samples: bool = False) -> DatasetContent | None:
+    """What is stored of a dataset; None if it was deleted. ``with_samples``: the version changes with samples, too."""
+    raw: Any = database().with_options(codec_options=CodecOptions(document_class=RawBSONDocument))
+    found = raw.datasets.find_one({"_id": key}, {"last_loaded_at": False, names.LEASE: False})
     if found is None:
-        raise deleted_error(dataset)
-    content: dict[str, Any] = dict(found.items())
-    for collection, parts in _REFERENCES.items():
-        documents = [document.raw for document in stored[collection].find({"_dataset_id": key})]
-        content |= {part: (content.get(part), documents) for part in parts}
-    return found["name"], content
+        return None
+    version = hashlib.md5(found.raw, usedforsecurity=False)
+    parts: dict[str, Any] = dict(found.items())
+    for collection, names_of_parts in _REFERENCES.items():
+        documents = [document.raw for document in raw[collection].find({"_dataset_id": key})]
+        version.update(b"".join(documents))
+        parts |= {part: (parts.get(part), documents) for part in names_of_parts}
+    for name in ("sample_collection_name", "frame_collection_name") if with_samples else ():
+        newest = {"sort": [("last_modified_at", -1)], "projection": {"last_modified_at": True}}
+        sample = raw[found[name]].find_one({}, **newest) if found.get(name) else None
+        version.update(b"" if sample is None else sample.raw)
+    return DatasetContent(found["name"], parts, version.hexdigest())
 
 
 def reload_samples(dataset: fo.Dataset) -> None:

@@ -13,9 +13,6 @@ from ..dataset_io import compare_agreement
 from ..dataset_io.record.run import COMPLETED, Run, newest_first
 from .base import AgreementOperator, add_choice, add_warning, summary_output
 
-#: stands for the run itself, compared with its state before its last update
-NOW = "(now)"
-
 
 class CompareAgreement(AgreementOperator, function=compare_agreement):
     """Shows the changes from one run to another, over their common samples."""
@@ -38,7 +35,7 @@ class CompareAgreement(AgreementOperator, function=compare_agreement):
             return
         key_a = ctx.params.get("run_key")
         key_a = key_a if key_a in first else first[0]
-        second = {NOW: "the same run now, from before its last update"} if key_a in updated else {}
+        second = {names.RUN_NOW: "the same run now, from before its last update"} if key_a in updated else {}
         second |= {key: key for key in first if key != key_a and families[key] == families[key_a]}
         description = "The first run: before the change"
         add_choice(inputs, "run_key", "From", first, description=description, required=True)
@@ -47,7 +44,9 @@ class CompareAgreement(AgreementOperator, function=compare_agreement):
 
     def execute(self, ctx: foo.ExecutionContext) -> dict[str, Any]:
         other = ctx.params.get("other_run_key")
-        comparison = compare_agreement(ctx.dataset, ctx.params.get("run_key"), None if other == NOW else other)
+        comparison = compare_agreement(
+            ctx.dataset, ctx.params.get("run_key"), None if other == names.RUN_NOW else other
+        )
         return {"summary": comparison_markdown(comparison), "comparison": comparison.to_dict()}
 
     def resolve_output(self, ctx: foo.ExecutionContext) -> types.Property:

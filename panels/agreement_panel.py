@@ -16,11 +16,28 @@ from .. import names
 from ..agreement.errors import AgreementInputError
 from ..dataset_io.app.appearance import sidebar_groups
 from ..dataset_io.decide.label_schemas import end_editing
-from ..dataset_io.fiftyone_private import is_generated, serialized_stages, view_from_stages
+from ..dataset_io.fiftyone_private import (
+    DatasetContent,
+    content_of,
+    is_generated,
+    load_dataset_once,
+    view_from_stages,
+)
 from ..dataset_io.run.work_through import rare_collections
 from ..dataset_io.views.agreement_view import shows_any
 from .drawing import safe_title
-from .drill_down import item_name, link_of, samples_behind
+from .drill_down import (
+    forget_way_back,
+    has_left,
+    is_behind,
+    item_name,
+    link_of,
+    note_way_back,
+    samples_behind,
+    view_before,
+    way_back,
+)
+from .echoes import CHOSEN, is_echo, note_answer, note_event, one_at_a_time
 from .items import Choices, sort_after_click
 from .layout import GRID_TITLE, RUN, VIEW, message_schema, panel_schema
 from .model_cache import Shown, cached_shown, hash_of, hash_of_view
@@ -50,9 +67,8 @@ class AgreementPanel(foo.Panel):
 
     The state that the App keeps: ``run_key``, ``of_view`` and ``tab`` as chosen, ``known`` (the runs so far), ``sort``
     and ``page`` of tables by their names, ``decide`` (who decides on which objects, and edits which label) and
-    ``decider`` (the name as it is typed), ``jumps`` (how often a button opened a tab), ``before`` (stages of the
-    user's view before the first drill-down), ``behind`` and ``behind_view`` (title of a drill-down, and the hash of its
-    view), ``refreshed`` (how often the user refreshed) and ``shown`` (hash of the schema that the App shows).
+    ``decider`` (the name as it is typed), ``jumps`` (how often a button opened a tab), ``refreshed`` (how often the
+    user refreshed), ``shown`` (hash of the schema that the App shows) and ``answer`` (to which event it is).
     """
 
     #: whether it shows the sample that is open
@@ -70,33 +86,53 @@ class AgreementPanel(foo.Panel):
 
     # ---- events ----
 
-    def execute(self, ctx: foo.ExecutionContext) -> Any:
+    def execute(self, ctx: foo.ExecutionContext) -> None:
         """Handle an event, then update the panel; errors become notifications, never tracebacks."""
         method = ctx.params.get("__method__")
         if method in (None, "on_startup"):
-            return self.on_startup(ctx)
+            self.on_startup(ctx)
+            return
         ctx.event_args = ctx.params.get("event_args", {})
         if method == "on_change_current_sample" and not (self.follows_samples or _state(ctx, "tab") == "decide"):
-            return None
+            return
         with rare_collections():  # one of all objects of the server takes a quarter of a second
-            try:
-                self._record_edits(ctx)
-                getattr(self, method)(ctx)
-            except AgreementInputError as error:
-                ctx.ops.notify(str(error), variant="error")
-            except Exception as error:
-                logger.exception("The agreement panel failed in %s", method)
-                ctx.ops.notify(f"This did not work: {error}", variant="error")
-            return self._show(ctx, always=method == "on_load")
+            content = content_of(ctx)
+            if is_echo(ctx, method, content):
+                return
+            with one_at_a_time(ctx) as has_waited:
+                if has_waited:
+                    content = content_of(ctx)
+                if is_echo(ctx, method, content):  # of what was answered since it was sent
+                    return
+                note_event(ctx, method, content)
+                self._handle(ctx, method, content)
+                note_answer(ctx, content)
+
+    def _handle(self, ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> None:
+        try:
+            if content is not None:
+                load_dataset_once(ctx, content)
+            self._record_edits(ctx)
+            getattr(self, method)(ctx)
+        except AgreementInputError as error:
+            ctx.ops.notify(str(error), variant="error")
+        except Exception as error:
+            logger.exception("The agreement panel failed in %s", method)
+            ctx.ops.notify(f"This did not work: {error}", variant="error")
+        self._show(ctx, always=method == "on_load")
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show the panel."""
-        ctx.panel.set_data(GRID_TITLE, safe_title(_state(ctx, "behind")))
+        with contextlib.suppress(fo.DatasetNotFoundError):
+            shown = way_back(ctx)
+            ctx.panel.set_data(GRID_TITLE, safe_title(shown.title if shown else None))
 
     def on_change_dataset(self, ctx: foo.ExecutionContext) -> None:
         """Reset the choices that belong to another dataset."""
         ctx.panel.set_state({"run_key": None, "of_view": False, "sort": {}, "page": {}, "decide": {}})
-        _set_behind(ctx, None)
+        with contextlib.suppress(fo.DatasetNotFoundError):
+            forget_way_back(ctx)
+        ctx.panel.set_data(GRID_TITLE, safe_title(None))
 
     def on_change_view(self, ctx: foo.ExecutionContext) -> None:
         """Forget the last drill-down if the user left its view, or show the field of a label that is to be edited.
@@ -105,7 +141,7 @@ class AgreementPanel(foo.Panel):
         updated after each event.
         """
         with contextlib.suppress(fo.DatasetNotFoundError):
-            if _state(ctx, "behind") is not None and not _is_behind(ctx):
+            if has_left(ctx):
                 _leave(ctx)
         if isinstance(ctx.params.get("value"), list):
             _open_form(ctx)
@@ -309,7 +345,7 @@ class AgreementPanel(foo.Panel):
                 [state.keys, state.run_key, state.problem, state.notes, state.results_id],
                 [hash_of_view(samples) if samples is not None else None, _state(ctx, "refreshed")],
                 [bool(_state(ctx, "of_view")), state.n_changed],
-                [_state(ctx, name) for name in ("tab", "jumps", "sort", "page", "decide")],
+                [_state(ctx, name) for name in CHOSEN],
             )
             if shown == _state(ctx, "shown") and not always:
                 return
@@ -333,8 +369,11 @@ class AgreementPanel(foo.Panel):
         known = _state(ctx, "known")
         if not follow:
             return state
-        if known is not None and state.keys and state.keys[0] not in known and state.run_key != state.keys[0]:
-            state = panel_state_of(dataset, state.keys[0])
+        newest = state.keys[0] if known is not None and state.keys and state.keys[0] not in known else None
+        if newest is not None and state.run_key != newest:
+            state = panel_state_of(dataset, newest)
+        # the first run that is shown counts as chosen: the App tells us so in any case
+        if newest is not None or _state(ctx, "run_key") is None:
             ctx.panel.set_state("run_key", state.run_key)
         if state.keys != known:
             ctx.panel.set_state("known", state.keys)
@@ -381,24 +420,18 @@ def _seek(ctx: foo.ExecutionContext, what: str, value: Any) -> None:
         ctx.panel.set_state("decide", {**deciding(ctx), "skipped": False, "at": None, what: chosen})
 
 
-def _set_behind(
-    ctx: foo.ExecutionContext, title: str | None, before: list[dict[str, Any]] | None = None, shown: str | None = None
-) -> None:
-    ctx.panel.set_state({"behind": title, "before": before, "behind_view": shown})
-    ctx.panel.set_data(GRID_TITLE, safe_title(title))
-
-
 def _leave(ctx: foo.ExecutionContext) -> None:
     """Forget a drill-down, and show again the groups of the sidebar: the App lost those of fields that it left out."""
-    _set_behind(ctx, None)
+    forget_way_back(ctx)
+    ctx.panel.set_data(GRID_TITLE, safe_title(None))
     groups = {"groups": sidebar_groups(ctx.dataset)}
     ctx.trigger(f"{names.PLUGIN_NAME}/{names.SHOW_SIDEBAR_GROUPS}", groups)
 
 
 def _show_view(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
     """Show a view, with a way back to the view that the user had."""
-    before = _before(ctx) if _is_behind(ctx) else serialized_stages(ctx.view)
-    _set_behind(ctx, title, before, hash_of_view(view))
+    note_way_back(ctx, title, view)
+    ctx.panel.set_data(GRID_TITLE, safe_title(title))
     ctx.ops.set_view(view)
 
 
@@ -409,7 +442,7 @@ def _open_form(ctx: foo.ExecutionContext) -> None:
     field before. ``ctx.ops.open_sample`` has no mode.
     """
     editing = deciding(ctx).get("editing") or {}
-    if editing.get("opens") == "view" and _is_behind(ctx):
+    if editing.get("opens") == "view" and is_behind(ctx):
         ctx.ops.set_active_fields([*editing["active"], *editing["fields"]])
         opens = "form"
     elif editing.get("opens") == "form" and ctx.current_sample == editing["shown"]:
@@ -421,10 +454,10 @@ def _open_form(ctx: foo.ExecutionContext) -> None:
 
 
 def _go_back(ctx: foo.ExecutionContext) -> None:
-    before = _before(ctx)
+    shown = way_back(ctx)
     _leave(ctx)
-    if before:
-        ctx.ops.set_view(view_from_stages(ctx.dataset, before))
+    if shown is not None and shown.before:
+        ctx.ops.set_view(view_from_stages(ctx.dataset, shown.before))
     else:
         ctx.ops.clear_view()
 
@@ -436,24 +469,15 @@ def _leave_form(ctx: foo.ExecutionContext) -> bool:
         return False
     end_editing(ctx.dataset)
     ctx.panel.set_state("decide", {**deciding(ctx), "editing": None})
-    goes_back = _is_behind(ctx)
+    goes_back = is_behind(ctx)
     if goes_back:
         ctx.ops.set_active_fields(editing["active"])
         _go_back(ctx)
     return goes_back
 
 
-def _is_behind(ctx: foo.ExecutionContext) -> bool:
-    """Whether the App still shows the view that a drill-down opened."""
-    return _state(ctx, "behind") is not None and hash_of_view(ctx.view) == _state(ctx, "behind_view")
-
-
-def _before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
-    return _state(ctx, "before") or []
-
-
 def _samples(ctx: foo.ExecutionContext) -> SampleCollection | None:
     """View that the numbers describe (None: whole run). Views opened by a click do not count."""
     if not _state(ctx, "of_view") or ctx.view is None:
         return None
-    return view_from_stages(ctx.dataset, _before(ctx)) if _is_behind(ctx) else ctx.view
+    return view_from_stages(ctx.dataset, view_before(ctx)) if is_behind(ctx) else ctx.view

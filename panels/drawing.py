@@ -120,6 +120,7 @@ def _table_style(item: Item) -> dict[str, Any]:
         "width": "100%" if not item["slanted"] else "auto",
         "& td": {**_CELL, "color": "var(--fo-palette-text-primary)", "overflowWrap": "anywhere"},
         "& td:first-of-type": {"minWidth": "72px"},
+        "& td:last-of-type": {"overflowWrap": "break-word"},  # a short word, such as “decide”, stays whole
         "& th": {**head, "fontSize": ".78rem", "color": "var(--fo-palette-text-secondary)"},
     }
     if item["slanted"]:

@@ -1,25 +1,36 @@
-"""From a click on a number to the samples and labels behind it.
+"""From a click on a number to the samples and labels behind it, and back.
 
 A click has a position: a row and a column of a table, a point of a chart, a button. Its meaning comes from the data of
 the view model, never from displayed text.
+
+The way back is kept in FiftyOne's store, by panel, and not in the state of the panel: for every change of that the App
+stores its layout and reads its page again, and a click on a number would take half as long again.
 """
 
 from __future__ import annotations
 
+import json
 import math
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.core.view import DatasetView
 
 from ..agreement.errors import AgreementInputError
 from ..dataset_io import decided_against, view_agreement
-from ..names import FRAMES_PREFIX
+from ..dataset_io.fiftyone_private import serialized_stages
+from ..names import AGREEMENT_PANEL, FRAMES_PREFIX
 from .items import Item, Link
+from .model_cache import hash_of_view
 from .panel_state import PanelState
 from .view_model import ViewModel
 
 Click = dict[str, Any]
+
+#: seconds after which FiftyOne deletes an entry that nobody changed
+_KEPT = 7 * 24 * 3600
 
 
 def item_name(path: str) -> str:
@@ -101,3 +112,65 @@ def _places(values: list[Any], value: Any) -> list[int]:
     if not isinstance(value, float | int):
         return []
     return [k for k, drawn in enumerate(values) if math.isclose(drawn, value, abs_tol=1e-6)]
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """What the grid shows of a number, and how to leave it."""
+
+    title: str  #: what is shown
+    shown: str  #: hash of its view
+    before: list[dict[str, Any]]  #: stages of the view that the user had
+    seen: bool = False  #: whether the App has told that it shows the view
+
+    def is_view_of(self, ctx: foo.ExecutionContext) -> bool:
+        """Whether the App shows this view."""
+        return hash_of_view(ctx.view) == self.shown
+
+
+def way_back(ctx: foo.ExecutionContext) -> WayBack | None:
+    """What the grid shows of a number; None if the user did not click one, or left it."""
+    stored = ctx.store(AGREEMENT_PANEL).get(ctx.panel_id) if ctx.dataset is not None else None
+    return None if stored is None else WayBack(**json.loads(stored))
+
+
+def is_behind(ctx: foo.ExecutionContext) -> bool:
+    """Whether the App still shows the view that a click on a number opened."""
+    shown = way_back(ctx)
+    return shown is not None and shown.is_view_of(ctx)
+
+
+def view_before(ctx: foo.ExecutionContext) -> list[dict[str, Any]]:
+    """Stages of the view that the user had before a number, or has now."""
+    shown = way_back(ctx)
+    return shown.before if shown is not None and shown.is_view_of(ctx) else serialized_stages(ctx.view)
+
+
+def note_way_back(ctx: foo.ExecutionContext, title: str, view: SampleCollection) -> None:
+    """Note that the App is about to show the view of a number."""
+    _keep(ctx, WayBack(title, hash_of_view(view), view_before(ctx)))
+
+
+def has_left(ctx: foo.ExecutionContext) -> bool:
+    """Whether the user left the view of a number; to be asked when the App tells which view it shows.
+
+    What the App told before it showed that view may arrive after the click, and does not count.
+    """
+    shown = way_back(ctx)
+    if shown is None:
+        return False
+    is_shown = shown.is_view_of(ctx)
+    if is_shown and not shown.seen:
+        _keep(ctx, replace(shown, seen=True))
+    return shown.seen and not is_shown
+
+
+def _keep(ctx: foo.ExecutionContext, entry: WayBack) -> None:
+    # as text: older versions of MongoDB refuse the operators of stages as keys
+    ctx.store(AGREEMENT_PANEL).set(ctx.panel_id, json.dumps(asdict(entry)), ttl=_KEPT)
+
+
+def forget_way_back(ctx: foo.ExecutionContext) -> None:
+    """Note that the user left the view of a number."""
+    if ctx.dataset is not None:
+        ctx.store(AGREEMENT_PANEL).delete(ctx.panel_id)

@@ -14,7 +14,7 @@ import fiftyone.operators as foo
 from fiftyone.core.collections import SampleCollection
 from fiftyone.operators.cache import execution_cache
 
-from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, left_out
+from ..agreement.disputes.costs import CostlyUnits, LeftOut, SoughtUnits, disputed_by_class, left_out
 from ..agreement.family import build_report, costly_units
 from ..agreement.objects.verdicts import VERDICTS
 from ..agreement.records import Records
@@ -93,6 +93,13 @@ class Shown:
     def left_out(self) -> LeftOut:
         """Who left out what, by class; of objects alone."""
         return left_out(self._records, len(self._context.class_names), range(len(self._context.annotators)))  # type: ignore[arg-type]
+
+    @functools.cached_property
+    def disputed_by_class(self) -> list[tuple[str, int, int]]:
+        """Every class with disputed objects, its objects and how many of them are disputed; most disputed first."""
+        counts = disputed_by_class(self._records, len(self._context.class_names))  # type: ignore[arg-type]
+        found = zip(self._context.class_names, *(count.tolist() for count in counts), strict=True)
+        return sorted((entry for entry in found if entry[2]), key=lambda entry: (-entry[2], entry[0]))
 
     @property
     def index(self) -> SampleIndex:

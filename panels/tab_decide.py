@@ -22,7 +22,14 @@ from ..dataset_io.decide.picture import picture_of
 from ..dataset_io.record.changes import stamps_of
 from ..dataset_io.record.run_labels import RunLabels, open_run_labels
 from ..dataset_io.results.load import MOST_DECIDED
-from ..names import ANNOTATOR_COLORS, APPLY_DECISIONS, DEFAULT_GOLD_FIELD, EXPORT_DECIDED_AGAINST, FRAMES_PREFIX
+from ..names import (
+    ANNOTATOR_COLORS,
+    APPLY_DECISIONS,
+    DEFAULT_GOLD_FIELD,
+    EXPORT_DECIDED_AGAINST,
+    FRAMES_PREFIX,
+    UNDO_APPLIED,
+)
 from .items import Choices, Field, Item, Link, button_item, link, table_item, text_item
 
 if TYPE_CHECKING:
@@ -113,6 +120,7 @@ def _numbers(counted_then: Mapping[str, Any] | None, choices: Choices) -> Iterat
 _AFTER = (
     ("List to send", "outgoing_mail", "run_operator", {"operator": EXPORT_DECIDED_AGAINST}),
     ("Apply to labels", "published_with_changes", "run_operator", {"operator": APPLY_DECISIONS}),
+    ("Take back from labels", "settings_backup_restore", "run_operator", {"operator": UNDO_APPLIED}),
 )
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
+from ..agreement.family import OBJECTS
 from ..charts.figures import plot_iou
 from ..charts.words import VERDICTS, percent, shown_number
 from ..dataset_io.decide.next_object import MEANT
@@ -16,11 +17,14 @@ from ..names import (
     TAG_AGREEMENT_LABELS,
     VERDICT_COLORS,
 )
-from .items import Choices, Field, Item, button_item, chart_item, link, table_item
+from .items import Choices, Field, Item, Link, button_item, chart_item, link, table_item
+from .tab_classes import classes_link
 
 if TYPE_CHECKING:
     from .model_cache import Shown
 
+#: rows of the table of classes on a page
+CLASSES_PER_PAGE = 6
 #: what every verdict says of a label
 _MEANINGS = {
     "agreed": "everybody drew it and called it the same",
@@ -46,6 +50,7 @@ def object_items(shown: Shown, choices: Choices) -> Iterator[Item]:
     ])  # fmt: skip
     yield from _verdicts(report, choices)
     yield from _votes(report, choices)
+    yield from _classes(shown, choices)
     yield from _sizes(report, choices)
     yield from chart_item("iou", lambda: plot_iou(report))
 
@@ -104,6 +109,26 @@ def _votes(report: Any, choices: Choices) -> Iterator[Item]:
 def votes_link(votes: int, assigned: int) -> dict[str, Any]:
     """The objects that so many of the assigned annotators drew."""
     return link(f"Objects drawn by {votes} of {assigned}", votes=votes, n_annotators=assigned)
+
+
+def _classes(shown: Shown, choices: Choices) -> Iterator[Item]:
+    """The disputed objects by class; one with two classes counts for both."""
+    fields = [
+        Field("Class", lambda entry: entry[0], is_number=False, first_down=False),
+        Field("Disputed", lambda e: f"{e[2]:,}", lambda e: e[2], lambda e: _disputed_link(e[0])),
+        Field("Objects", lambda entry: f"{entry[1]:,}", lambda entry: entry[1], lambda entry: classes_link(entry[0])),
+        Field("Share", lambda e: percent(e[2], e[1]), lambda e: e[2] / e[1], bar=lambda e: e[2] / e[1]),
+        _decide_field(lambda entry: {"label": entry[0]}),
+    ]
+    entries = shown.disputed_by_class
+    if entries:
+        yield table_item(
+            "by_class", fields, entries, choices, title="Disputed objects by class", per_page=CLASSES_PER_PAGE
+        )
+
+
+def _disputed_link(label: str) -> Link:
+    return link(f"Disputed objects that somebody called {label!r}", verdict=list(OBJECTS.disputed), classes=label)
 
 
 def _sizes(report: Any, choices: Choices) -> Iterator[Item]:

@@ -17,6 +17,7 @@ from ..names import (
     EXPORT_AGREEMENT,
     RENAME_AGREEMENT,
     RESOLVE_UNITS,
+    RUN_NOW,
     SAVE_AGREEMENT_VIEWS,
     TAG_AGREEMENT_LABELS,
 )
@@ -51,6 +52,9 @@ def overview_items(shown: Shown, dataset: fo.Dataset | None, state: PanelState) 
         ("Delete this run", "delete", DELETE_AGREEMENT),
     ]
     buttons = [(label, icon, "run_operator", {"operator": operator}) for label, icon, operator in steps]
+    if state.config.get("previous"):
+        params = {"operator": COMPARE_AGREEMENT, "run_key": str(state.run_key), "other_run_key": RUN_NOW}
+        buttons.append(("Before and after the update", "compare_arrows", "run_operator", params))
     others = [key for key in state.keys if key != state.run_key]
     yield button_item("next_steps", "Next steps", [*buttons, *(compare_button(key, state) for key in others[:1])])
 

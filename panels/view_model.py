@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import fiftyone as fo
 
 from ..agreement.family import FAMILIES
-from ..agreement.objects.verdicts import CROWD
 from ..charts.families import family_of
 from ..charts.headline import alpha_level
 from ..charts.words import documents, ends_of, percent, shown_number
@@ -139,8 +138,8 @@ def _disputed(shown: Shown) -> dict[str, Any]:
     disputed = family_of(report).disputed or f"disputed {documents(report).replace('samples', 'images')}"
     title = disputed.capitalize()
     leads = None
-    verdicts = [name for name in FAMILIES[report.family].verdicts if name not in ("agreed", CROWD)]
+    verdicts = FAMILIES[report.family].disputed
     if verdicts and shown.n_disputed:
-        leads = link(f"All {disputed}", verdict=verdicts)
+        leads = link(f"All {disputed}", verdict=list(verdicts))
     of = f"of {report.n_units:,}" if hasattr(report, "existence") else ""
     return _card(title, f"{shown.n_disputed:,}", of, leads)

@@ -223,3 +223,13 @@ def left_out(records: ObjectRecords, n_classes: int, annotators: Sequence[int]) 
             missed = category[units.missed_by(annotator)[of_unit]]
             found.missed[:, annotator] += np.bincount(missed, minlength=n_classes)
     return found
+
+
+def disputed_by_class(records: ObjectRecords, n_classes: int) -> tuple[IntArray, IntArray]:
+    """Objects to which somebody gave a class, and those of them that are disputed; shape ``(K,)`` each."""
+    objects, disputed = np.zeros((2, n_classes), np.int64)
+    for _, units in unit_columns(records):
+        of_unit, category, _ = units.classes(units.verdict != NO_VERDICT)
+        objects += np.bincount(category, minlength=n_classes)
+        disputed += np.bincount(category[units.verdict[of_unit] > AGREED], minlength=n_classes)
+    return objects, disputed

@@ -24,7 +24,7 @@ from ..evidence.ranking import MIN_IMAGES, MIN_LABELS, in_order, n_labels_of
 from ..main_numbers import MEASURES
 from ..numbers import Fields, GroupRows, Numbers, Rows, ratio
 from ..report import ReportContext, number, numbers_for_json
-from .classes import listed_by_row
+from .classes import Listed, listed_by_row
 from .compute import Agreement, Counting
 from .records import RunTotals
 from .report import Cluster, PairSummary, SampleMean, Sessions
@@ -359,13 +359,7 @@ def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: R
     """The summaries of all pairs with a shared sample, in the order of the annotators."""
     config, names = context.config, context.annotators
     n_pairs = len(sums.n_samples)
-    of_pair, class_a, class_b = sums.confusion.columns()
-    kappa, ac1 = coefficients_by_pair(of_pair, class_a, class_b, sums.confusion.counts, n_pairs)
-    differ = class_a != class_b
-    confusions = listed_by_row(
-        of_pair[differ], class_a[differ], class_b[differ], sums.confusion.counts[differ], context.class_names, n_pairs,
-        max(1, min(MAX_LISTED, MAX_LISTED_IN_ALL // max(n_pairs, 1))),
-    )  # fmt: skip
+    kappa, ac1, confusions = _of_classes(sums.confusion, n_pairs, context.class_names)
     a, b = pair_names(len(names))
     visibility = np.full(n_pairs, np.nan)
     if MEASURES[context.measure].of_points:
@@ -399,6 +393,18 @@ def pair_summaries(fields: Fields, sums: PairSums, totals: RunTotals, context: R
         )
         for pair in np.flatnonzero(sums.n_samples).tolist()
     ]
+
+
+def _of_classes(
+    confusion: SparseCounts, n_pairs: int, class_names: Sequence[str]
+) -> tuple[FloatArray, FloatArray, list[Listed]]:
+    """Kappa and AC1 of every pair, and its confused classes; what they are counted from is freed at once."""
+    of_pair, class_a, class_b = confusion.columns()
+    kappa, ac1 = coefficients_by_pair(of_pair, class_a, class_b, confusion.counts, n_pairs)
+    rows = np.flatnonzero(class_a != class_b)
+    of_pair, class_a, class_b = of_pair[rows], class_a[rows], class_b[rows]
+    at_most = max(1, min(MAX_LISTED, MAX_LISTED_IN_ALL // max(n_pairs, 1)))
+    return kappa, ac1, listed_by_row(of_pair, class_a, class_b, confusion.counts[rows], class_names, n_pairs, at_most)
 
 
 def _sample_means(moments: Moments) -> list[SampleMean]:

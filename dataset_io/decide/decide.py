@@ -110,9 +110,10 @@ def decide(
     Raises:
         AgreementInputError: if there is no such completed run, the field is not free, or an argument is not usable
     """
+    one_of("choice", choice, get_args(Choice))
     labels = open_run_labels(samples, run_key)
     among = None if samples is labels.dataset else documents_of(samples)
-    opened = open_to_decide(labels, text_of("gold", gold), among=among)
+    opened = open_to_decide(labels, gold, among=among)
     verdicts = texts_of("verdict", () if verdict is None else verdict)
     rule = Rule(
         objects=None if objects is None else frozenset(texts_of("objects", objects)),
@@ -126,7 +127,7 @@ def decide(
     _refuse_without_effect(opened, choice, rule)
     OPTIONS["progress"].checked(progress)
     decision = NewDecision(
-        choice=one_of("choice", choice, get_args(Choice)),  # type: ignore[arg-type]
+        choice=choice,
         annotator=_annotator_of(labels, choice, annotator),
         label=_label_of(opened, choice, label, rule),
         by=text_of("by", user_name() if by is None else by),

@@ -164,23 +164,26 @@ def delete_files(run_id: str, results: ObjectId | None = None, *, own: ObjectId 
     is_previous = runs.find_one({"config.previous": run_id, **others}) is not None
     if is_previous:
         return
-    if runs.find_one({"config.results_id": run_id, **others}) is None:
-        delete_records(run_id)
     # the id of the run may belong to a half-written file or, in a cloned dataset, to the original's file
     for file_id in {results, ObjectId(run_id)} - {None}:
         if runs.find_one({"results": file_id, **others}) is None:
             gridfs.GridFS(database()).delete(file_id)
+    # last, as orphans are found by their records
+    if runs.find_one({"config.results_id": run_id, **others}) is None:
+        delete_records(run_id)
 
 
 def delete_orphans() -> None:
-    """Remove the records of runs that no longer exist: FiftyOne does not delete them with a run or dataset."""
+    """Remove what is left of runs that no longer exist: with a run or dataset FiftyOne deletes only its report, neither
+    its records nor the report before an update."""
     ours = {"$regex": f"^{_PREFIX}"}
     found = {*database().fs.files.distinct("_id", {"_id": ours})}
     found |= {*database().fs.chunks.distinct("files_id", {"files_id": ours})}
     if found:
         used = {run_id for name in _IDS for run_id in database().runs.distinct(f"config.{name}")}
         for run_id in {file_id.removeprefix(_PREFIX) for file_id in found} - used:
-            delete_records(run_id)
+            if ObjectId.is_valid(run_id):  # others are no runs of ours
+                delete_files(run_id)
 
 
 def _file_id(run_id: str) -> str:

@@ -136,7 +136,8 @@ def checked_file(path: str | os.PathLike[str], *, overwrite: bool) -> Path:
 
 
 def _writable(found: Path, *, is_folder: bool, overwrite: bool) -> Path:
-    if found.exists() and found.is_dir() != is_folder:
+    # a device must stay one: what is written takes its place
+    if found.exists() and not (found.is_dir() if is_folder else found.is_file()):
         what = "a folder" if is_folder else "a file"
         raise AgreementInputError(f"`path` must be {what}, got {str(found)!r}, which is not")
     is_taken = any(found.glob("*.csv")) if is_folder and found.is_dir() else found.exists() and not is_folder

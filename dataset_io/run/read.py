@@ -18,7 +18,7 @@ from .stored import StoredSample, label_ids
 #: limits of a batch: samples, labels, pairs of annotators over all samples, and pairs of labels of one sample
 BATCH_SAMPLES = 1_000
 BATCH_LABELS = 40_000
-BATCH_PAIRS = 500_000
+BATCH_PAIRS = 5_000_000
 BATCH_LABEL_PAIRS = 2_000_000
 
 _CURSOR_BATCH = 500

@@ -99,7 +99,7 @@ class UnitView:
         if self._request.confusion:
             return tuple(verdict for verdict in verdicts if verdict == "class_conflict")
         if self._request.is_pair or self._request.missed_by is not None:
-            return tuple(verdict for verdict in verdicts if verdict not in ("agreed", CROWD))
+            return self._labels.family.disputed
         return verdicts
 
     # ---- which units are requested ----

@@ -358,6 +358,10 @@ def weighted_alpha(ratings: FloatArray, *, weights: Weights = "quadratic", categ
     return float(alpha_of(observed, expected_disagreement(weights, of_category, of_category), m.sum()))
 
 
+#: rows of the table of two categories, of all pairs of annotators, that are counted at once
+_ROWS_AT_ONCE = 500_000
+
+
 def coefficients_by_pair(
     pair: IntArray, a: IntArray, b: IntArray, count: IntArray, n_pairs: int
 ) -> tuple[FloatArray, FloatArray]:
@@ -386,6 +390,23 @@ def coefficients_by_pair(
         J. Cohen, "A coefficient of agreement for nominal scales", 1960; K. L. Gwet, "Computing inter-rater reliability
         and its variance in the presence of high agreement", 2008
     """
+    if (np.diff(pair) < 0).any():
+        order = np.argsort(pair, kind="stable")
+        pair, a, b, count = pair[order], a[order], b[order], count[order]
+    ends = np.searchsorted(pair, np.arange(n_pairs + 1))
+    found = np.full((2, n_pairs), np.nan)
+    first = 0
+    while first < n_pairs:  # some pairs at a time, which bounds the memory
+        last = max(first + 1, int(np.searchsorted(ends, ends[first] + _ROWS_AT_ONCE, side="right")) - 1)
+        rows = slice(ends[first], ends[last])
+        found[:, first:last] = _coefficients_of(pair[rows] - first, a[rows], b[rows], count[rows], last - first)
+        first = last
+    return found[0], found[1]
+
+
+def _coefficients_of(
+    pair: IntArray, a: IntArray, b: IntArray, count: IntArray, n_pairs: int
+) -> tuple[FloatArray, FloatArray]:
     n = sums_by(pair, count, n_pairs)
     differing = sums_by(pair, np.where(a == b, 0, count), n_pairs)
     n_categories = int(max(a.max(initial=0), b.max(initial=0))) + 1

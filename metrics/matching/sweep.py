@@ -25,7 +25,7 @@ THRESHOLDS = tuple(round(0.05 * k, 2) for k in range(2, 20))
 #: objects of undecided components, over all thresholds, that are solved at once
 _MAX_OBJECTS_AT_ONCE = 500_000
 #: their pairs that are solved at once
-_MAX_PAIRS_AT_ONCE = 2_000_000
+_MAX_PAIRS_AT_ONCE = 250_000
 
 #: pairs that are looked up together: few enough for the cache of a processor
 _BLOCK = 1 << 14

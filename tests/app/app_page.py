@@ -18,7 +18,19 @@ if TYPE_CHECKING:
 COMPUTE = "[data-item-id='@annotator/agreement/compute_agreement']"
 _SEARCH = "[data-cy='operators-browser-search'] input, input[data-cy='operators-browser-search']"
 _PANEL = "agreement_panel"
-_CLICKS = 3
+#: how often something is clicked at most, and what is waited for after each click, in milliseconds
+_CLICKS, _WAIT = 3, 30_000
+
+
+def _click_until(click: Callable[[], object], wait: Callable[[], object]) -> None:
+    """Click until the App does what is waited for: a click on what is being redrawn is lost."""
+    for _ in range(_CLICKS - 1):
+        click()
+        with contextlib.suppress(AssertionError):
+            wait()
+            return
+    click()
+    wait()
 
 
 def _exactly(text: str) -> re.Pattern[str]:
@@ -59,22 +71,14 @@ class AppPage:
         expect(self.form).to_contain_text("Run key")
 
     def submit(self, name: str) -> None:
-        """Press the button that executes the operator of the form, until the form is gone.
-
-        A click is lost while the form is being redrawn.
-        """
+        """Press the button that executes the operator of the form, until the form is gone."""
         button = self.form.get_by_role("button", name=name, exact=True)
-        for _ in range(_CLICKS):
-            button.click()
-            with contextlib.suppress(AssertionError):
-                expect(button).to_have_count(0, timeout=30_000)
-                return
-        raise AssertionError(f"Nothing happens: {name}")
+        _click_until(button.click, lambda: expect(button).to_have_count(0, timeout=_WAIT))
 
     def close_result(self) -> None:
         """Close the result of an operator."""
-        self.result.get_by_role("button", name="Close").last.click()
-        expect(self.result).to_have_count(0)
+        button = self.result.get_by_role("button", name="Close").last
+        _click_until(button.click, lambda: expect(self.result).to_have_count(0, timeout=_WAIT))
 
     # ---- grid and sidebar ----
 
@@ -102,13 +106,8 @@ class AppPage:
         return self.panel
 
     def drill_down(self, click: Callable[[], object], title: str) -> None:
-        """Click until the panel announces what it shows: a click on a chart that is being redrawn is lost."""
-        for _ in range(_CLICKS):
-            click()
-            with contextlib.suppress(AssertionError):
-                expect(self.panel).to_contain_text(title, timeout=30_000)
-                return
-        raise AssertionError(f"Nothing happens: {title}")
+        """Click until the panel announces what it shows."""
+        _click_until(click, lambda: expect(self.panel).to_contain_text(title, timeout=_WAIT))
 
     def open_tab(self, name: str, text: str) -> None:
         """Open a tab of the panel, and wait until it shows what it holds."""

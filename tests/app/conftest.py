@@ -32,10 +32,9 @@ PICTURES = ROOT / ".dev" / "browser-failures"
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Keep a picture of the page where a test fails."""
     report = yield
-    values = item.funcargs.values() if report.failed and isinstance(item, pytest.Function) else ()
-    for page in [value for value in values if isinstance(value, Page)] or [
-        value.page for value in values if isinstance(value, AppPage)
-    ]:
+    fixtures = item.funcargs.values() if report.failed and isinstance(item, pytest.Function) else ()
+    values = [value for found in fixtures for value in (found if isinstance(found, tuple) else (found,))]
+    for page in {getattr(value, "page", value) for value in values if isinstance(value, Page | AppPage)}:
         PICTURES.mkdir(parents=True, exist_ok=True)
         page.screenshot(path=PICTURES / (re.sub(r"\W+", "-", item.name)[:80] + ".png"))
     return report

@@ -20,7 +20,6 @@ from annotator_agreement import (
     join_annotators,
     list_decisions,
     load_agreement,
-    update_agreement,
 )
 
 pytestmark = pytest.mark.browser
@@ -89,6 +88,7 @@ def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
     _choose(app, "all disputed", f"2 of {n} decided, 1 skipped")
     _edit(app, "agreement_gold", "star")
     _press(app, "Done", f"3 of {n} decided, 1 skipped")
+    expect(app.panel.get_by_role("button", name="Done")).to_have_count(0)  # the next object is shown
     assert [each.choice for each in list_decisions(dataset)] == ["version", "none", "skip", "own"]
     assert "star" in dataset.distinct("agreement_gold.detections.label")
     _press(app, "Undo", re.compile("decided: (alice|bob|carol|consensus)"))
@@ -114,7 +114,9 @@ def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
     expect(app.errors).to_have_count(0)
 
 
-def test_objects_of_two_annotators_in_one_field_are_decided_and_counted_again(app: AppPage, dataset: Any) -> None:
+def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_again(
+    app: AppPage, dataset: Any
+) -> None:
     join_annotators(dataset, ["alice", "bob"], "boxes", progress=False)
     options: dict[str, Any] = {"annotator_attribute": "annotator", "assigned_field": "boxes_assigned"}
     before = compute_agreement(dataset, "boxes", resamples=0, sensitivity=False, progress=False, **options)
@@ -135,13 +137,39 @@ def test_objects_of_two_annotators_in_one_field_are_decided_and_counted_again(ap
     version, none = list_decisions(dataset)
     assert (version.choice, none.choice) == ("version", "none")
 
-    sample = dataset[none.sample_id]  # the annotators follow the decision
-    sample["boxes"].detections = [each for each in sample["boxes"].detections if f"boxes {each.id}" not in none.labels]
-    sample.save()
-    update_agreement(dataset, progress=False)
+    # the list to send, then the annotators' labels follow the decisions
+    labels = _boxes(dataset, "boxes")
+    _press(app, "How right everybody was", "2 of ")
+    app.panel.get_by_role("button", name="List to send").click()
+    expect(app.form).to_contain_text("Annotator")
+    with app.page.expect_download() as download:
+        app.submit("Export")
+    assert download.value.suggested_filename == f"{dataset.name}-alice.html"
+    app.close_result()
+    app.panel.get_by_role("button", name="Apply to labels").click()
+    expect(app.form).to_contain_text("Nothing is changed yet")
+    app.form.get_by_role("checkbox").last.click()
+    app.submit("Change labels")
+    expect(app.messages.last).to_contain_text("Changed the labels of 2 objects")
+    assert _boxes(dataset, "boxes") != labels
+    app.panel.get_by_role("button", name="Update", exact=True).click()
+    app.submit("Update")
+    expect(app.messages.last).to_contain_text("Updated the run 'agreement'")
+    app.close_result()
     after = load_agreement(dataset)
     assert after.alpha.pooled > before.alpha.pooled
-    app.refresh_panel()
     app.expect_score(after)
-    expect(app.panel).to_contain_text(f"2 of {n - 1} decided")
+    app.open_tab("Overview", "Next steps")
+    app.panel.get_by_role("button", name="Before and after the update").click()
+    app.submit("Compare")
+    expect(app.result).to_contain_text(f"{after.alpha.pooled:.3f}")
+    expect(app.result).to_contain_text(f"{before.alpha.pooled:.3f}")
+    app.close_result()
+    app.open_tab("Decide", "Count again")
+    app.panel.get_by_role("button", name="Take back from labels").click()
+    app.submit("Take back")
+    expect(app.messages.last).to_contain_text("Took back what was applied to 2 objects")
+    dataset.reload()
+    assert _boxes(dataset, "boxes") == labels
+    assert len(list_decisions(dataset)) == 2
     expect(app.errors).to_have_count(0)

@@ -9,6 +9,7 @@ from collections import Counter
 
 import fiftyone as fo
 import numpy as np
+import pandas as pd
 import pytest
 from PIL import Image
 
@@ -324,6 +325,9 @@ def test_what_was_drawn_edited_and_deleted_by_hand_is_recorded_as_own_labels(dat
         ({"gold": "alice"}, "`alice` must be free, but it is a field of the dataset"),
         ({"gold": "agreement_units"}, "belongs to the run 'agreement'"),
         ({"gold": "a b"}, "`gold` must be a name of letters"),
+        ({"gold": "g" * 101}, "`gold` must be a name of letters, digits and underscores, at most 100, got 'ggg"),
+        ({"choice": pd.NA}, "`choice` must be one of version, consensus, own, none, skip, got <NA>"),
+        ({"choice": pd.DataFrame({"score": [1]})}, "`choice` must be one of version, consensus"),
         ({"run_key": "nothing"}, "must be an agreement run"),
     ],
 )  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fiftyone as fo
+import gridfs
 import numpy as np
 import pytest
 from fiftyone.core.odm import get_db_conn
@@ -17,6 +18,7 @@ from annotator_agreement import (
     delete_agreement,
     load_agreement,
     names,
+    update_agreement,
 )
 from annotator_agreement.dataset_io.record import stored_records
 from annotator_agreement.dataset_io.record.run import Run
@@ -63,6 +65,30 @@ def test_records_of_datasets_that_fiftyone_deleted_are_removed_with_the_next_run
     compute_quickly(dataset, ANNOTATORS)
     assert not set(left) & set(_files())
     assert len(_files()) == 1
+
+
+def test_the_report_before_an_update_of_a_dataset_that_fiftyone_deleted_is_removed_too(make_dataset):
+    gone, dataset = make_dataset(random_annotators(5)), make_dataset(random_annotators(6))
+    before = stored(dataset)
+    compute_quickly(gone, ANNOTATORS)
+    sample = gone.first()
+    sample["alice"] = fo.Detections()
+    sample.save()
+    update_agreement(gone)
+    gone.delete()
+    assert stored(dataset)["n_files"] == before["n_files"] + 3  # records of both, report of the first
+    compute_quickly(dataset, ANNOTATORS)
+    delete_agreement(dataset)
+    assert stored(dataset) == before
+
+
+def test_a_file_with_a_name_like_ours_hinders_no_run(dataset):
+    files = gridfs.GridFS(get_db_conn())
+    files.put(b"mine", _id="annotator_agreement/of a user")
+    compute_quickly(dataset, ANNOTATORS)
+    delete_agreement(dataset)
+    assert _files() == ["annotator_agreement/of a user"]
+    files.delete("annotator_agreement/of a user")
 
 
 def test_a_cloned_dataset_shares_the_records_until_both_runs_are_gone(dataset):

@@ -91,8 +91,8 @@ def test_a_report_begins_with_the_warning_on_every_surface(make_dataset):
     here, there = report, report.other_reading
     warning = (
         f"alpha would be {there.alpha:.3f}, not {here.alpha.pooled:.3f}, and F1 {there.f1:.3f}, not "
-        f"{here.existence.f1:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: say "
-        "no_labels='drew_nothing'"
+        f"{here.existence.f1:.3f}, if the 4 images without a list of alice or bob mean that they drew nothing: set "
+        "“A null label list” (no_labels='drew_nothing')"
     )
     assert report.warnings == [warning]
     assert load_agreement(dataset).warnings == [warning]
@@ -134,7 +134,8 @@ def test_a_mapping_is_by_annotator_or_field(make_dataset):
     other = compute_agreement(make_dataset(filled(SPARSE, ["bob"])), ["alice", "bob"])
     assert other_numbers(report) == pytest.approx(main_numbers(other))
     assert report.other_reading.no_labels == {"Alice": "not_assigned", "bob": "drew_nothing"}
-    assert "a list of Alice or bob are read the other way: say no_labels={'Alice': 'not_assigned'" in report.warnings[0]
+    assert "a list of Alice or bob are read the other way: set " in report.warnings[0]
+    assert "“A null label list” (no_labels={'Alice': 'not_assigned'" in report.warnings[0]
     assert "Alice: drew nothing" not in report_text(report)
     assert "alice: drew nothing" in report_text(report)
 
@@ -209,7 +210,7 @@ def test_tags_are_read_both_ways(private_fiftyone):
     assert report.other_reading.score == pytest.approx(expected.score.mean)
     assert nothing.other_reading.alpha == pytest.approx(report.alpha.pooled)
     assert report.other_reading.f1 is None
-    assert "say no_labels='drew_nothing'" in report.warnings[0]
+    assert "set “A null label list” (no_labels='drew_nothing')" in report.warnings[0]
     dataset.delete()
 
 
@@ -331,7 +332,7 @@ def test_the_trap_of_sparse_images_is_warned_of(private_fiftyone, tmp_path):
     assert trapped.warnings == [
         f"alpha would be {truth.alpha.pooled:.3f}, not {trapped.alpha.pooled:.3f}, and F1 {truth.existence.f1:.3f}, "
         f"not {trapped.existence.f1:.3f}, if the {n} images without a list of alice or bob mean that they drew "
-        "nothing: say no_labels='drew_nothing'"
+        "nothing: set “A null label list” (no_labels='drew_nothing')"
     ]
     dataset.delete()
 

@@ -17,6 +17,7 @@ from annotator_agreement.metrics import (
     krippendorff_alpha,
     percent_agreement,
 )
+from annotator_agreement.metrics.alpha import kappas
 from annotator_agreement.metrics.alpha.kappas import coefficients_by_pair
 from annotator_agreement.metrics.alpha.nominal import (
     NominalCoefficients,
@@ -144,6 +145,19 @@ def test_coefficients_of_pairs_are_those_of_their_tables(seed: int) -> None:
         assert kappa[k] == pytest.approx(cohen_kappa(*floats.T), abs=1e-12, nan_ok=True)
         assert ac1[k] == pytest.approx(gwet_ac1(floats), abs=1e-12, nan_ok=True)
     assert np.isnan([kappa[-1], ac1[-1]]).all()
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 7, 1000])
+def test_neither_the_rows_at_once_nor_their_order_change_coefficients_of_pairs(at_once: int, monkeypatch) -> None:
+    rng = np.random.default_rng(7)
+    pair, count = np.sort(rng.integers(0, 9, 40)), rng.integers(0, 3, 40)
+    a, b = rng.integers(0, 4, (2, 40))
+    expected = coefficients_by_pair(pair, a, b, count, 11)
+    assert np.isfinite(expected).any()
+    monkeypatch.setattr(kappas, "_ROWS_AT_ONCE", at_once)
+    order = rng.permutation(40)
+    found = coefficients_by_pair(pair[order], a[order], b[order], count[order], 11)
+    np.testing.assert_array_equal(found, expected)
 
 
 def test_pairs_of_categories_may_be_counted_in_parts() -> None:

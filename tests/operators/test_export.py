@@ -101,15 +101,18 @@ def test_other_files_of_a_folder_are_left_alone(dataset, tmp_path):
         ("", None, "`path` must be the path of a file or folder"),
         ("file/report.html", None, r"`path` must be in a folder, got .*'file' is a file|/file' is a file"),
         ("folder.html", None, "`path` must be a file, got .*, which is not"),
+        ("pipe.html", None, "`path` must be a file, got .*, which is not"),
         ("file", "csv", "`path` must be a folder, got .*, which is not"),
     ],
 )
 def test_paths_that_cannot_be_are_refused(dataset, tmp_path, path, format, match):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "folder.html").mkdir()
+    os.mkfifo(tmp_path / "pipe.html")
     with pytest.raises(AgreementInputError, match=match):
-        export_agreement(dataset, path=tmp_path / path if path else "", format=format)
-    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder.html"]
+        export_agreement(dataset, path=tmp_path / path if path else "", format=format, overwrite=True)
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "folder.html", "pipe.html"]
+    assert (tmp_path / "pipe.html").is_fifo()
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")

@@ -129,6 +129,16 @@ def test_what_only_looks_like_texts_or_a_function_is_refused(operator, context, 
         )
 
 
+@pytest.mark.parametrize("gold", [["+1"], {"a": " "}, 3])
+def test_a_field_of_decisions_that_is_no_name_is_a_sentence(operator, context, make_dataset, gold) -> None:
+    dataset = make_dataset()
+    compute_quickly(dataset)
+    for name in ("apply_decisions", "decide"):
+        asked = operator(name)
+        with pytest.raises(ValueError, match="`gold` must be a text, got"):
+            asked.execute(context(asked, dataset, gold=gold, choice="none", run_key="agreement"))
+
+
 def test_a_short_campaign_of_malformed_calls(private_fiftyone) -> None:
     from tools.stress.parameters import parameters
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from bson import ObjectId
 
 from tests.datasets import random_annotators
 
@@ -83,9 +84,15 @@ _PLAIN = {"head", "controls", "refresh", "compute", "compute_again", "back", "ca
 
 @pytest.fixture
 def event(private_fiftyone) -> Callable[..., Sent]:
-    """Send an event to a panel: ``event(method, dataset, state, view=None, sample=None, uri=URI, **params)``."""
+    """Send an event to a panel: ``event(method, dataset, state, view=None, sample=None, uri=URI, **params)``.
+
+    A test has one panel, unless ``panel`` names another one, and may go back to any state that the panel had. With
+    ``beside=True`` the state is one that another event was sent with, as the App does before it got an answer.
+    """
     import fiftyone.operators as foo
     from fiftyone.operators.executor import ExecutionContext, Executor
+
+    of_test = str(ObjectId())
 
     def send(
         method: str,
@@ -94,18 +101,26 @@ def event(private_fiftyone) -> Callable[..., Sent]:
         view: Any = None,
         sample: str | None = None,
         uri: str = URI,
+        panel: str | None = None,
+        beside: bool = False,
         **params: Any,
     ) -> Sent:
-        panel = foo.get_operator(uri)
+        operator = foo.get_operator(uri)
+        sent = {name: value for name, value in (state or {}).items() if beside or name != "answer"}
         request = {
             "current_sample": sample,
             "dataset_name": dataset if isinstance(dataset, str) else getattr(dataset, "name", None),
-            "params": {"panel_id": "p", "panel_state": dict(state or {}), "__method__": method, **params},
+            "params": {
+                "panel_id": panel or of_test,
+                "panel_state": sent,
+                "__method__": method,
+                **params,
+            },
         }
         if view is not None:
             request["view"] = view._serialize()
         ctx = ExecutionContext(request, executor=Executor(), operator_uri=uri)
-        panel.execute(ctx)
+        operator.execute(ctx)
         return Sent(ctx.executor.to_json()["requests"], dict(ctx.panel_state))
 
     return send

@@ -6,7 +6,9 @@ import base64
 import io
 import itertools
 import re
+import sys
 
+import fiftyone.operators as foo
 import pytest
 from PIL import Image
 
@@ -193,6 +195,27 @@ def test_the_objects_of_the_open_image_are_decided_beside_it(event, make_dataset
     assert [each.choice for each in list_decisions(dataset)] == ["version", "skip"]
 
 
+def test_events_that_the_app_sent_before_it_got_an_answer_do_not_undo_it(event, make_dataset, monkeypatch):
+    dataset = make_dataset(EXAMPLE)
+    compute_agreement(dataset, ANNOTATORS, resamples=0, progress=False)
+    beside = {"uri": "@annotator/agreement/decide_panel", "sample": dataset.values("id")[1], "beside": True}
+    asked = event("on_load", dataset, **beside).state
+    typed = event("type_name", dataset, asked, value="noa", **beside)
+    started = event("start_deciding", dataset, asked, name="mia", **beside)
+    late = event("on_change_current_sample", dataset, asked, **beside)
+    assert late.state["decide"] == {**started.state["decide"], **late.state["decide"], "by": "noa"}
+    assert "Your name is stored" not in str(late.requests)
+    first = press(event, dataset, started.state, started, "bob: dog", **beside)
+    press(event, dataset, started.state, first, "Skip", **beside)
+    undone = press(event, dataset, first.state, first, "Undo", **beside)
+    assert [each.choice for each in list_decisions(dataset)] == ["version"]
+    assert "1 of 3 decided" in undone.said
+    of_plugin = type(foo.get_operator(beside["uri"])).__module__.rsplit(".", 1)[0]
+    # an answer that the App never got is not waited for
+    monkeypatch.setattr(sys.modules[f"{of_plugin}.echoes"], "_ON_THE_WAY", 0.0)
+    assert "Your name is stored" in event("refresh", dataset, typed.state, **beside).text
+
+
 def test_two_people_never_decide_on_one_object(event, dataset, named):
     sent = show(event, dataset, named)
     params = button(sent, "No object")["params"]
@@ -291,3 +314,6 @@ def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
     of_votes = event("click_cell", dataset, sent.state, path="votes_1", row=row, column=3)
     assert "0 of 1 decided" in of_votes.said
     assert of_votes.state["decide"]["votes"] == 2
+    of_class = event("click_cell", dataset, sent.state, path="by_class_1", row=0, column=4)
+    assert of_class.state["decide"]["label"] == sent.table("by_class")[0][0]
+    assert f"0 of {sent.table('by_class')[0][1]} decided" in of_class.said

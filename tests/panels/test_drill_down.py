@@ -90,6 +90,22 @@ def test_every_row_of_votes_leads_to_as_many_objects_as_it_says(event, dataset, 
         assert len(_units(click("votes", k, 1).view(dataset))) == _number(row[1])
 
 
+def test_the_disputed_objects_of_every_class_are_as_many_as_its_row_says(event, dataset, state):
+    sent, click = _opened(event, dataset, state, "objects")
+    rows = sent.table("by_class")
+    assert len(rows) > 1
+    for k, (name, disputed, objects, *_) in enumerate(rows):
+        of_class = _units(click("by_class", k, 2).view(dataset))
+        assert len(of_class) == _number(objects)
+        view = click("by_class", k, 1).view(dataset)
+        assert len(_units(view)) == _number(disputed)
+        assert "agreed" not in {label["agreement"] for _, _, label in _labels(view)}
+        all_labels = [label for _, _, label in _labels(dataset)]
+        undisputed = {label["agreement_id"] for label in all_labels if label["agreement"] in ("agreed", None)}
+        of_class = {label["agreement_id"] for label in all_labels if label.label == name}
+        assert {label["agreement_id"] for _, _, label in _labels(view)} == of_class - undisputed
+
+
 def test_the_numbers_of_an_annotator_lead_to_as_many_labels(event, dataset, state):
     sent, click = _opened(event, dataset, state, "annotators")
     report = {entry.name: entry for entry in load_agreement(dataset).annotators}
@@ -247,11 +263,23 @@ def test_a_drill_down_and_the_way_back_leave_the_charts_as_they_are(event, datas
     state = event("refresh", dataset, of_tab(state, "objects")).state
     opened = event("click_cell", dataset, state, **click)
     seen = event("on_change_view", dataset, opened.state, view=opened.view(dataset))
-    back = event("back", dataset, seen.state, view=opened.view(dataset))
-    assert not any(sent.of("show_panel_output") for sent in (opened, seen, back))
     # the panel is built anew where its tab is opened again, and then the way back is there too
     assert event("on_load", dataset, seen.state, view=opened.view(dataset)).drill_down == opened.drill_down
+    back = event("back", dataset, seen.state, view=opened.view(dataset))
+    assert not any(sent.of("show_panel_output") for sent in (opened, seen, back))
     assert event("on_load", dataset, back.state).drill_down == ""
+
+
+def test_a_click_on_a_number_and_back_change_no_state_for_which_the_app_would_read_its_page_again(
+    event, dataset, state
+):
+    click = lone_row(event, dataset, state)
+    state = event("refresh", dataset, of_tab(state, "objects")).state
+    opened = event("click_cell", dataset, state, **click)
+    back = event("back", dataset, opened.state, view=opened.view(dataset))
+    assert opened.of("set_view")
+    assert back.of("clear_view")
+    assert not opened.of("patch_panel_state") + back.of("patch_panel_state")
 
 
 def test_another_view_ends_a_drill_down_and_brings_the_groups_of_the_sidebar_back(event, dataset, state):
@@ -263,6 +291,13 @@ def test_another_view_ends_a_drill_down_and_brings_the_groups_of_the_sidebar_bac
     assert left.drill_down == ""
     assert len(left.of("show_sidebar_groups")) == 1
     assert not event("on_change_view", dataset, left.state).requests
+
+
+def test_what_the_app_told_before_a_click_and_arrives_after_it_does_not_end_the_drill_down(event, dataset, state):
+    opened = event("click_cell", dataset, of_tab(state, "objects"), **lone_row(event, dataset, state))
+    assert event("on_change_view", dataset, state).drill_down is None
+    assert event("on_change_view", dataset, opened.state, view=opened.view(dataset)).drill_down is None
+    assert len(event("back", dataset, opened.state, view=opened.view(dataset)).of("clear_view")) == 1
 
 
 def test_no_state_has_the_name_of_a_group_of_data(event, dataset, state):

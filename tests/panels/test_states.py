@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fiftyone as fo
+import fiftyone.core.odm as odm
 import pytest
 
 from tests.panels.conftest import of_tab
@@ -139,6 +140,46 @@ def test_events_that_change_nothing_send_nothing(event, dataset):
     ):
         sent = event(method, dataset, {**state, "run_key": "agreement"} if params.get("value") else state, **params)
         assert not sent.requests, method
+
+
+def test_the_dataset_is_not_loaded_for_what_the_panel_already_shows(event, dataset, monkeypatch):
+    state = event("on_load", dataset, panel="one").state
+    load, loaded = odm.load_dataset, []
+    monkeypatch.setattr(odm, "load_dataset", lambda **asked: loaded.append(asked) or load(**asked))
+    for method, params in (
+        ("on_change_view", {"value": []}),
+        ("on_change_view", {"value": None}),
+        ("choose_tab", {"value": "overview"}),
+        ("choose_run", {"value": "agreement"}),
+        ("choose_samples", {"value": "run"}),
+    ):
+        sent = event(method, dataset, state, panel="one", **params)
+        assert not sent.requests
+        assert not loaded, method
+    event("refresh", dataset, state, panel="one")
+    assert loaded
+
+
+def test_a_tab_that_is_chosen_twice_at_once_is_drawn_once_and_again_after_another(event, dataset):
+    state = event("on_load", dataset, panel="two").state
+    first = event("choose_tab", dataset, state, panel="two", value="classes")
+    assert first.of("show_panel_output")
+    assert not event("choose_tab", dataset, state, panel="two", value="classes").requests
+    back = event("choose_tab", dataset, first.state, panel="two", value="overview")
+    assert back.of("show_panel_output")
+    assert event("choose_tab", dataset, back.state, panel="two", value="classes").of("show_panel_output")
+
+
+def test_what_others_change_meanwhile_is_shown_at_the_next_event(event, dataset):
+    state = event("on_load", dataset, panel="three").state
+    assert not event("on_change_view", dataset, state, panel="three").requests
+    sample = dataset.first()
+    sample.alice.detections[0].label = "other"
+    sample.save()
+    changed = event("on_change_view", dataset, state, panel="three")
+    assert "1 sample was changed since this run" in changed.text
+    compute_agreement(dataset, ANNOTATORS, iou=0.9, overwrite=True, progress=False)
+    assert event("on_change_view", dataset, changed.state, panel="three").of("show_panel_output")
 
 
 def test_the_newest_run_comes_first_and_the_one_just_computed_is_shown(event, dataset):

@@ -1,6 +1,7 @@
 """Runs in the environment of kalos: times its matching and alpha on the boxes of an ``.npz`` file.
 
-A request is ``[method, cost]``, an answer ``[seconds, pooled alpha]``.
+A request is ``[method, cost]``, or with a third entry whether its diagnostics are computed too; an answer ``[seconds,
+pooled alpha]``.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ def main() -> None:
     categories = {k: str(k) for k in range(int(columns["label"].max()) + 1)}
     complete = {k: image for k, image in images.items() if all(image["annotations_by_rater"].values())}
 
-    def run(method: str, cost: str) -> tuple[float, float]:
+    def run(method: str, cost: str, diagnostics: bool = False) -> tuple[float, float]:
         # its multi-graph matching cannot do images in which an annotator drew nothing
         served = images if method != "mgm" else complete
         started = time.perf_counter()
-        result = calculate_iaa(served, categories, method, "bbox_iou_similarity", cost, 0.5, False, False, False, names)
+        parts = [diagnostics] * 3
+        result = calculate_iaa(served, categories, method, "bbox_iou_similarity", cost, 0.5, *parts, names)
         return time.perf_counter() - started, float(result[1])
 
     serve(run)

@@ -9,7 +9,8 @@ nice -n 19 "$@" --ignore=tests/app > "$log" 2>&1 &
 others=$!
 trap 'kill "$others" 2> /dev/null; exit 1' INT TERM
 echo "The tests in the App (they need Chromium):"
-.venv/bin/python -m pytest tests/app
+# a click may be lost while the App draws; a test that failed is tried once more, and named as RERUN
+.venv/bin/python -m pytest tests/app --reruns 1 -rR
 app=$?
 echo "All other tests, which have begun meanwhile:"
 tail -n +1 -f "$log" &

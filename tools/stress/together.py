@@ -6,8 +6,11 @@ import contextlib
 import itertools
 import os
 import random
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
@@ -171,15 +174,16 @@ _KEYS = [f"k{number}" for number in range(6)]
 
 def any_operations(seed: int, rounds: int) -> Outcome:
     """Two to five operations at once, of everything that the plugin and its user do."""
-    return work_at_once(seed, rounds, 5, _any_operations)
+    with tempfile.TemporaryDirectory() as folder:
+        return work_at_once(seed, rounds, 5, partial(_any_operations, Path(folder)))
 
 
-def _any_operations(seed: int, dataset: fo.Dataset, team: Sequence[Worker], opener: Worker) -> list[str]:
+def _any_operations(folder: Path, seed: int, dataset: fo.Dataset, team: Sequence[Worker], opener: Worker) -> list[str]:
     expected = Expected.of(dataset)
     made = all_at_once(team[:2], [compute(dataset, key) for key in _KEYS[:2]])
     wrong = [f"{answer.error}: {answer.message}" for answer in made if answer.error is not None]
     rng = random.Random(seed)
-    commands = [_any_command(rng, dataset, expected) for _ in range(rng.randint(2, len(team)))]
+    commands = [_any_command(rng, dataset, expected, folder) for _ in range(rng.randint(2, len(team)))]
     working = rng.sample(list(team), len(commands))
     all_at_once(working, [calls(dataset, "touch")] * len(commands))
     answers = all_at_once(working, commands)
@@ -187,7 +191,7 @@ def _any_operations(seed: int, dataset: fo.Dataset, team: Sequence[Worker], open
     return [", ".join(command.title for command in commands), *wrong] if wrong else []
 
 
-def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected) -> Command:
+def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected, folder: Path) -> Command:
     key = rng.choice(_KEYS[:3])
     overwrite = rng.random() < 0.5
     match rng.choice(_OPERATIONS):
@@ -206,7 +210,8 @@ def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected) ->
             color_by = rng.choice([None, "verdict", "id"])
             return calls(dataset, "configure_agreement_app", key, color_by=color_by, **switches)
         case "export":
-            return calls(dataset, "export_agreement", key, os.devnull, format="json", overwrite=True)
+            path = str(folder / f"{dataset.name}.json")
+            return calls(dataset, "export_agreement", key, path, overwrite=True)
         case "field" if not expected.fields:  # of two that add fields at once FiftyOne itself loses one
             expected.fields.add("of_user")
             return calls(dataset, "add_user_field", "of_user")

@@ -1,0 +1,150 @@
+"""The decisions that were made: list them, undo what was decided at once, delete all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+import fiftyone as fo
+from bson import ObjectId
+from fiftyone.core.collections import SampleCollection
+
+from ... import names
+from ...agreement.arguments import takes_arrays, text_of
+from ..fiftyone_private import reload_samples
+from ..labels.kinds import LabelKind, kind_of
+from ..run.work_through import rare_collections
+from .decisions import APPLIED, Choice, Gold, Stored, hash_of_label, is_edited, open_gold, stored_labels
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What somebody decided on an object."""
+
+    sample_id: str  #: id of the sample, for frames of the video
+    frame_number: int | None  #: number of the frame; None on samples
+    choice: Choice  #: what was chosen
+    annotator: str | None  #: whose label was copied; None if none was
+    decided_by: str
+    decided_at: datetime  #: in UTC
+    remark: str | None
+    run_key: str  #: the run in which the object was decided
+    unit: str  #: match id of the object in that run
+    verdict: str | None  #: verdict of the object in that run
+    labels: tuple[str, ...]  #: field and id of the annotators' labels of the object
+    gold_id: str | None  #: id of the label in the field of decisions; None without one
+    step: str  #: what was decided at once has one id, for :func:`undo_decisions`
+    changed: bool  #: whether an annotator's label of the object was edited or deleted since
+    edited: bool  #: whether the label in the field of decisions was edited or deleted since
+    applied: bool  #: whether it was applied to the annotators' labels; ``changed`` is about these labels, then
+
+
+@takes_arrays
+def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> list[Decision]:
+    """All decisions on objects, in the order in which they were made; skipped objects are among them.
+
+    Args:
+        dataset: the dataset, or a view of it, to list the decisions on its samples
+        gold: the field of decisions
+
+    Raises:
+        AgreementInputError: if there is no such field
+    """
+    opened = open_gold(dataset, gold)
+    only = None
+    if isinstance(dataset, fo.DatasetView):
+        ids = dataset.values("frames.id", unwind=True) if opened.on_frames else dataset.values("id")
+        only = [ObjectId(each) for each in ids]
+    with rare_collections():
+        rows = opened.decided(only)
+        current = _current_hashes(opened, rows)
+    found = [
+        _decision(decision, row, current[row["_id"]], opened.kind) for row in rows.values()
+        for decision in row["decisions"]
+    ]  # fmt: skip
+    return sorted(found, key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
+
+
+def _decision(stored: Stored, row: Stored, hashes: Mapping[str, str], kind: LabelKind) -> Decision:
+    return Decision(
+        sample_id=str(row.get("_sample_id", row["_id"])),
+        frame_number=row.get("frame_number"),
+        choice=stored["choice"],
+        annotator=stored["annotator"],
+        decided_by=stored["decided_by"],
+        decided_at=stored["decided_at"],
+        remark=stored["remark"],
+        run_key=stored["run_key"],
+        unit=stored["unit"],
+        verdict=stored["verdict"],
+        labels=tuple(stored["labels"]),
+        gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
+        step=stored["step"],
+        changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
+        edited=is_edited(stored, row["gold"], kind),
+        applied=bool(stored.get(APPLIED)),
+    )
+
+
+def _current_hashes(gold: Gold, rows: Mapping[ObjectId, Stored]) -> dict[ObjectId, dict[str, str]]:
+    """Hashes of the annotators' labels that decisions name, as they are now, by document and label."""
+    fields = {key.split(" ")[0] for row in rows.values() for each in row["decisions"] for key in each["labels"]}
+    prefix = names.FRAMES_PREFIX if gold.on_frames else ""
+    found = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
+    kinds = {name: kind for name, kind in found.items() if kind is not None}
+    labels = stored_labels(gold.collection, list(rows), kinds)
+    found_hashes: dict[ObjectId, dict[str, str]] = {}
+    for document_id, row in rows.items():
+        named = {key for each in row["decisions"] for key in each["labels"]} & labels[document_id].keys()
+        found_hashes[document_id] = {key: hash_of_label(*labels[document_id][key]) for key in named}
+    return found_hashes
+
+
+@takes_arrays
+def undo_decisions(
+    dataset: fo.Dataset | SampleCollection,
+    step: str | None = None,
+    *,
+    by: str | None = None,
+    gold: str = names.DEFAULT_GOLD_FIELD,
+) -> int:
+    """Take back what was decided at once: one object, or all that :func:`decide` decided in one call.
+
+    Decisions that were replaced by these are there again. Those that were applied to the annotators' labels stay until
+    :func:`undo_applied` takes that back.
+
+    Args:
+        dataset: the dataset, or a view of it
+        step: the step, as :func:`decide` and :func:`list_decisions` name it; None for the last one
+        by: the last step of this person; only without ``step``
+        gold: the field of decisions
+
+    Returns:
+        number of decisions that were taken back; 0 if there are none of this step (any more)
+
+    Raises:
+        AgreementInputError: if there is no such field, or all decisions of the step were applied
+    """
+    opened = open_gold(dataset, gold)
+    by = None if by is None else text_of("by", by)
+    wanted = opened.latest_step(by) if step is None else text_of("step", step)
+    n = 0 if wanted is None else opened.undo(wanted)
+    reload_samples(opened.dataset)
+    return n
+
+
+@takes_arrays
+def delete_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> None:
+    """Delete the field of decisions with all decisions. The annotators' labels, and runs, stay as they are.
+
+    What was applied to labels can no longer be taken back then.
+
+    Args:
+        dataset: the dataset, or a view of it
+        gold: the field of decisions
+
+    Raises:
+        AgreementInputError: if there is no such field
+    """
+    open_gold(dataset, gold).delete()

@@ -1,0 +1,135 @@
+"""Events that the App sends beside each other: one is handled at a time, and none that asks for what a panel shows.
+
+The App stores every change of a panel's state, then reads its page again and tells every panel three times that the
+view changed; it sends the value of a list or of the tabs twice, and once more when it draws them. An answer takes a
+tenth of a second, and the user waits for all of them.
+
+An event says what the state of its panel was when it was sent. Meanwhile another one may have been answered: the App
+tells of an open sample a second later, when the user has pressed a button in it. The event is then handled with the
+state that this answer left; otherwise its own answer would undo it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import secrets
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import fiftyone.operators as foo
+
+from ..dataset_io.fiftyone_private import DatasetContent
+from .layout import RUN, VIEW
+from .model_cache import hash_of
+from .view_model import FIRST_TAB
+
+#: parts of the panel's state that say what it shows of a run
+CHOSEN = ("tab", "jumps", "sort", "page", "decide")
+#: what the state of the panel keeps, and what an event says of the App, as far as the panel shows it
+_STATE = (*CHOSEN, "run_key", "of_view", "known", "refreshed", "shown")
+_APP = ("dataset_id", "dataset_name", "view", "view_name", "filters", "extended", "group_slice", "current_sample")
+#: the App sends an event twice within this time, in seconds
+_AT_ONCE = 1.0
+#: the App has got an answer, or never will, after this time, in seconds
+_ON_THE_WAY = 5.0
+_MOST_PANELS, _MOST_ANSWERS = 100, 10
+#: part of the state of the panel that names the answer which left it
+_ANSWER = "answer"
+
+
+@dataclass(slots=True)
+class _Panel:
+    handling: threading.Lock = field(default_factory=threading.Lock)
+    event: str | None = None  # a hash of the last event that was handled
+    at: float = 0.0
+    shows: str | None = None  # a hash of what the panel shows since; None while the event is handled
+    #: when an answer to an event was given, and the state that it left, by the name of the answer before
+    later: OrderedDict[str, tuple[float, dict[str, Any]]] = field(default_factory=OrderedDict)
+
+
+_panels: OrderedDict[str, _Panel] = OrderedDict()
+_lock = threading.Lock()
+
+
+@contextlib.contextmanager
+def one_at_a_time(ctx: foo.ExecutionContext) -> Iterator[bool]:
+    """Handle one event of a panel at a time, with the state that the answer before left; whether it had to wait."""
+    panel = _panel(ctx)
+    waits = panel.handling.locked()
+    with panel.handling:
+        state: dict[str, Any] = ctx.panel_state
+        at, left = 0.0, state
+        while left.get(_ANSWER) in panel.later:
+            at, left = panel.later[left[_ANSWER]]
+        if left is not state and time.monotonic() - at < _ON_THE_WAY:
+            state.clear()
+            state.update(copy.deepcopy(left))
+        before = copy.deepcopy(state)
+        yield waits
+        if state != before:
+            ctx.panel.set_state(_ANSWER, secrets.token_hex(4))
+            if _ANSWER in before:
+                panel.later[before[_ANSWER]] = time.monotonic(), copy.deepcopy(state)
+                if len(panel.later) > _MOST_ANSWERS:
+                    panel.later.popitem(last=False)
+
+
+def _panel(ctx: foo.ExecutionContext) -> _Panel:
+    with _lock:
+        panel = _panels.setdefault(ctx.panel_id, _Panel())
+        _panels.move_to_end(ctx.panel_id)
+        if len(_panels) > _MOST_PANELS:
+            _panels.popitem(last=False)
+    return panel
+
+
+def is_echo(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> bool:
+    """Whether an event needs no answer; one after an edit does, which is then recorded.
+
+    Args:
+        ctx: the event
+        method: what it is called
+        content: what is stored of the dataset
+    """
+    state = ctx.panel_state or {}
+    chosen = {
+        "choose_run": state.get("run_key"),
+        "choose_tab": state.get("tab") or FIRST_TAB,
+        "choose_samples": VIEW if state.get("of_view") else RUN,
+    }
+    is_choice, is_of_view = method in chosen, method == "on_change_view"
+    if not (is_choice or is_of_view) or (state.get("decide") or {}).get("watched"):
+        return False
+    value, panel = ctx.params.get("value"), _panel(ctx)
+    asks_nothing = is_of_view or value in (None, chosen[method])
+    is_again = panel.event == _event(ctx, method, content) and time.monotonic() - panel.at < _AT_ONCE
+    return is_again or (asks_nothing and panel.shows == _shows(ctx, content))
+
+
+def note_event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> None:
+    """Note the event that is handled."""
+    panel = _panel(ctx)
+    panel.event, panel.at, panel.shows = _event(ctx, method, content), time.monotonic(), None
+
+
+def note_answer(ctx: foo.ExecutionContext, content: DatasetContent | None) -> None:
+    """Note what a panel shows now."""
+    _panel(ctx).shows = _shows(ctx, content)
+
+
+def _event(ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> str:
+    """A hash of an event, and of what was shown when it was sent."""
+    value = ctx.params.get("value")
+    return hash_of(method, isinstance(value, list) if method == "on_change_view" else value, _shows(ctx, content))
+
+
+def _shows(ctx: foo.ExecutionContext, content: DatasetContent | None) -> str:
+    """A hash of all that the content of the panel follows from."""
+    state = ctx.panel_state or {}
+    app = [ctx.request_params.get(name) for name in _APP]
+    return hash_of(content.version if content else None, app, [state.get(name) for name in _STATE])
