@@ -1,5 +1,8 @@
 """A process whose children are killed (SIGKILL) just before a given write to the database.
 
+Several threads write at once. The child is killed when all writes before the given one are answered, and none after it
+is sent, so that it is known what was written.
+
 FiftyOne is imported once; every request is served by a forked child. A request is a line of JSON on the standard input:
 ``{"dataset", "call", "arguments", "options", "kill_before"}``. The answer is a line: ``killed``, or ``done N`` with the
 number of writes.
@@ -11,6 +14,7 @@ import json
 import os
 import signal
 import sys
+import threading
 import traceback
 from pathlib import Path
 
@@ -25,19 +29,33 @@ class _Killer(pymongo.monitoring.CommandListener):
     """Counts the writes of a child process, and kills it just before a given write."""
 
     n_writes = 0
+    n_answered = 0
     kill_before: int | None = None
 
+    def __init__(self) -> None:
+        self._counting = threading.Condition()
+
+    def begin(self, kill_before: int | None) -> None:
+        """Count from now on."""
+        self.n_writes = self.n_answered = 0
+        self.kill_before = kill_before
+
     def started(self, event: pymongo.monitoring.CommandStartedEvent) -> None:
-        if event.command_name in _WRITES:
-            self.n_writes += 1
-            if self.n_writes == self.kill_before:
+        if event.command_name not in _WRITES:
+            return
+        with self._counting:
+            if self.n_writes + 1 == self.kill_before:  # writes of other threads come here and wait, too
+                self._counting.wait_for(lambda: self.n_answered >= self.n_writes)
                 os.kill(os.getpid(), signal.SIGKILL)
+            self.n_writes += 1
 
-    def succeeded(self, event: object) -> None:
-        pass
+    def _answered(self, event: pymongo.monitoring._CommandEvent) -> None:
+        if event.command_name in _WRITES:
+            with self._counting:
+                self.n_answered += 1
+                self._counting.notify_all()
 
-    def failed(self, event: object) -> None:
-        pass
+    succeeded = failed = _answered
 
 
 KILLER = _Killer()
@@ -53,8 +71,7 @@ def _serve(request: dict) -> None:
     read = __import__("importlib").import_module("annotator_agreement.dataset_io.run.read")
     read.BATCH_SAMPLES = 4
     dataset = fo.load_dataset(request["dataset"])
-    KILLER.n_writes = 0
-    KILLER.kill_before = request["kill_before"]
+    KILLER.begin(request["kill_before"])
     getattr(plugin, request["call"])(dataset, *request["arguments"], **request["options"])
     sys.stdout.write(f"done {KILLER.n_writes}\n")
     sys.stdout.flush()
