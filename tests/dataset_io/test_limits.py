@@ -65,7 +65,7 @@ def test_interrupting_a_run_ends_it_within_seconds_and_it_can_be_deleted(make_da
     try:
         assert process.stdout is not None
         process.stdout.readline()
-        deadline = time.monotonic() + 30.0
+        deadline = time.monotonic() + 120.0
         while not dataset.list_runs() and time.monotonic() < deadline:
             time.sleep(0.05)
             dataset.reload()
