@@ -127,7 +127,8 @@ class DatasetContent:
 
     name: str  #: name of the dataset
     parts: dict[str, Any]  #: what is stored of it, of its runs, saved views and workspaces, by part
-    version: str  #: a hash of the parts and, if asked for, of when a sample, or frame, was last changed
+    #: a hash of the parts and, if asked for, of when a sample, or frame, was last changed, and what was decided last
+    version: str
 
 
 def content_of(ctx: foo.ExecutionContext) -> DatasetContent | None:
@@ -161,10 +162,17 @@ def _content(key: ObjectId, *, with_samples: bool = False) -> DatasetContent | N
         documents = [document.raw for document in raw[collection].find({"_dataset_id": key})]
         version.update(b"".join(documents))
         parts |= {part: (parts.get(part), documents) for part in names_of_parts}
-    for name in ("sample_collection_name", "frame_collection_name") if with_samples else ():
-        newest = {"sort": [("last_modified_at", -1)], "projection": {"last_modified_at": True}}
-        sample = raw[found[name]].find_one({}, **newest) if found.get(name) else None
-        version.update(b"" if sample is None else sample.raw)
+    decided = names.DEFAULT_GOLD_FIELD + names.DECISIONS_SUFFIX
+    for kind in ("sample", "frame") if with_samples else ():
+        if not found.get(f"{kind}_collection_name"):
+            continue
+        orders = ["last_modified_at"]
+        if any(declared["name"] == decided for declared in found.get(f"{kind}_fields") or ()):
+            orders.append(f"{decided}.id")  # decisions do not change the time stamp
+        for order in orders:
+            has_it = {order: {"$exists": True}}  # an index on few samples serves no other query
+            newest = raw[found[f"{kind}_collection_name"]].find_one(has_it, {order: True}, sort=[(order, -1)])
+            version.update(b"" if newest is None else newest.raw)
     return DatasetContent(found["name"], parts, version.hexdigest())
 
 

@@ -93,7 +93,7 @@ class AgreementPanel(foo.Panel):
             self.on_startup(ctx)
             return
         ctx.event_args = ctx.params.get("event_args", {})
-        if method == "on_change_current_sample" and not (self.follows_samples or _state(ctx, "tab") == "decide"):
+        if method == "on_change_current_sample" and not self._shows_decisions(ctx):
             return
         with rare_collections():  # one of all objects of the server takes a quarter of a second
             content = content_of(ctx)
@@ -105,10 +105,10 @@ class AgreementPanel(foo.Panel):
                 if is_echo(ctx, method, content):  # of what was answered since it was sent
                     return
                 note_event(ctx, method, content)
-                self._handle(ctx, method, content)
-                note_answer(ctx, content)
+                note_answer(ctx, self._handle(ctx, method, content))
 
-    def _handle(self, ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> None:
+    def _handle(self, ctx: foo.ExecutionContext, method: str, content: DatasetContent | None) -> DatasetContent | None:
+        """Handle an event and update the panel; what is stored of the dataset then."""
         try:
             if content is not None:
                 load_dataset_once(ctx, content)
@@ -119,7 +119,9 @@ class AgreementPanel(foo.Panel):
         except Exception as error:
             logger.exception("The agreement panel failed in %s", method)
             ctx.ops.notify(f"This did not work: {error}", variant="error")
-        self._show(ctx, always=method == "on_load")
+        content = content_of(ctx)
+        self._show(ctx, content, always=method == "on_load")
+        return content
 
     def on_load(self, ctx: foo.ExecutionContext) -> None:
         """Show the panel."""
@@ -293,7 +295,7 @@ class AgreementPanel(foo.Panel):
     def run_operator(self, ctx: foo.ExecutionContext) -> None:
         """Open the form of another operator, with the run of the panel."""
         state = self._require_run(ctx)
-        params = {key: ctx.params[key] for key in ("run_key", "other_run_key") if key in ctx.params}
+        params = {key: ctx.params[key] for key in ("run_key", "other_run_key", "by") if key in ctx.params}
         ctx.prompt(f"{names.PLUGIN_NAME}/{ctx.params['operator']}", params={"run_key": state.run_key, **params})
 
     # ---- drill-downs ----
@@ -336,7 +338,7 @@ class AgreementPanel(foo.Panel):
         """The schema of the panel."""
         return self._schema(ctx, self._panel_state(ctx))
 
-    def _show(self, ctx: foo.ExecutionContext, *, always: bool) -> None:
+    def _show(self, ctx: foo.ExecutionContext, content: DatasetContent | None, *, always: bool) -> None:
         """Send the schema, unless the App already has it."""
         try:
             state = self._panel_state(ctx, follow=True)
@@ -346,6 +348,7 @@ class AgreementPanel(foo.Panel):
                 [hash_of_view(samples) if samples is not None else None, _state(ctx, "refreshed")],
                 [bool(_state(ctx, "of_view")), state.n_changed],
                 [_state(ctx, name) for name in CHOSEN],
+                content.version if content is not None and self._shows_decisions(ctx) else None,
             )
             if shown == _state(ctx, "shown") and not always:
                 return
@@ -358,6 +361,9 @@ class AgreementPanel(foo.Panel):
             shown, schema = hash_of(text), message_schema(text, _ADVICE, self.method_to_uri)
         ctx.panel.set_state("shown", shown)
         ctx.ops.show_panel_output(schema)
+
+    def _shows_decisions(self, ctx: foo.ExecutionContext) -> bool:
+        return self.follows_samples or _state(ctx, "tab") == "decide"
 
     def _panel_state(self, ctx: foo.ExecutionContext, *, follow: bool = False) -> PanelState:
         """The run to show; ``follow``: a run that was computed meanwhile takes the place of the one that is shown."""

@@ -25,6 +25,7 @@ from ..dataset_io.results.load import MOST_DECIDED
 from ..names import (
     ANNOTATOR_COLORS,
     APPLY_DECISIONS,
+    DECIDE,
     DEFAULT_GOLD_FIELD,
     EXPORT_DECIDED_AGAINST,
     FRAMES_PREFIX,
@@ -59,7 +60,7 @@ def decide_items(shown: Shown, state: PanelState, choices: Choices, dataset: fo.
         if item["n_skipped"] and not chosen.get("skipped"):
             label = f"Go through {counted(item['n_skipped'], 'skipped object')}"
             yield button_item("skipped", "", [(label, "replay", "seek_skipped", {})])
-    yield from _numbers(chosen.get("counted"), choices)
+    yield from _numbers(chosen, choices)
 
 
 def _who() -> Item:
@@ -93,10 +94,13 @@ def next_sample(shown: Shown, labels: RunLabels, sample_id: str | None) -> str |
     return None if about is None else about.sample_id
 
 
-def _numbers(counted_then: Mapping[str, Any] | None, choices: Choices) -> Iterator[Item]:
+def _numbers(chosen: Mapping[str, Any], choices: Choices) -> Iterator[Item]:
     """How right everybody was when somebody asked for it, which takes too long after every click."""
+    counted_then: Mapping[str, Any] | None = chosen.get("counted")
     label = "How right everybody was" if counted_then is None else "Count again"
-    yield button_item("count", "", [(label, "fact_check", "count_decisions", {})])
+    rule = {"operator": DECIDE, "by": chosen["by"]}
+    buttons = [(label, "fact_check", "count_decisions", {}), ("Decide many by a rule", "gavel", "run_operator", rule)]
+    yield button_item("count", "", buttons)
     if counted_then is None:
         return
     yield text_item("counted", " ".join(counted_then["texts"]))

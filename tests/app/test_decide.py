@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import fiftyone as fo
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from tests.app.app_page import AppPage
 
 from annotator_agreement import (
+    apply_decisions,
     compute_agreement,
     decide,
     decided_against,
@@ -21,8 +24,19 @@ from annotator_agreement import (
     list_decisions,
     load_agreement,
 )
+from annotator_agreement.dataset_io.units.patches import DISPUTED
 
 pytestmark = pytest.mark.browser
+
+#: objects that are decided in each way; ten take five minutes
+_EACH = int(os.environ.get("DECISIONS_OF_EACH_KIND", "1"))
+#: the buttons of the tab, without those of annotators who drew nothing
+_BUTTONS = {
+    "version": re.compile("^(alice|bob|carol): (?!–)"),
+    "consensus": re.compile("^Consensus: (?!tie)"),
+    "none": re.compile("^No object$"),
+    "skip": re.compile("^Skip$"),
+}
 
 
 def _open_tab(app: AppPage, n_decided: int) -> None:
@@ -51,6 +65,60 @@ def _press(app: AppPage, name: str | re.Pattern[str], says: str | re.Pattern[str
     expect(app.panel).to_contain_text(says)
 
 
+class _Deciding:
+    """What was decided so far in the tab, one after the other.
+
+    Attributes:
+        made: the decisions in this order
+    """
+
+    def __init__(self, app: AppPage, n: int) -> None:
+        self._app = app
+        self._n = n
+        self.made: list[str] = []
+
+    @property
+    def counts(self) -> re.Pattern[str]:
+        """How far the tab says that it is."""
+        n_skipped = self.made.count("skip")
+        skipped = f", {n_skipped} skipped" if n_skipped else "(?!, )"
+        return re.compile(f"(?<![0-9]){len(self.made) - n_skipped} of {self._n} decided{skipped}")
+
+    def decide(self, n_each: int, *kinds: str) -> None:
+        """Decide so many objects in each of some ways; the consensus where there is one."""
+        left = Counter(dict.fromkeys(kinds, n_each))
+        while +left:
+            possible = [kind for kind in kinds if left[kind] and self._button(kind).count()]
+            left[possible[0]] -= 1
+            self.press(possible[0])
+
+    def press(self, kind: str) -> None:
+        """Decide on the object that is shown."""
+        self.made.append(kind)
+        self._button(kind).click()
+        self.expect()
+
+    def undo(self) -> None:
+        """Take back the last decision; of a label that was edited, first the edit, then what was edited."""
+        if self.made.pop() == "own":
+            _press(self._app, "Undo", re.compile("decided: (alice|bob|carol|consensus)"))
+        _press(self._app, "Undo", self.counts)
+
+    def edit(self, field: str, label: str) -> None:
+        """Change the class of the label in FiftyOne's own form."""
+        _edit(self._app, field, label)
+        self.made.append("own")
+        _press(self._app, "Done", self.counts)
+        expect(self._app.panel.get_by_role("button", name="Done")).to_have_count(0)  # the next object is shown
+
+    def expect(self) -> None:
+        """Wait until the tab says how far it is."""
+        expect(self._app.panel).to_contain_text(self.counts)
+
+    def _button(self, kind: str) -> Locator:
+        return self._app.panel.get_by_role("button", name=_BUTTONS[kind], disabled=False).first
+
+
 def _edit(app: AppPage, field: str, label: str) -> None:
     """Change the class of the label in hand in FiftyOne's own form, and wait until the tab says so."""
     app.panel.get_by_role("button", name="Edit", exact=True).click()
@@ -73,34 +141,33 @@ def test_objects_are_decided_undone_after_closing_decided_by_rule_and_exported(
     n = sum(value or 0 for value in dataset.values("agreement_n_disputed"))
     _open_tab(app, 0)
     expect(app.panel.get_by_role("img").last).to_be_visible()
-    _press(app, re.compile("^(alice|bob|carol): (?!–)"), f"1 of {n} decided")
-    _press(app, "No object", f"2 of {n} decided")
-    _press(app, "Skip", f"2 of {n} decided, 1 skipped")
-    _press(app, "No object", f"3 of {n} decided, 1 skipped")
-    _press(app, "Undo", f"2 of {n} decided, 1 skipped")
+    deciding = _Deciding(app, n)
+    deciding.decide(_EACH, "version", "consensus", "none", "skip")
+    for _ in range(3 if _EACH > 1 else 1):
+        deciding.undo()
     dataset.reload()
-    assert [each.choice for each in list_decisions(dataset)] == ["version", "none", "skip"]
-    assert dataset.count("agreement_gold.detections") == 1
+    assert Counter(each.choice for each in list_decisions(dataset)) == Counter(deciding.made)
 
     _choose(app, "only theirs", re.compile("only theirs · "))
     app.page.reload()
     expect(app.panel).to_contain_text(re.compile("only theirs · "))
-    _choose(app, "all disputed", f"2 of {n} decided, 1 skipped")
-    _edit(app, "agreement_gold", "star")
-    _press(app, "Done", f"3 of {n} decided, 1 skipped")
-    expect(app.panel.get_by_role("button", name="Done")).to_have_count(0)  # the next object is shown
-    assert [each.choice for each in list_decisions(dataset)] == ["version", "none", "skip", "own"]
-    assert "star" in dataset.distinct("agreement_gold.detections.label")
-    _press(app, "Undo", re.compile("decided: (alice|bob|carol|consensus)"))
-    _press(app, "Undo", f"2 of {n} decided, 1 skipped")  # and then what was decided before the page was closed
-    _press(app, "Undo", re.compile(f"2 of {n} decided(?!, 1 skipped)"))
-    _press(app, "Undo", f"1 of {n} decided")
+    _choose(app, "all disputed", deciding.counts)
+    for _ in range(_EACH):
+        deciding.edit("agreement_gold", "star")
+    assert Counter(each.choice for each in list_decisions(dataset)) == Counter(deciding.made)
+    assert dataset.values("agreement_gold.detections.label", unwind=True).count("star") == _EACH
+    for _ in range(_EACH + 1):  # also what was decided before the page was closed
+        deciding.undo()
     dataset.reload()
-    assert [each.choice for each in list_decisions(dataset)] == ["version"]
+    assert Counter(each.choice for each in list_decisions(dataset)) == Counter(deciding.made)
 
     decide(dataset, choice="none", verdict="lone")
-    decide(dataset, min_votes=2)
-    decided = [each for each in list_decisions(dataset) if each.verdict != "agreed" and each.choice != "skip"]
+    app.panel.get_by_role("button", name="Decide many by a rule").click()
+    expect(app.form).to_contain_text("This would decide")
+    app.submit("Decide")
+    expect(app.messages.last).to_contain_text("Decided")
+    expect(app.panel).not_to_contain_text(deciding.counts)  # the tab has heard of it
+    decided = [each for each in list_decisions(dataset) if each.verdict in DISPUTED]
     _press(app, "How right everybody was", f"{len(decided)} of {n} disputed objects were decided")
     app.drill_down(lambda: app.click_cell("too many", "alice", "missed"), "Decided against alice")
     app.expect_shown(len(decided_against(dataset, "alice")))
@@ -123,23 +190,26 @@ def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_
     app.open_panel()
     n = sum(value or 0 for value in dataset.values("agreement_n_disputed"))
     _open_tab(app, 0)
-    _press(app, re.compile("^(alice|bob): (?!–)"), f"1 of {n} decided")
+    deciding = _Deciding(app, n)
+    deciding.decide(_EACH, "version", "none", "skip")
+    deciding.undo()
     app.panel.get_by_role("button", name="Open", exact=True).click()
     app.modal.locator("[data-cy='panel-tab-decide_panel']").click()
     beside = app.page.locator("[data-cy='panel-content-decide_panel']")
     beside.get_by_role("button", name="Start").click()
-    expect(beside).to_contain_text(f"1 of {n} decided")
+    expect(beside).to_contain_text(deciding.counts)
     beside.get_by_role("button", name="No object").click()
-    expect(beside).to_contain_text(f"2 of {n} decided")
+    deciding.made.append("none")
+    expect(beside).to_contain_text(deciding.counts)
     app.close_modal()
-    expect(app.panel).to_contain_text(f"2 of {n} decided")
+    deciding.expect()
     dataset.reload()
-    version, none = list_decisions(dataset)
-    assert (version.choice, none.choice) == ("version", "none")
+    assert Counter(each.choice for each in list_decisions(dataset)) == Counter(deciding.made)
+    to_change = apply_decisions(dataset, preview=True).n_applied
 
     # the list to send, then the annotators' labels follow the decisions
     labels = _boxes(dataset, "boxes")
-    _press(app, "How right everybody was", "2 of ")
+    _press(app, "How right everybody was", "disputed objects were decided")
     app.panel.get_by_role("button", name="List to send").click()
     expect(app.form).to_contain_text("Annotator")
     with app.page.expect_download() as download:
@@ -150,7 +220,7 @@ def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_
     expect(app.form).to_contain_text("Nothing is changed yet")
     app.form.get_by_role("checkbox").last.click()
     app.submit("Change labels")
-    expect(app.messages.last).to_contain_text("Changed the labels of 2 objects")
+    expect(app.messages.last).to_contain_text(f"Changed the labels of {to_change} objects")
     assert _boxes(dataset, "boxes") != labels
     app.panel.get_by_role("button", name="Update", exact=True).click()
     app.submit("Update")
@@ -168,8 +238,8 @@ def test_objects_of_two_annotators_in_one_field_are_decided_applied_and_counted_
     app.open_tab("Decide", "Count again")
     app.panel.get_by_role("button", name="Take back from labels").click()
     app.submit("Take back")
-    expect(app.messages.last).to_contain_text("Took back what was applied to 2 objects")
+    expect(app.messages.last).to_contain_text(f"Took back what was applied to {to_change} objects")
     dataset.reload()
     assert _boxes(dataset, "boxes") == labels
-    assert len(list_decisions(dataset)) == 2
+    assert len(list_decisions(dataset)) == len(deciding.made)
     expect(app.errors).to_have_count(0)

@@ -15,7 +15,7 @@ from PIL import Image
 from tests.dataset_io.said import said_dataset
 from tests.datasets import EXAMPLE, random_annotators
 
-from annotator_agreement import compute_agreement, decide, list_decisions
+from annotator_agreement import compute_agreement, decide, list_decisions, undo_decisions
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -317,3 +317,17 @@ def test_rows_of_the_objects_tab_lead_to_deciding_on_them(event, make_dataset):
     of_class = event("click_cell", dataset, sent.state, path="by_class_1", row=0, column=4)
     assert of_class.state["decide"]["label"] == sent.table("by_class")[0][0]
     assert f"0 of {sent.table('by_class')[0][1]} decided" in of_class.said
+
+
+def test_what_a_form_decided_or_took_back_is_shown_at_once(event, dataset, named):
+    n = int(re.search(r"0 of (\d+) decided", named_text := show(event, dataset, named).text).group(1))
+    assert "0 of" in named_text
+    step = decide(dataset, choice="none", verdict="lone", by="mia").step
+    told = event("on_change_view", dataset, named, value={})
+    n_decided = len(list_decisions(dataset))
+    assert 0 < n_decided < n
+    assert f"{n_decided} of {n} decided" in told.text
+    again = event("on_change_view", dataset, told.state, value={})
+    assert not again.of("show_panel_output")
+    assert undo_decisions(dataset, step) == n_decided
+    assert f"0 of {n} decided" in event("on_change_view", dataset, told.state, value={}).text
