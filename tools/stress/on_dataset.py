@@ -8,7 +8,8 @@ import fiftyone as fo
 
 from tests.datasets import detections, random_annotators, user_values, videos_dataset
 
-from annotator_agreement import delete_agreement, list_agreements, load_agreement
+from annotator_agreement import delete_agreement, delete_decisions, list_agreements, load_agreement
+from annotator_agreement.dataset_io.decide.decisions import gold_fields
 from annotator_agreement.dataset_io.record.fields import fields_marked
 from annotator_agreement.dataset_io.record.run import COMPLETED, Run
 
@@ -46,7 +47,9 @@ def open_and_list(dataset: fo.Dataset) -> dict[str, str | None]:
 
 
 def delete_everything(dataset: fo.Dataset, keys: list[str]) -> None:
-    """Delete all runs, and what is left of runs that no longer exist."""
+    """Delete all decisions, all runs, and what is left of runs that no longer exist."""
+    for field in gold_fields(dataset):
+        delete_decisions(dataset, gold=field)
     for key in keys:
         if key in list_agreements(dataset) or fields_marked(dataset, key) or Run(dataset, key).documents():
             delete_agreement(dataset, key)

@@ -29,7 +29,10 @@ FIELDS = ["alice", "bob", "carol"]
 QUICKLY: dict[str, Any] = {"resamples": 0, "sensitivity": False}
 _N_SAMPLES = 12
 #: what is done at once, and what users call a label that they edited
-_OPERATIONS = ("compute", "compute", "delete", "rename", "units", "views", "configure", "export", "field", "edit")
+_OPERATIONS = (
+    *("compute", "compute", "update", "delete", "rename", "units", "views", "configure", "export", "field", "edit"),
+    *("decide", "decide", "undo", "undecide"),
+)
 _EDITED = "edited"
 
 _numbers = itertools.count()
@@ -173,7 +176,7 @@ _KEYS = [f"k{number}" for number in range(6)]
 
 
 def any_operations(seed: int, rounds: int) -> Outcome:
-    """Two to five operations at once, of everything that the plugin and its user do."""
+    """Two to five operations at once, of all that leave the user's values as they are, and of the user."""
     with tempfile.TemporaryDirectory() as folder:
         return work_at_once(seed, rounds, 5, partial(_any_operations, Path(folder)))
 
@@ -197,6 +200,14 @@ def _any_command(rng: random.Random, dataset: fo.Dataset, expected: Expected, fo
     match rng.choice(_OPERATIONS):
         case "compute":
             return compute(dataset, key, units=rng.random() < 0.3, overwrite=overwrite)
+        case "update":
+            return calls(dataset, "update_agreement", key)
+        case "decide":
+            return calls(dataset, "decide", key, rng.choice(["consensus", "none", "skip"]), overwrite=overwrite)
+        case "undo":
+            return calls(dataset, "undo_decisions")
+        case "undecide":
+            return calls(dataset, "delete_decisions")
         case "delete":
             return calls(dataset, "delete_agreement", key)
         case "rename":
