@@ -23,17 +23,24 @@ OF_EVERY_FAMILY = {"sample_contents"}
 FAMILY_OBJECTS = {"agreement/family.py", "charts/families.py", "agreement/options.py"}
 #: short by nature: an error, and the interface of families
 MAY_BE_SHORT = {"agreement/errors.py", "dataset_io/families/protocol.py"}
+#: what reports and comparisons draw and print themselves with, which knows them: imported in the methods that need it
+LAZY = {
+    "agreement/report.py": {"charts/__init__.py", "charts/figures/__init__.py"},
+    "agreement/comparison.py": {"charts/__init__.py"},
+}
+
+
+@cache
+def _modules_and_faces() -> dict[str, ast.Module]:
+    """The modules of the product by their path, with the faces of packages."""
+    files = [ROOT / "names.py", *(file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py")))]
+    return {file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8")) for file in files}
 
 
 @cache
 def _modules() -> dict[str, ast.Module]:
     """The modules of the product by their path, without the faces of packages."""
-    files = [ROOT / "names.py", *(file for layer in LAYERS for file in sorted((ROOT / layer).rglob("*.py")))]
-    return {
-        file.relative_to(ROOT).as_posix(): ast.parse(file.read_text(encoding="utf-8"))
-        for file in files
-        if file.name != "__init__.py"
-    }
+    return {path: tree for path, tree in _modules_and_faces().items() if not path.endswith("__init__.py")}
 
 
 def _lines_of_code(path: str, tree: ast.Module) -> int:
@@ -51,22 +58,36 @@ def _lines_of_code(path: str, tree: ast.Module) -> int:
 
 
 def _imported(path: str, tree: ast.Module) -> set[str]:
-    """Modules that a module imports, wherever in it."""
+    """Modules, and faces, that a module imports, wherever in it; faces name some as texts."""
     found = set()
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.level:
             folder = Path(path).parents[node.level - 1]
             target = folder.joinpath(*(node.module or "").split(".")).as_posix()
             candidates = {f"{target}.py", *(f"{target}/{alias.name}.py" for alias in node.names)}
-            found |= {candidate.removeprefix("./") for candidate in candidates} & _modules().keys()
+            face = f"{target}/__init__.py"
+            if any(f"{target}/{alias.name}.py" not in _modules_and_faces() for alias in node.names):
+                candidates.add(face)
+            found |= {candidate.removeprefix("./") for candidate in candidates} & _modules_and_faces().keys()
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and path.endswith("__init__.py"):
+            named = Path(path).parent.joinpath(*node.value.removeprefix(".").split(".")).as_posix()
+            found |= {f"{named}.py"} & _modules_and_faces().keys()
     return found - {path}
 
 
 def test_no_module_imports_itself_through_others_also_inside_functions() -> None:
-    left = {path: _imported(path, tree) for path, tree in _modules().items()}
+    left = {path: _imported(path, tree) - LAZY.get(path, set()) for path, tree in _modules_and_faces().items()}
     while free := {path for path, needed in left.items() if not needed & left.keys()}:
         left = {path: needed for path, needed in left.items() if path not in free}
     assert not left
+
+
+def test_what_is_imported_in_functions_is_not_imported_at_once() -> None:
+    for path, lazy in LAZY.items():
+        tree = _modules_and_faces()[path]
+        assert lazy <= _imported(path, tree)
+        at_once = ast.Module([node for node in tree.body if not isinstance(node, ast.ClassDef)], [])
+        assert not lazy & _imported(path, at_once)
 
 
 def test_a_folder_shows_its_content_at_a_glance() -> None:
