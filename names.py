@@ -201,7 +201,7 @@ RESERVED_SAMPLE_SUFFIXES = (UNITS_SUFFIX, CONSENSUS_SUFFIX, "_map")
 _OF_DERIVED_LABELS = {
     "unit": FieldSpec("str", "Match id of the object, the same as on the annotators' labels"),
     "votes": FieldSpec("int", "Number of annotators who drew the object"),
-    "of": FieldSpec("int", "Number of annotators assigned to the sample"),
+    "of": FieldSpec("int", "Number of annotators assigned, without those excused from the object by a crowd region"),
     "mean_iou": FieldSpec("float", "Mean IoU (keypoints: OKS) of the annotators' labels of the object"),
     "annotators": FieldSpec("list", "The annotators who drew the object"),
     "classes": FieldSpec("list", "The class that each of them gave, in the same order"),
