@@ -46,8 +46,8 @@ class DrawnLabel:
     closed: bool = True  #: whether the rings enclose an area
     rotated: bool = False  #: whether the rings are the corners of a rotated box
     mask: Callable[[], PlacedMask] | None = None  #: in pixels of the image
-    points: list[Point] | None = None  #: key points, nan where one is not labelled
-    named_points: dict[str, Point] | None = None  #: key points that have names instead of an order
+    points: list[Point] | None = None  #: keypoints, nan where one is not labelled
+    named_points: dict[str, Point] | None = None  #: keypoints that have names instead of an order
     value: float | None = None  #: a number that was given instead of a class
     question: str = ""  #: what a class or number of the whole image answers
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -148,7 +148,7 @@ class AnnotationSet:
         self.notes += [note for note in other.notes if note not in self.notes]
 
     def order_named_points(self) -> None:
-        """Give key points that have names one order for each class: that of their names; nan where one is absent."""
+        """Give keypoints that have names one order for each class: that of their names; nan where one is absent."""
         names: dict[str | None, set[str]] = defaultdict(set)
         for label in self.labels():
             names[label.label].update(label.named_points or ())

@@ -187,7 +187,7 @@ def _open(
     if source.on_frames or unknown:
         what = "labels of frames" if source.on_frames else shown(dict.fromkeys(unknown))
         raise AgreementInputError(
-            f"Boxes, polygons, instance masks, key points, classes and numbers of images can be exported, got {what}; "
+            f"Boxes, polygons, instance masks, keypoints, classes and numbers of images can be exported, got {what}; "
             "FiftyOne's own exporters write others, one field at a time"
         )
     return source, run
@@ -225,7 +225,7 @@ def _leave_out(found: AnnotationSet, kind: _Format, images: Mapping[str, StoredI
 
 
 def _no_pixels(label: DrawnLabel) -> str:
-    """What is wrong with a mask or key points in which nothing is drawn."""
+    """What is wrong with a mask or keypoints in which nothing is drawn."""
     try:
         return "masks without a pixel in their image" if label.mask and not label.mask().pixels.size else ""
     except ValueError:

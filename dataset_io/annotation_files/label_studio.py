@@ -203,7 +203,7 @@ def _part_of(shape: Result) -> tuple[str, int, int] | None:
 
 
 def _add_part(whole: DrawnLabel, part: DrawnLabel, position: int, n_parts: int) -> None:
-    """Add a region to its label, which the first one made: a point of key points, or a ring of a polygon."""
+    """Add a region to its label, which the first one made: a keypoint, or a ring of a polygon."""
     if part.points:
         point = part.points[0]
         if whole is part:
@@ -264,7 +264,7 @@ def _of_region(found: AnnotationSet, name: str, entries: list[Result]) -> Iterat
 def _keypoints(
     results: list[Result], points: dict[str, DrawnLabel], drawn: dict[str, DrawnLabel]
 ) -> Iterator[DrawnLabel]:
-    """Key points that belong together (by their parent, or by relations) as one label each; others one by one."""
+    """Keypoints that belong together (by their parent, or by relations) as one label each; others one by one."""
     neighbours: dict[str, set[str]] = defaultdict(set)
     links = [(result.get("id"), result.get("parentID")) for result in results]
     links += [(result.get("from_id"), result.get("to_id")) for result in results if result.get("type") == "relation"]

@@ -285,7 +285,7 @@ def _answers(values: dict[str, list[Any]], row: int, text: str | None) -> list[D
 def not_in_table(label: DrawnLabel) -> str:
     """Why a table cannot hold a label; empty if it can."""
     if label.points is not None:
-        return "key points, which a table does not have"
+        return "keypoints, which a table does not have"
     return "" if label.closed else "open lines, which a table does not have"
 
 

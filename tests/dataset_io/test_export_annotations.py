@@ -74,7 +74,7 @@ KINDS = {
     "boxes": (fo.Detections, "detections", _box()),
     "masks": (fo.Detections, "detections", _masked()),
     "polygons": (fo.Polylines, "polylines", _polygon()),
-    "key points": (fo.Keypoints, "keypoints", _pose()),
+    "keypoints": (fo.Keypoints, "keypoints", _pose()),
 }
 
 
@@ -145,8 +145,8 @@ def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, for
     if len(fields) < 2 or not n_labels:
         return
     path = tmp_path_factory.mktemp("out") / ("all.csv" if format == "csv" else "all.json")
-    if kind == "key points" and format == "csv":
-        with pytest.raises(AgreementInputError, match=r"key points, which a table does not have"):
+    if kind == "keypoints" and format == "csv":
+        with pytest.raises(AgreementInputError, match=r"keypoints, which a table does not have"):
             export_annotations(dataset, fields, path, format=format)
         return
     summary = export_annotations(dataset, fields, path, format=format)
