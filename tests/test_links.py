@@ -63,6 +63,14 @@ def test_the_messages_that_troubleshooting_explains_exist():
     assert missing == []
 
 
+def test_the_sections_of_the_report_that_the_issue_forms_ask_for_exist():
+    code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "charts").rglob("*.py"))
+    forms = (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")
+    asked = [title for form in forms for title in re.findall(r"section “(.+?)”", form.read_text(encoding="utf-8"))]
+    assert len(asked) == 2
+    assert [title for title in asked if f'"{title}"' not in code] == []
+
+
 def test_every_picture_is_shown_and_there_in_both_themes():
     shown = {
         match
