@@ -20,6 +20,8 @@ PAGES = ROOT / "docs" / "reference"
 COMPUTE = ROOT / "dataset_io" / "compute.py"
 _ARGUMENTS = re.compile(r"(?<=begin with ``frames.``\n).*?(?=\n    Returns:\n)", re.DOTALL)
 _WIDTH = 120
+#: of an operator that is no function
+_ONLY_A_BUTTON = "; a button of the App: not in the operator browser, and not in Python"
 
 
 def main() -> None:
@@ -47,7 +49,7 @@ def _operators_of(text: str) -> str:
         (
             f"`{entry.operator_name}`",
             entry.label,
-            _markdown(entry.description),
+            _markdown(entry.description) + ("" if "__call__" in vars(entry) else _ONLY_A_BUTTON),
             "yes" if entry.can_be_delegated else "",
         )
         for entry in OPERATORS
