@@ -72,4 +72,4 @@ screenshots: setup
 	@$(RUN) -m tools.dev.screenshots $(ARGS)
 
 clean:
-	rm -rf .venv .venv-oldest .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache
+	rm -rf .venv .dev build *.egg-info .pytest_cache .hypothesis .mypy_cache .ruff_cache

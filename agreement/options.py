@@ -1,7 +1,7 @@
 """The options of a run, each declared once: name, default, check, applicable label types, and texts.
 
 Everything else follows from the table or is checked against it: the signature and docstring of ``compute_agreement``,
-``AgreementConfig``, the form in the App, the table in the README, and the comparison of two runs.
+``AgreementConfig``, the form in the App, the table in ``docs/reference/options.md``, and the comparison of two runs.
 """
 
 from __future__ import annotations
@@ -228,7 +228,7 @@ class Option:
     name: str  #: name of the argument
     default: Any  #: default value
     title: str  #: title in the form and in comparisons of runs
-    sentence: str  #: explanation in the docstring, the README and the form
+    sentence: str  #: explanation in the docstring, ``docs/reference/options.md`` and the form
     #: function of name and value that returns the checked value
     check: Callable[[str, Any], Any] = _anything
     concerns: tuple[str, ...] = ()  #: the groups of labels that it applies to; all if empty
