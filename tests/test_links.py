@@ -63,6 +63,33 @@ def test_the_messages_that_troubleshooting_explains_exist():
     assert missing == []
 
 
+def _files_named(path: str) -> list[Path]:
+    """The files that a page means by a path, which may leave out folders."""
+    folders = ("agreement", "charts", "dataset_io", "docs", "metrics", "operators", "panels", "tests", "tools")
+    deeper = [] if "/" in path else [file for folder in folders for file in (ROOT / folder).rglob(path)]
+    return [file for file in [ROOT / path, *deeper] if file.exists()]
+
+
+def test_the_files_and_names_that_contributing_tells_to_change_exist():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`([\w/.-]+\.(?:py|md|yml|toml|cff|ipynb|txt|sh)|[\w/]+/)`", text)
+    assert len(paths) > 30
+    assert [path for path in paths if not _files_named(path)] == []
+    named = re.findall(r"((?:`\w+`[,\s]*(?:and\s)?)+)\s*(?:in\s|\()`([\w/]+\.py)`", text)
+    pairs = [(name, path) for names, path in named for name in re.findall(r"`(\w+)`", names)]
+    assert ("_LISTS", "dataset_io/annotation_files/fiftyone_formats.py") in pairs
+    assert len(pairs) > 15
+    missing = [
+        (name, path)
+        for name, path in pairs
+        if not any(
+            re.search(rf"^(?:class |def )?{name}\b", file.read_text(encoding="utf-8"), re.MULTILINE)
+            for file in _files_named(path)
+        )
+    ]
+    assert missing == []
+
+
 def test_the_sections_of_the_report_that_the_issue_forms_ask_for_exist():
     code = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "charts").rglob("*.py"))
     forms = (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")
