@@ -9,11 +9,11 @@ from collections.abc import Iterable, Iterator
 
 logger = logging.getLogger(__name__)
 
-#: a message has at most so many bytes …
+#: greatest length of a message
 _MOST_BYTES = 2_000
-#: … of which so many are of its end, where it says what to do
+#: a message that is too long loses its middle; this much of its end is kept, because it says what to do
 _END_BYTES = 600
-#: a value in a list of values has at most so many characters
+#: greatest length of one value in a list of values
 _MOST_CHARACTERS = 200
 
 

@@ -310,7 +310,13 @@ def without_crowd(batch: Batch) -> tuple[Batch, Overlaps, tuple[IntArray, IntArr
 
 
 def _without_excused(matching: Matching, annotator: IntArray, covered: tuple[IntArray, IntArray]) -> Matching:
-    """The matching without aligned pairs of which one annotator is excused from the unit of the other object."""
+    """The matching without the aligned pairs in which an annotator is excused from the unit of the other one's object.
+
+    Args:
+        matching: units and aligned pairs
+        annotator: shape ``(N,)``, annotator of every object
+        covered: rows of objects in crowd regions, and the annotators of these regions
+    """
     if matching.aligned is None:
         return matching
     (i, j), unit = matching.aligned, matching.unit

@@ -203,7 +203,10 @@ class Run:
         self._update(update, _of_config(only_with or {}))
 
     def withdraw(self, path: str, entry: str) -> None:
-        """Forget a field that was to be added, of which nothing is left, and an entry of the record."""
+        """Take a field off the list of fields that the run writes, and remove an entry of the record.
+
+        Used where an addition to the run failed and its field was deleted again.
+        """
         self._update({"$pull": _of_config({"fields_written": path}), "$unset": _of_config({entry: ""})})
 
     def _update(self, update: Mapping[str, Any], only_with: Mapping[str, Any] | None = None) -> None:

@@ -164,7 +164,10 @@ def _best_of_others(gains: FloatArray, row: IntArray, chosen: IntArray) -> Float
 
 
 def _greatest(kept: IntArray, graph: IntArray, bound: FloatArray, width: int, cut: BoolArray) -> IntArray:
-    """Of every graph those with the greatest bounds, in the same order; marks graphs of which some are left out."""
+    """The ``width`` partial partitions of every graph with the greatest bounds, as a part of ``kept`` in its order.
+
+    Sets ``cut`` to true for graphs that had more, because a partition that is left out might have led to the best one.
+    """
     order = np.lexsort((-bound, graph))
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order)) - np.searchsorted(graph, graph)
