@@ -87,7 +87,17 @@ def object_words(report: ObjectReport) -> list[tuple[str, str]]:
         words.append(("Dice", "2 x what both cover / what the one covers + what the other covers; 1 if identical"))
     optional = (number for number in report.main_numbers if number.is_optional and number.value(report) is not None)
     words += [(number.name(measure), number.meaning) for number in optional if number.meaning]
-    return [*words, ("class conflict", "others drew the object too, and somebody gave it another class")]
+    words += [
+        ("class conflict", "others drew the object too, and somebody gave it another class"),
+        ("only theirs", "nobody else drew the object (verdict lone)"),
+    ]
+    # of two annotators, an object is drawn by both or only theirs
+    if len(report.annotators) > 2:
+        words += [
+            ("others missed it", "at least two drew the object, but not everybody assigned (verdict missed)"),
+            ("missed, of an annotator", "objects that at least two others drew, and this annotator did not"),
+        ]
+    return words
 
 
 def _source_of_threshold(report: ObjectReport) -> str:
