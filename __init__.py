@@ -61,15 +61,17 @@ __all__ = [
 ]
 
 
-def __getattr__(name: str) -> Any:
-    if name == "metrics":
-        return importlib.import_module(".metrics", __name__)
-    if name == "__version__":
-        return importlib.import_module(".names", __name__).VERSION
-    if name in __all__:
-        package = ".agreement" if name.startswith("Agreement") else ".dataset_io"
-        return getattr(importlib.import_module(package, __name__), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+if not TYPE_CHECKING:  # for type checkers every name would exist
+
+    def __getattr__(name: str) -> Any:
+        if name == "metrics":
+            return importlib.import_module(".metrics", __name__)
+        if name == "__version__":
+            return importlib.import_module(".names", __name__).VERSION
+        if name in __all__:
+            package = ".agreement" if name.startswith("Agreement") else ".dataset_io"
+            return getattr(importlib.import_module(package, __name__), name)
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:

@@ -236,6 +236,16 @@ class AgreementReport:
     #: None for a report that was not loaded from a dataset
     samples: SampleReader | None = dataclasses.field(default=None, compare=False, repr=False)
 
+    if TYPE_CHECKING:  # fields of every family, with entries of its own class
+
+        @property
+        def pairs(self) -> list[Any]:
+            """Every two annotators."""
+
+        @property
+        def annotators(self) -> list[Any]:
+            """Every annotator."""
+
     def __repr__(self) -> str:
         values = (("score", self.score.mean), ("alpha", self.alpha.pooled))
         numbers = ", ".join(f"{name} {'undefined' if value is None else f'{value:.3f}'}" for name, value in values)

@@ -50,7 +50,7 @@ def _labels_link(name: str) -> Link:
 def _fields(report: AgreementReport) -> Iterator[Field]:
     yield Field("Annotator", lambda entry: entry.name, is_number=False, first_down=False)
     yield Field("Score", functools.partial(_with_interval, "score"), lambda entry: entry.score)
-    entries: list[Any] = report.annotators  # type: ignore[attr-defined]
+    entries: list[Any] = report.annotators
     several = len(entries) > 2
     if several and hasattr(entries[0], "n_missed"):
         yield Field("Missed", _missed, _miss_rate, lambda entry: _missed_link(entry) if entry.n_missed else None)

@@ -132,3 +132,49 @@ def test_type_checkers_know_the_public_names():
 
     assert set(public) - {"metrics"} <= {*agreement.__all__, *dataset_io.__all__}
     assert (ROOT / "py.typed").is_file()
+
+
+_RIGHT = """
+from typing import Any
+
+import annotator_agreement as aa
+from annotator_agreement.agreement.objects.report import ObjectReport
+
+
+def first_iou(dataset: Any) -> float | None:
+    report = aa.compute_agreement(dataset, ["alice", "bob"], run_key="strict", iou=0.75, progress=False)
+    print(report.alpha.pooled, report.score.mean, report.pairs[0].mean_iou, report.to_dict()["alpha"], aa.__version__)
+    for entry in aa.load_agreement(dataset, "strict").annotators:
+        print(entry.name)
+    return report.existence.f1 if isinstance(report, ObjectReport) else None
+"""
+_WRONG = """
+import annotator_agreement as aa
+from annotator_agreement import comput_agreement
+
+
+def wrong(report: aa.AgreementReport) -> None:
+    print(report.pars, aa.lod_agreement)
+"""
+
+
+def test_mypy_passes_a_right_script_and_finds_misspelt_names(tmp_path):
+    pytest.importorskip("mypy", reason="needs the tools")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "annotator_agreement").symlink_to(ROOT)
+    (tmp_path / "right.py").write_text(_RIGHT, encoding="utf-8")
+    (tmp_path / "wrong.py").write_text(_WRONG, encoding="utf-8")
+    # errors within the package are not shown, as with an installed one
+    options = ["--strict", "--follow-imports=silent", "--config-file=", f"--cache-dir={tmp_path / 'cache'}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", *options, "right.py", "wrong.py"],
+        cwd=tmp_path,
+        env={**os.environ, "MYPYPATH": str(tmp_path / "package")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert [line.partition(":")[0] for line in errors] == ["wrong.py"] * 3, done.stdout + done.stderr
+    for name, line in zip(("comput_agreement", "pars", "lod_agreement"), errors, strict=True):
+        assert f'no attribute "{name}"' in line

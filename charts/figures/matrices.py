@@ -66,7 +66,7 @@ def plot_pairs(report: AgreementReport, value: str | None = None) -> go.Figure:
         **({"texttemplate": "%{text}"} if len(names) <= _READABLE else {}),
     )
     finding = _pairs_finding([pair for pair in pairs if _number(pair, value) is not None], value, title)
-    n = len(report.annotators)  # type: ignore[attr-defined]
+    n = len(report.annotators)
     return _matrix(heatmap, names, finding + (f"; the {_MOST} of {n:,} who share most" if len(names) < n else ""))
 
 

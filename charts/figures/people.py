@@ -56,7 +56,7 @@ def plot_skill(report: AgreementReport) -> go.Figure:
     Who clearly agrees less, or more, than all together is named and has an interval; who has not enough evidence is
     hollow.
     """
-    everybody: Sequence[Any] = report.annotators  # type: ignore[attr-defined]
+    everybody: Sequence[Any] = report.annotators
     annotators = [entry for entry in everybody if entry.score is not None]
     require(annotators, "no annotator has a score")
     ends = ends_of_ranking(annotators, len(annotators), report.score.mean)
@@ -114,7 +114,7 @@ def plot_annotators(report: AgreementReport) -> go.Figure:
     shown = family_of(report).verdicts
     if shown is None:
         raise AgreementInputError(f"A report on {report.family} has no verdicts of annotators to draw")
-    annotators: list[Any] = [entry for entry in report.annotators if sum(entry.verdicts.values())]  # type: ignore[attr-defined]
+    annotators: list[Any] = [entry for entry in report.annotators if sum(entry.verdicts.values())]
     require(annotators, "no annotator has labels that were compared")
     names = [entry.name for entry in annotators]
     bars = []
