@@ -282,11 +282,20 @@ def default_fields(samples: SampleCollection, *, of_frames: bool = False) -> set
 
 
 def field_document(name: str, field: fo.Field) -> Document:
-    """What the dataset's document holds of a field that is declared now."""
+    """What the dataset's document holds of a field that is declared now.
+
+    Raises:
+        ValueError: if FiftyOne could not make the field of it again, and so could never open the dataset
+    """
     field = field.copy()
     field.name = field.db_field = name
     field._set_created_at(datetime.now(timezone.utc).replace(tzinfo=None))
-    return dict(SampleFieldDocument.from_field(field).to_mongo())
+    document = SampleFieldDocument.from_field(field)
+    try:
+        document.to_field()
+    except Exception as error:  # whatever FiftyOne raises, it would raise whenever the dataset is opened
+        raise ValueError(str(error)) from error
+    return dict(document.to_mongo())
 
 
 def delete_indexes(dataset: fo.Dataset, paths: Sequence[str]) -> None:

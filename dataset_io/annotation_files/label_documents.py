@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -37,6 +38,8 @@ _STORED: dict[str, type[fol.Label]] = {
 ANNOTATOR_ATTRIBUTE = "annotator"
 #: a coordinate may be this much outside of the image by rounding
 _ROUNDING = 1e-6
+#: what neither FiftyOne nor MongoDB can have in the name of a field: dots, NUL, and halves of characters
+_NOT_IN_NAMES = re.compile(r"[.\x00\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,7 +218,7 @@ class LabelMaker:
         if label.index is not None:
             document["index"] = label.index
         for name, value in label.attributes.items():
-            name = name.replace(".", "_").lstrip("$_") or "attribute"
+            name = _name_of_attribute(name)
             document[f"attribute_{name}" if name in self._reserved[slot] else name] = value
         return document
 
@@ -290,6 +293,11 @@ class LabelMaker:
             self.n_far_outside += lies_outside(box)
             ends = (-box[0], -box[1], box[0] + box[2] - 1, box[1] + box[3] - 1)
             self.n_reach_out += max(ends) > _ROUNDING
+
+
+def _name_of_attribute(name: str) -> str:
+    """A name that FiftyOne can store, from that in a file."""
+    return _NOT_IN_NAMES.sub("_", name).lstrip("$_") or "attribute"
 
 
 def _template(label_class: type[fol.Label]) -> Document:

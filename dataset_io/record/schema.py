@@ -37,7 +37,7 @@ def declare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
     """Declare fields by path, unless there are fields of these paths.
 
     Raises:
-        AgreementInputError: if somebody deleted the field that one is to be in
+        AgreementInputError: if somebody deleted the field that one is to be in, or FiftyOne could not read one again
     """
 
     def change(document: Document) -> None:
@@ -49,10 +49,18 @@ def declare(dataset: fo.Dataset, fields: Mapping[str, fo.Field]) -> None:
                     f"`{parent}` must be a field of {dataset.name!r}, but it was deleted meanwhile"
                 )
             if not any(entry["name"] == name for entry in siblings):
-                siblings.append(field_document(name, field))
+                siblings.append(_readable_document(path, name, field))
 
     if fields:
         _change(dataset, change)
+
+
+def _readable_document(path: str, name: str, field: fo.Field) -> Document:
+    """The document of a field, which FiftyOne reads whenever it opens the dataset."""
+    try:
+        return field_document(name, field)
+    except ValueError as error:
+        raise AgreementInputError(f"Fields must be such that FiftyOne can read them, got {path!r}: {error}") from error
 
 
 def undeclare(dataset: fo.Dataset, paths: Collection[str]) -> None:

@@ -9,12 +9,23 @@ import zipfile
 from typing import Any
 
 import fiftyone as fo
+import pandas as pd
 import pytest
 
+from tests.dataset_io.annotation_samples import coco, dataset_of, written
 from tests.dataset_io.quick_runs import compute_quickly
 from tools.stress.texts import active_parts, formulas, hostile_text
 
-from annotator_agreement import AgreementInputError, compute_agreement, export_agreement, list_agreements
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    export_agreement,
+    import_annotations,
+    list_agreements,
+)
+from annotator_agreement.dataset_io.record.schema import declare
+
+pytestmark = pytest.mark.usefixtures("delete_imports")
 
 HOSTILE = (
     *("=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(1)", "\t=1", "\r=1", '=HYPERLINK("http://host")', "-5", "+1.5"),
@@ -122,3 +133,39 @@ def test_paths_that_cannot_be_are_a_sentence(make_dataset, path: Any, tmp_path, 
         assert len(str(refused.value).encode()) <= 2_000
     assert list(tmp_path.iterdir()) == []
     assert list_agreements(dataset) == ["agreement"]
+
+
+@pytest.mark.parametrize("name", ["n\x00", "\x00", "\ud800x", "$\x00.y"], ids=repr)
+def test_attributes_with_names_that_cannot_be_stored_get_others(tmp_path, name: str) -> None:
+    images = [{"file_name": "1.jpg", "rater_list": ["ann", "bob"]}]
+    boxes = [
+        {"image_id": 0, "bbox": [4, 5, 9, 9], "rater_id": who, "attributes": {name: "v"}} for who in ("ann", "bob")
+    ]
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, written(tmp_path / "y.json", coco(images, boxes)))
+    _open_again(dataset)
+    assert [value for label in dataset.first().ann.detections for _, value in label.iter_attributes()] == ["v"]
+
+
+def test_columns_with_names_that_cannot_be_stored_get_others(tmp_path) -> None:
+    table = pd.DataFrame({"image": "1.jpg", "annotator": ["ann", "bob"], "label": "cat", "n\x00": "v"})
+    table[["x1", "y1", "x2", "y2"]] = (0.1, 0.2, 0.4, 0.5)
+    dataset = dataset_of(["1.jpg"])
+    import_annotations(dataset, table)
+    _open_again(dataset)
+    assert dataset.first().ann.detections[0]["n_"] == "v"
+
+
+@pytest.mark.parametrize("path", ["x\x00", "$x", "ann.detections.x\x00"])
+def test_no_field_is_declared_with_which_the_dataset_would_never_open(make_dataset, path: str) -> None:
+    dataset = make_dataset({"ann": [[]]})
+    before = dataset.get_field_schema(flat=True).keys()
+    with pytest.raises(AgreementInputError, match=r"Fields must be such that FiftyOne can read them, got .*null char"):
+        declare(dataset, {"ok": fo.StringField(), path: fo.StringField()})
+    assert _open_again(dataset).get_field_schema(flat=True).keys() == before
+
+
+def _open_again(dataset: fo.Dataset) -> fo.Dataset:
+    """The dataset as another process would open it."""
+    dataset.reload()
+    return fo.load_dataset(dataset.name, reload=True)
