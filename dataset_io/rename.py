@@ -138,13 +138,19 @@ def _rename_values(dataset: fo.Dataset, place: Place, renamed: Mapping[str, str]
         root, _, inner = parent.partition(".")
         if isinstance(dataset.get_field(place.prefix + parent), fo.ListField):
             moved = {new: f"$$this.{old}" for old, new in attributes.items()}
-            mapped: object = {"$map": {"input": f"${parent}", "in": {"$mergeObjects": ["$$this", moved]}}}
+            merged = {"$cond": [_is_document("$$this"), {"$mergeObjects": ["$$this", moved]}, "$$this"]}
+            mapped: object = {"$map": {"input": f"${parent}", "in": merged}}
             changed = {"$mergeObjects": [f"${root}", {inner: mapped}]}
-            is_there: object = {"$isArray": f"${parent}"}
+            is_there: object = {"$and": [_is_document(f"${root}"), {"$isArray": f"${parent}"}]}
         else:
             changed = {"$mergeObjects": [f"${root}", {new: f"${parent}.{old}" for old, new in attributes.items()}]}
-            is_there = {"$eq": [{"$type": f"${root}"}, "object"]}
+            is_there = _is_document(f"${root}")
         stages.append({"$set": {root: {"$cond": [is_there, changed, {"$ifNull": [f"${root}", "$$REMOVE"]}]}}})
     stages = [stage for stage in stages if stage["$set"]]
     stages += [{"$unset": list(renamed)}, {"$set": {"last_modified_at": stamp}}]
     place.collection.update_many({"$or": [{path: {"$exists": True}} for path in renamed]}, stages)
+
+
+def _is_document(value: str) -> dict[str, Any]:
+    """An expression for whether a value is a document, and so may have attributes."""
+    return {"$eq": [{"$type": value}, "object"]}

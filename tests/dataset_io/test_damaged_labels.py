@@ -16,7 +16,13 @@ from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.rated import rated_dataset
 from tests.datasets import EXAMPLE, stored
 
-from annotator_agreement import AgreementInputError, compute_agreement, delete_agreement
+from annotator_agreement import (
+    AgreementInputError,
+    compute_agreement,
+    delete_agreement,
+    list_agreements,
+    rename_agreement,
+)
 
 
 def _packed(array: Any) -> bytes:
@@ -121,6 +127,25 @@ def test_entries_of_label_lists_that_are_no_labels(make_dataset, entry: Any) -> 
     assert report.n_objects == n_objects
     delete_agreement(dataset)
     assert stored(dataset)["samples"] == damaged["samples"] != before["samples"]
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [("alice.detections.1", 5), ("alice.detections.1", None), ("alice.detections.1", [{"x": 1}]), ("alice", "text"),
+     ("alice", [{"_cls": "Detections", "detections": []}])],
+)  # fmt: skip
+def test_a_run_is_renamed_beside_what_are_no_labels(make_dataset, path: str, value: Any) -> None:
+    dataset = make_dataset()
+    _set(dataset, path, value)
+    run = {"resamples": 0, "invalid": "skip"}
+    compute_agreement(dataset, list(EXAMPLE), run_key="new", **run)
+    expected = stored(dataset)["samples"]
+    delete_agreement(dataset, "new")
+    compute_agreement(dataset, list(EXAMPLE), run_key="old", **run)
+    rename_agreement(dataset, "old", "new")
+    assert list_agreements(dataset) == ["new"]
+    assert stored(dataset)["samples"] == expected
+    delete_agreement(dataset, "new")
 
 
 @pytest.mark.parametrize("value", [["cat"], {"a": 1}, b"cat"], ids=repr)
