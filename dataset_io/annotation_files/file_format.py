@@ -154,6 +154,8 @@ def _xml(path: Path) -> Element:
         raise AgreementInputError(
             f"{path.name!r} must be XML, got an error in line {error.position[0]}: {error.msg}"
         ) from error
+    except LookupError as error:
+        raise AgreementInputError(f"{path.name!r} must be in an encoding that Python knows, got {error}") from error
     except DefusedXmlException as error:
         raise AgreementInputError(
             f"{path.name!r} must be XML without entities of its own, which annotation tools do not write, got {error}"

@@ -37,6 +37,10 @@ def _unchanged(dataset):
 
 
 FILES = {
+    "encoded.xml": ("<?xml version='1.0' encoding='nan'?><annotations/>", r"'encoded.xml' must be in an encoding"),
+    "wide.xml": ("<?xml version='1.0' encoding='utf-16'?><annotations/>", r"'wide.xml' must be"),
+    "base.xml": ("<?xml version='1.0' encoding='hex'?><annotations/>", r"'base.xml' must be"),
+    "many.xml": ("<?xml version='1.0' encoding='shift_jis'?><annotations/>", r"'many.xml' must be"),
     "broken.json": ('{"images": [\n1,,2]}', r"'broken.json' must be JSON, got an error in line 2"),
     "broken.xml": ("<annotations>\n<image></annotations>", r"'broken.xml' must be XML, got an error in line 2"),
     "bomb.xml": ('<!DOCTYPE a [<!ENTITY x "y">]><annotations>&x;</annotations>', r"without entities of its own"),
