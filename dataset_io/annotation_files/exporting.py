@@ -96,7 +96,8 @@ def export_annotations(
         path: the file; missing folders are created
         format: ``"coco"``: COCO JSON with ``rater_list`` on images and ``rater_id`` on annotations, with a run also
             ``unit_id`` and ``verdict``; ``"label_studio"``: tasks with an annotation for each annotator, with a run
-            also its consensus as a prediction; ``"csv"``: a table with a row for each label
+            also its consensus as a prediction; ``"csv"``: a table with a row for each label, in which texts that a
+            spreadsheet would run as formulas begin with an apostrophe, which the import takes off again
         annotator_attribute: of fields: attribute that names the annotator of a label
         assigned_field: of fields: sample field that lists the assigned annotators
         no_labels: of fields: what it means if an annotator has no label list, as in :func:`compute_agreement`
@@ -132,7 +133,7 @@ def export_annotations(
     with writing_to("path", target):
         target.parent.mkdir(parents=True, exist_ok=True)
         with replacing(target) as temporary:
-            temporary.write_text(kind.text(images, found), "utf-8")
+            temporary.write_bytes(kind.text(images, found).encode())
             again = read_annotations(temporary, TABLE if format == "csv" else format, None, None)
             changed = _changed(found, again, types, {image.path: image.name for image in images})
             for owner, of_owner in kinds.items():

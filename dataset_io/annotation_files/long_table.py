@@ -15,6 +15,7 @@ from typing import Any
 import pandas as pd
 
 from ...agreement.errors import AgreementInputError, shown
+from ..results.export import as_it_was, not_a_formula
 from .annotation_set import OF_RUN, QUESTION, AnnotationSet, DrawnLabel, ImageKey, Point, StoredImage
 
 TITLE = "a long table"
@@ -62,15 +63,24 @@ def load_table(path: Path) -> pd.DataFrame:
     try:
         if separator is None:
             return pd.read_parquet(path)
+        names = _column_names(path, separator)
+        meant = guessed_columns(list(names.values()))
         # names of images and annotators are texts, even where they look like numbers
-        head = pd.read_csv(path, sep=separator, nrows=0, encoding="utf-8-sig")
-        meant = guessed_columns(list(head.columns))
-        texts = {meant[key]: str for key in ("image", "annotator", "label") if key in meant}
-        return pd.read_csv(path, sep=separator, dtype=texts, encoding="utf-8-sig")
+        texts = {meant[key] for key in ("image", "annotator", "label") if key in meant}
+        types = {stored: str for stored, name in names.items() if name in texts}
+        table = pd.read_csv(path, sep=separator, dtype=types, encoding="utf-8-sig").rename(columns=names)
+        return table.map(lambda cell: as_it_was(cell) if isinstance(cell, str) else cell)
     except ImportError as error:
         raise AgreementInputError(f"Reading {path.name!r} needs pyarrow: pip install pyarrow") from error
     except (ValueError, OSError) as error:
         raise AgreementInputError(f"{path.name!r} must be a table, got an error: {error}") from error
+
+
+def _column_names(path: Path, separator: str) -> dict[str, str]:
+    """The columns of a file of text as they are in it, and as they were before any became no formula."""
+    stored = list(pd.read_csv(path, sep=separator, nrows=0, encoding="utf-8-sig").columns)
+    names = list(map(as_it_was, stored))
+    return dict(zip(stored, names if len(set(names)) == len(names) else stored, strict=True))
 
 
 def guessed_columns(columns: list[Any]) -> dict[str, str]:
@@ -90,7 +100,7 @@ def column_choices(path: Path) -> tuple[list[str], dict[str, str]]:
     if separator is None or not path.is_file():
         return [], {}
     try:
-        columns = list(pd.read_csv(path, sep=separator, nrows=0, encoding="utf-8-sig").columns)
+        columns = list(_column_names(path, separator).values())
     except (ValueError, OSError):
         return [], {}  # the import says why
     return columns, guessed_columns(columns)
@@ -290,7 +300,9 @@ def not_in_table(label: DrawnLabel) -> str:
 
 
 def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
-    """All annotations as CSV; a row without a class and coordinates says that somebody looked and found nothing.
+    """All annotations as CSV without formulas.
+
+    A row without a class and coordinates says that somebody looked and found nothing.
 
     Args:
         images: the images; the sizes of those with regions are known
@@ -309,9 +321,11 @@ def table_text(images: Sequence[StoredImage], found: AnnotationSet) -> str:
     order = {name: number for number, name in enumerate(_NAMES)}
     columns = sorted({name: None for row in rows for name in row}, key=lambda name: order.get(name, len(order)))
     text = io.StringIO()
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    writer = csv.writer(text, lineterminator="\r\n")  # texts with either of its characters are quoted
+    writer.writerow(map(not_a_formula, columns))
+    for row in rows:
+        cells = (row.get(name, "") for name in columns)
+        writer.writerow(not_a_formula(cell) if isinstance(cell, str) else cell for cell in cells)
     return text.getvalue()
 
 

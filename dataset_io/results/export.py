@@ -11,7 +11,7 @@ import secrets
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import fiftyone as fo
 from fiftyone.core.collections import SampleCollection
@@ -30,8 +30,9 @@ if TYPE_CHECKING:
 FORMATS = {".html": "html", ".htm": "html", ".json": "json", ".zip": "csv"}
 #: with a byte order mark, which spreadsheets need to read UTF-8
 _ENCODING = "utf-8-sig"
-#: what spreadsheets run, or take for the beginning of another cell; texts that are numbers are none
-_FORMULA, _NUMBER = re.compile(r"[=+\-@\t\r\n]"), re.compile(r"[+-]?\d+(\.\d+)?")
+#: what spreadsheets run, or take for the beginning of another cell; texts that are numbers are none. Apostrophes before
+#: it get another one, so that taking off one gives any text back
+_FORMULA, _NUMBER = re.compile(r"'*[=+\-@\t\r\n]"), re.compile(r"[+-]?\d+(\.\d+)?")
 
 
 @takes_arrays
@@ -164,16 +165,19 @@ def _tables(dataset: fo.Dataset, report: AgreementReport) -> dict[str, bytes]:
 
 def csv_of(frame: DataFrame) -> bytes:
     """A table as CSV, which spreadsheets read as text and numbers alone."""
-    return frame.map(_not_a_formula).to_csv(index=False, lineterminator="\n").encode(_ENCODING)
-
-
-def _not_a_formula(cell: Any) -> Any:
-    """A cell that no spreadsheet takes for a formula: texts that could be one get an apostrophe in front."""
-    if not isinstance(cell, str):
-        return cell
     # pandas does not quote a carriage return, behind which a spreadsheet begins another row
-    text = cell.replace("\r", "\n")
+    cells = frame.map(lambda cell: not_a_formula(cell.replace("\r", "\n")) if isinstance(cell, str) else cell)
+    return cells.to_csv(index=False, lineterminator="\n").encode(_ENCODING)
+
+
+def not_a_formula(text: str) -> str:
+    """A text that no spreadsheet takes for a formula: one that could be one gets an apostrophe in front."""
     return f"'{text}" if _FORMULA.match(text) and not _NUMBER.fullmatch(text) else text
+
+
+def as_it_was(text: str) -> str:
+    """The text of which :func:`not_a_formula` made a text."""
+    return text[1:] if text.startswith("'") and _FORMULA.match(text) else text
 
 
 def _zipped(files: Mapping[str, bytes]) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 
@@ -95,9 +96,9 @@ def _made(rows, **fields):
     return dataset
 
 
-def _again(dataset, summary):
+def _again(dataset, summary, images=IMAGES):
     """A dataset with the same images, imported by the call that the summary prints."""
-    copy = dataset_of(IMAGES)
+    copy = dataset_of(images)
     (call,) = summary.calls
     eval(call, {"import_annotations": import_annotations, "dataset": copy})
     return copy
@@ -168,6 +169,54 @@ def test_exported_and_imported_again_all_is_the_same(tmp_path_factory, kind, for
     has = {key for name in fields for labels in _lists(dataset, name) for label in labels or () for key in label}
     lost = {"label_studio": {"occluded", "iscrowd"}, "csv": {"mask"}}.get(format, set())
     assert {line.split("`")[1] for line in summary.changed} == lost & has
+
+
+#: what spreadsheets run, what ends a row, and what stands before an apostrophe that hides it
+TEXTS = (
+    "=1+1",
+    "+x",
+    "-2+3",
+    "@SUM(1)",
+    "\t=1",
+    "\r=1",
+    "\n=1",
+    "a\rb",
+    "a\r\nb",
+    "'=1",
+    "''-5",
+    "'x",
+    "'",
+    "-5x",
+    "-",
+)
+
+
+def test_a_table_holds_no_formula_and_gives_every_text_back(tmp_path):
+    images = [f"{k}.jpg" for k in range(len(TEXTS))]
+    dataset = dataset_of(images)
+    for k, sample in enumerate(dataset):
+        labels = []
+        for who, shift in ((TEXTS[k], 0.0), (TEXTS[k - 1], 0.01)):
+            label = fo.Detection(label=TEXTS[k], bounding_box=[0.1, 0.1, 0.3, 0.3 + shift], rater=who)
+            for number, name in enumerate(TEXTS):
+                label[name] = TEXTS[k - number]
+            labels.append(label)
+        sample["both"] = fo.Detections(detections=labels)
+        sample.metadata = fo.ImageMetadata(width=WIDTH, height=HEIGHT)
+        sample.save()
+    path = tmp_path / "x.csv"
+    summary = export_annotations(dataset, "both", path, format="csv", annotator_attribute="rater")
+    assert (summary.left_out, summary.changed) == ((), ())
+    with path.open(newline="") as file:
+        cells = {cell for row in csv.reader(file) for cell in row}
+    assert [cell for cell in cells if cell[:1] in tuple("=+-@\t\r\n")] == []
+    copy = _again(dataset, summary, images)
+    dataset.rename_sample_field("both.detections.rater", "both.detections.annotator")
+    again, before = (
+        [sorted(labels, key=lambda label: label["annotator"]) for labels in _lists(made, "both")]
+        for made in (copy, dataset)
+    )
+    assert _close(again, before)
 
 
 @pytest.mark.parametrize("format", ["label_studio", "csv"])
