@@ -84,9 +84,9 @@ def end_of_path(path: str | None, length: int = 48) -> str:
     return text if len(text) <= length else "…" + text[-length + 1 :]
 
 
-def file_name(path: str | None) -> str | None:
-    """The name of a file without its folders."""
-    return None if path is None else re.split(r"[/\\]", path)[-1]
+def file_name(path: object) -> str | None:
+    """The name of a file without its folders; None of what is no path."""
+    return re.split(r"[/\\]", path)[-1] if isinstance(path, str) else None
 
 
 def one_line(text: object) -> str:

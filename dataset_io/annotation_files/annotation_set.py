@@ -19,6 +19,8 @@ OF_RUN = ("unit_id", "verdict")
 QUESTION = "classes"
 #: an ellipse becomes a polygon of so many corners, with 99.8 % of its area
 _CORNERS_OF_ELLIPSE = 64
+#: pixels of the longest side that an image can have
+_LONGEST_SIDE = 2**31
 
 
 class ImageKey(NamedTuple):
@@ -192,6 +194,12 @@ def as_number(value: object) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < float("inf"):
         return float(value)
     return None
+
+
+def stored_size(width: object, height: object) -> tuple[int, int] | None:
+    """The size of an image in pixels, as its metadata says; None where they say none that an image can have."""
+    sides = [as_number(width) or 0.0, as_number(height) or 0.0]
+    return (int(sides[0]), int(sides[1])) if min(sides) >= 1 and max(sides) <= _LONGEST_SIDE else None
 
 
 def plain_attributes(values: dict[str, Any], without: Iterable[str] = ()) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import fiftyone.types as fot
 
 from ...agreement.errors import AgreementInputError
 from ..fiftyone_private import default_fields, sample_collection
-from .annotation_set import AnnotationSet, DrawnLabel, ImageKey
+from .annotation_set import AnnotationSet, DrawnLabel, ImageKey, stored_size
 from .label_documents import DETECTIONS, LABEL_TYPES
 
 #: label types by type of the field, which is also what FiftyOne calls the list of labels in it
@@ -52,8 +52,7 @@ def read_with_fiftyone(
                 page = found.page(annotator, ImageKey(document["filepath"]))
                 page.scale = (1.0, 1.0)
                 metadata = document.get("metadata") or {}
-                if metadata.get("width") and metadata.get("height"):
-                    page.size_px = (int(metadata["width"]), int(metadata["height"]))
+                page.size_px = stored_size(metadata.get("width"), metadata.get("height"))
                 for name in fields:
                     page.labels += _labels(name, document.get(name))
     return found

@@ -16,7 +16,7 @@ from bson import ObjectId
 from ...agreement.arguments import one_of
 from ...agreement.errors import AgreementInputError, shown
 from ..fiftyone_private import sample_collection
-from .annotation_set import AnnotationSet
+from .annotation_set import AnnotationSet, stored_size
 
 #: more files are those of a whole disk rather than of a dataset
 MOST_FILES = 1_000_000
@@ -116,11 +116,12 @@ def _samples(dataset: fo.Dataset) -> Iterable[Target]:
     wanted = {"filepath": True, "_media_type": True}
     wanted |= {f"metadata.{name}": True for name in ("width", "height", "frame_width", "frame_height")}
     for row in sample_collection(dataset).find({}, wanted):
-        metadata: dict[str, Any] = row.get("metadata") or {}
+        if not isinstance(row.get("filepath"), str):
+            continue  # no name can mean it
+        metadata: dict[str, Any] = row["metadata"] if isinstance(row.get("metadata"), dict) else {}
         is_video = row.get("_media_type") == "video"
         prefix = "frame_" if is_video else ""
-        width, height = metadata.get(f"{prefix}width"), metadata.get(f"{prefix}height")
-        size = (int(width), int(height)) if width and height else None
+        size = stored_size(metadata.get(f"{prefix}width"), metadata.get(f"{prefix}height"))
         yield Target(row["filepath"], row["_id"], size, is_video)
 
 

@@ -14,6 +14,7 @@ from ...agreement.arguments import text_of, texts_of, true_or_false
 from ...agreement.errors import AgreementInputError, shown
 from ...agreement.options import OPTIONS, value_name
 from ..fiftyone_private import frame_collection, reload_dataset, sample_collection
+from ..labels.assignment import listed_names
 from ..labels.kinds import LabelKind
 from ..labels.paths import attributes_of_runs, is_of_frames
 from ..labels.source import label_kinds
@@ -71,7 +72,7 @@ def split_annotators(
     for key, (found,) in lists.items():
         for label in found or ():
             if label.get(attribute) is None:
-                unnamed.append(str(label["_id"]))
+                unnamed.append(str(label.get("_id")))
             else:
                 rest = {name: value for name, value in label.items() if name != attribute}
                 labels[value_name(label[attribute])][key].append(rest)
@@ -197,16 +198,34 @@ def _read(
     wanted = {"filepath": True, **({assigned_field: True} if assigned_field else {})}
     for row in sample_collection(dataset).find({}, wanted):
         number[row["_id"]] = len(targets)
-        targets.append(Target(row["filepath"], row["_id"]))
-        assigned[number[row["_id"]]] = set(map(value_name, (row.get(assigned_field) or ()) if assigned_field else ()))
+        targets.append(Target(str(row.get("filepath")), row["_id"]))
+        assigned[number[row["_id"]]] = set(listed_names(row.get(assigned_field))) if assigned_field else set()
     on_frames = is_of_frames(fields[0])
     short = [name.removeprefix(names.FRAMES_PREFIX) for name in fields]
     collection = frame_collection(dataset) if on_frames else sample_collection(dataset)
     lists: dict[_Key, list[list[Document] | None]] = {}
+    damaged: list[str] = []
     for row in collection.find({}, dict.fromkeys([*short, "_sample_id", "frame_number"], True)):
         key = (number[row["_sample_id"]], int(row["frame_number"])) if on_frames else (number[row["_id"]], 0)
-        lists[key] = [_labels(row.get(name), kind, written) for name, kind in zip(short, kinds, strict=True)]
+        for name, kind in zip(short, kinds, strict=True):
+            if _holds_labels(row.get(name), kind):
+                lists.setdefault(key, []).append(_labels(row.get(name), kind, written))
+            else:
+                damaged.append(f"{name!r} of {row['_id']}")
+    if damaged:
+        raise AgreementInputError(
+            f"Fields must hold lists of labels alone to be split or joined, got something else in {shown(damaged)}; "
+            "correct or remove it"
+        )
     return targets, lists, assigned
+
+
+def _holds_labels(value: Any, kind: LabelKind) -> bool:
+    """Whether a field holds nothing, or labels and nothing else."""
+    if not isinstance(value, dict):
+        return value is None
+    labels = value.get(kind.list_name or "")
+    return labels is None or (isinstance(labels, list) and all(isinstance(label, dict) for label in labels))
 
 
 def _labels(value: Document | None, kind: LabelKind, written: set[str]) -> list[Document] | None:

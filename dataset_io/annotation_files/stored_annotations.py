@@ -36,6 +36,7 @@ from .annotation_set import (
     StoredImage,
     as_number,
     plain_attributes,
+    stored_size,
 )
 from .label_documents import CLASSES, DETECTIONS, KEYPOINTS, POLYLINES, Document
 from .run_length import cut_out
@@ -99,14 +100,15 @@ class AnnotationReader:
 
     def read(self, rows: list[dict[str, Any]], samples: list[StoredSample]) -> LabelsRead[None]:
         """Add the labels of query results."""
+        n_rows = len(rows)
+        rows, samples = self._with_files(rows, samples)
         drawn: dict[tuple[int, int], list[DrawnLabel]] = {}
         attribute = self.source.config.annotator_attribute or ""
         for row in rows:
             self._add_image(row)
         for field, kind in enumerate(self.source.kinds):
             for k, row in enumerate(rows):
-                held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
-                labels = (held or []) if kind.list_name else [] if held is None else [held]
+                labels = self._labels(field, row)
                 said = [label.get(attribute) for label in labels] if attribute else []
                 owners = annotators_of(self.source, field, len(labels), lambda _, said=said: said)  # type: ignore[misc]
                 for label, owner in zip(labels, owners.tolist(), strict=True):
@@ -125,14 +127,33 @@ class AnnotationReader:
             image = self.images[rows[k]["path"]]
             page = Page(drawn.get((k, owner), []), (1.0, 1.0), image.size_px)
             self.found.pages[self.source.annotators[owner]][ImageKey(image.path)] = page
-        return LabelsRead.of(None, len(rows))
+        return LabelsRead.of(None, n_rows)
+
+    def _with_files(
+        self, rows: list[dict[str, Any]], samples: list[StoredSample]
+    ) -> tuple[list[dict[str, Any]], list[StoredSample]]:
+        """The query results on samples that have a file, by which other programs know them."""
+        kept = [(row, sample) for row, sample in zip(rows, samples, strict=True) if isinstance(row.get("path"), str)]
+        for row in rows:
+            if not isinstance(row.get("path"), str):
+                self.found.left_out.add("samples without the path of a file", row["_id"])
+        return [row for row, _ in kept], [sample for _, sample in kept]
+
+    def _labels(self, field: int, row: Document) -> list[Any]:
+        """The labels in a field of a sample, without what are no labels."""
+        kind = self.source.kinds[field]
+        held = row.get(f"labels{field}") if row[f"id{field}"] is not None else None
+        found = (held or []) if kind.list_name else [] if held is None else [held]
+        labels = [label for label in found if isinstance(label, dict) or not kind.is_label]
+        for _ in range(len(found) - len(labels)):
+            self.found.left_out.add("entries of label lists that are no labels", row["path"])
+        return labels
 
     def _add_image(self, row: Document) -> None:
         path = row["path"]
         if path in self.images:
             raise AgreementInputError(f"Samples must have files of their own to be exported, got {path!r} twice")
-        width, height = row["size"]
-        size = (int(width), int(height)) if width and height else None
+        size = stored_size(*row["size"])
         numbers = {name: row[name] for name in self._numbers if as_number(row.get(name)) is not None}
         self.paths[row["_id"]] = path
         self.images[path] = StoredImage(path, path, size, numbers)

@@ -134,12 +134,16 @@ def _listed(source: Source, rows: Sequence[dict[str, Any]]) -> BoolArray:
     number_of = source.number_of_name
     found = np.zeros((len(rows), len(source.annotators)), np.bool_)
     for k, row in enumerate(rows):
-        listed = row.get("assigned")
-        for name in listed if isinstance(listed, list) else [listed]:
-            number = number_of.get(value_name(name))
-            if name is not None and number is not None:
+        for name in listed_names(row.get("assigned")):
+            number = number_of.get(name)
+            if number is not None:
                 found[k, number] = True
     return found
+
+
+def listed_names(listed: Any) -> list[str]:
+    """The names in a field with the assigned annotators, which may hold one name instead of a list."""
+    return [value_name(name) for name in (listed if isinstance(listed, list) else [listed]) if name is not None]
 
 
 def _assign_whole_videos(assigned: BoolArray, rows: Sequence[dict[str, Any]], field_annotator: Sequence[int]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import fiftyone as fo
 import numpy as np
 import pytest
-from bson import Int64
+from bson import Int64, MaxKey
 
 from tests.dataset_io.quick_runs import compute_quickly
 from tests.dataset_io.rated import rated_dataset
@@ -20,8 +20,13 @@ from annotator_agreement import (
     AgreementInputError,
     compute_agreement,
     delete_agreement,
+    export_agreement,
+    export_annotations,
+    import_annotations,
+    join_annotators,
     list_agreements,
     rename_agreement,
+    split_annotators,
 )
 
 
@@ -225,3 +230,72 @@ def test_a_short_campaign_of_random_options(private_fiftyone) -> None:
 
     outcome = options(seed=51, rounds=1)
     assert outcome.failed == 0, "\n".join(outcome.examples)
+
+
+def _with_sizes(dataset: fo.Dataset) -> fo.Dataset:
+    dataset.set_values("metadata", [fo.ImageMetadata(width=60, height=40)] * len(dataset))
+    return dataset
+
+
+@pytest.mark.parametrize("format", ["coco", "label_studio", "csv"])
+@pytest.mark.parametrize("entry", [5, b"x", MaxKey(), None, "text"], ids=repr)
+def test_exports_leave_out_and_count_what_are_no_labels(make_dataset, tmp_path, entry: Any, format: str) -> None:
+    dataset = _with_sizes(make_dataset())
+    _set(dataset, "alice.detections.0", entry)
+    path = tmp_path / ("x.csv" if format == "csv" else "x.json")
+    summary = export_annotations(dataset, list(EXAMPLE), path, format=format)
+    assert summary.left_out == ("entries of label lists that are no labels: 1 (/images/0.jpg)",)
+    assert summary.changed == ()
+
+
+@pytest.mark.parametrize("filepath", [5, None, ["/1.jpg"]], ids=repr)
+def test_exports_leave_out_and_count_samples_without_a_file(make_dataset, tmp_path, filepath: Any) -> None:
+    dataset = _with_sizes(make_dataset())
+    compute_quickly(dataset)
+    _set(dataset, "filepath", filepath)
+    for labels in (list(EXAMPLE), "agreement"):
+        for ending, format in ((".json", "label_studio"), (".csv", "csv"), (".json", "coco")):
+            path = tmp_path / f"x{ending}"
+            summary = export_annotations(dataset, labels, path, format=format, overwrite=True)
+            assert summary.n_images == len(dataset) - 1
+            assert summary.left_out == (f"samples without the path of a file: 1 ({_first(dataset)['_id']})",)
+    assert import_annotations(dataset, path, prefix="im_").left_out == ()
+    export_agreement(dataset, path=tmp_path / "x.html")
+
+
+@pytest.mark.parametrize("width", ["60", float("inf"), [60], 1e300, -60, float("nan"), True], ids=repr)
+def test_exports_need_sizes_that_images_can_have(make_dataset, tmp_path, width: Any) -> None:
+    dataset = _with_sizes(make_dataset())
+    path = tmp_path / "x.json"
+    export_annotations(dataset, list(EXAMPLE), path)
+    _set(dataset, "metadata.width", width)
+    with pytest.raises(AgreementInputError, match=r"must have an image size to be exported, got 1 without"):
+        export_annotations(dataset, list(EXAMPLE), path, overwrite=True)
+    assert import_annotations(dataset, path, prefix="im_").is_written
+    assert _first(dataset)["metadata"]["width"] == 60
+
+
+@pytest.mark.parametrize(("path", "value"), [("alice.detections.0", 5), ("alice.detections.0", b"x"),
+                                             ("alice", "text"), ("alice.detections", "text")])  # fmt: skip
+def test_what_are_no_labels_cannot_be_joined(make_dataset, path: str, value: Any) -> None:
+    dataset = make_dataset()
+    join_annotators(dataset, ["alice", "bob"], "both")
+    for name in ("alice", "both"):
+        _set(dataset, path.replace("alice", name), value)
+    before = stored(dataset)
+    with pytest.raises(AgreementInputError, match=r"must hold lists of labels alone .* something else in 'alice' of "):
+        join_annotators(dataset, ["alice", "bob"], "two")
+    with pytest.raises(AgreementInputError, match=r"must hold lists of labels alone .* something else in 'both' of "):
+        split_annotators(dataset, "both", prefix="x_")
+    assert stored(dataset) == before
+
+
+@pytest.mark.parametrize(
+    ("listed", "fields"), [(5, ["x_annotator_5", "x_alice", "x_bob"]), ("bob", ["x_alice", "x_bob"])]
+)
+def test_one_assigned_annotator_instead_of_a_list(make_dataset, listed: Any, fields: list[str]) -> None:
+    dataset = make_dataset()
+    join_annotators(dataset, ["alice", "bob"], "both")
+    _set(dataset, "both_assigned", listed)
+    _set(dataset, "filepath", None)
+    assert split_annotators(dataset, "both", prefix="x_") == fields
