@@ -26,7 +26,8 @@ from ..run.work_through import rare_collections
 from ..units.unit_members import UnitMembers
 from .decidable import CHANGED, DECIDED, SKIPPED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide
-from .decisions import Stored, open_gold
+from .decisions import Gold, open_gold
+from .stored_decisions import Stored
 
 #: samples whose objects are read at once
 _BATCH = 1_000
@@ -217,7 +218,8 @@ def decided_against(
         gold: the field of decisions
 
     Raises:
-        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, or labels are on frames
+        AgreementInputError: as :func:`report_decisions`; if this is no annotator of the run, labels are on frames, or
+            the field of decisions is damaged
     """
     opened = open_decided(samples, annotator, run_key, gold)
     labels = opened.labels
@@ -232,9 +234,24 @@ def decided_against(
     ordered = [
         str(row["_id"]) for row in opened.gold.collection.find({}, {"_id": True}) if str(row["_id"]) in documents
     ]
+    _refuse_damaged(opened.gold)
     view = samples.select(ordered)
     for name, kind, ids in ((field, labels.kind_of(annotator), theirs), (opened.gold.path, opened.kind, right)):
         if kind.is_label:  # plain values have no ids
-            view = view.filter_labels(name, fo.ViewField("_id").is_in(sorted(ids)), only_matches=False)
+            view = view.filter_labels(name, fo.ViewField("_id").is_in(sorted(ids, key=str)), only_matches=False)
     others = [name for name in labels.config.fields if name != field]
     return view.exclude_fields(others) if others else view
+
+
+def _refuse_damaged(gold: Gold) -> None:
+    """Refuse to show labels in the field of decisions that are no list, which FiftyOne cannot filter."""
+    if gold.kind.list_name is None:
+        return
+    path = f"{gold.name}.{gold.kind.list_name}"
+    damaged = {path: {"$exists": True, "$ne": None, "$not": {"$type": "array"}}}
+    found = gold.collection.find_one(damaged, {"_id": True})
+    if found is not None:
+        raise AgreementInputError(
+            f"`{path}` must be a list of labels, but it is none in the sample {found['_id']}; set it to None, or "
+            "delete all decisions with delete_decisions()"
+        )

@@ -38,8 +38,9 @@ from ..run.work_through import MAX_ATTEMPTS, Progress, rare_collections, work_th
 from ..run.write import too_large_ids
 from .decidable import DECIDED, Decidable
 from .decide import ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decisions import APPLIED, Gold, Stored, is_edited, label_key, labels_in, open_gold
+from .decisions import Gold, is_edited, label_key, labels_in, open_gold
 from .label_edits import LabelEdits, new_label
+from .stored_decisions import APPLIED, Stored, is_decision, whole_decisions, whole_labels
 
 #: what can be done to a label of an annotator: it gets the class of what was decided, or its geometry (of samples: the
 #: number, or mask), or its values of the attributes that the run compares; it is deleted where there is no object; it
@@ -73,7 +74,7 @@ class Applied:
     n_right: int = 0  #: objects on which there is nothing to do
     n_changed: int = 0  #: objects left out, as labels were edited, added or deleted since the decision
     n_edited: int = 0  #: objects left out, as what is right was edited by hand: record_own_labels() records that
-    n_unfit: int = 0  #: labels left out: a whole number cannot be 2.5, and a mask is not given a box
+    n_unfit: int = 0  #: labels left out: a whole number cannot be 2.5, a mask is not given a box, or a field is damaged
     n_meanwhile: int = 0  #: samples or frames left out because others kept on changing them
 
 
@@ -211,7 +212,8 @@ class _Pass:
         """Apply the decisions of a batch, and begin to write it."""
         read = self.reader.columns(rows)
         ids = [sample.sample_id for sample in read.samples]
-        with_decisions = [each for each, row in zip(ids, rows, strict=True) if row["decisions"]]
+        decided = [each.decisions for each in read.labels.decided]
+        with_decisions = [each for each, decisions in zip(ids, decided, strict=True) if decisions]
         gold = self.objects.gold
         wanted = dict.fromkeys((*self.objects.fields, gold.name, gold.decisions), True)
         found = gold.collection.find({"_id": {"$in": with_decisions}}, wanted)
@@ -219,11 +221,11 @@ class _Pass:
         counts: list[Counter[Any]] = [Counter() for _ in ids]
         between: list[ObjectId] = []
         updates: dict[ObjectId, tuple[UpdateOne, list[Stored]]] = {}
-        for k, row in enumerate(rows):
-            if not row["decisions"]:
+        for k, decisions in enumerate(decided):
+            if not decisions:
                 continue
             document = documents.get(ids[k], {})
-            if _steps(document.get(gold.decisions) or ()) != _steps(row["decisions"]):
+            if _steps(whole_decisions(document.get(gold.decisions))) != _steps(decisions):
                 between.append(ids[k])
                 continue
             applied = _Document(self, read.labels, k, document, counts[k]).apply()
@@ -271,7 +273,8 @@ class _Document:
         self._counts = counts
         self._edits = LabelEdits(document, opened.fields)
         self._fields = list(opened.fields)
-        self._right = {label["_id"]: label for label in labels_in(document.get(opened.gold.name), opened.kind)}
+        right = whole_labels(labels_in(document.get(opened.gold.name), opened.kind))
+        self._right = {label["_id"]: label for label in right}
         first, last = np.searchsorted(objects.members.sample, [sample, sample + 1]).tolist()
         self._unit = {each["id"]: unit for unit in range(first, last) for each in objects.found[unit]}
 
@@ -281,7 +284,7 @@ class _Document:
         decisions: list[Stored] = []
         for decision in self._edits.document[gold.decisions]:
             changes: list[Stored] = []
-            if decision["choice"] != "skip":
+            if is_decision(decision) and decision["choice"] != "skip":
                 problem = self._problem(decision)
                 changes = [] if problem else list(self._changes(decision))
                 self._counts[problem or ("n_applied" if changes else "n_right")] += 1
@@ -335,7 +338,8 @@ class _Document:
         keys, units = [key], self._work.objects.units
         if units.can_repeat:
             field, label = key.rpartition(" ")[0], self._edits.label(key) or {}
-            same = [each for each in self._edits.of(field) if not units.corrections(each, label)]
+            labels = [each for each in self._edits.of(field) if isinstance(each, dict)]
+            same = [each for each in labels if not units.corrections(each, label)]
             keys = [
                 each for each in (self._edits.key(field, one) for one in same) if self._annotator_of(each) == annotator
             ]
@@ -353,12 +357,15 @@ class _Document:
         is_known = self._is_drawn(decision) if unit is None else assigned.sum() == self._objects.members.assigned[unit]
         if right is None or "add" not in self._work.changes or not (assigned[number] and is_known):
             return
+        field = opened.labels.field_of(annotator).removeprefix(names.FRAMES_PREFIX)
+        if not self._edits.has_room(field):
+            self._counts["n_unfit"] += 1
+            return
         self._counts[annotator, "n_added"] += 1
         values = {name: right[name] for name in ("label", *opened.kind.content) if right.get(name) is not None}
         attribute = opened.labels.config.annotator_attribute
         if attribute is not None:
             values[attribute] = self._work.value_of(annotator)
-        field = opened.labels.field_of(annotator).removeprefix(names.FRAMES_PREFIX)
         yield self._edits.add(field, new_label(opened.label_type.__name__, values))
 
     def _annotator_of(self, key: str) -> str | None:
@@ -458,11 +465,13 @@ class AppliedStep:
 def latest_applied(gold: Gold) -> AppliedStep | None:
     """What was applied last; None if nothing was."""
     part = f"{gold.decisions}.{APPLIED}"
+    types = {"step": "string", "by": "string", "at": "date"}
     stages: list[Stored] = [
         {"$match": {f"{gold.decisions}.id": {"$exists": True}, f"{part}.0": {"$exists": True}}},
         {"$project": {f"{part}.step": True, f"{part}.at": True, f"{part}.by": True}},
         {"$unwind": f"${gold.decisions}"},
         {"$unwind": f"${part}"},
+        {"$match": {f"{part}.{name}": {"$type": each} for name, each in types.items()}},
         {
             "$group": {
                 "_id": f"${part}.step",
@@ -483,7 +492,10 @@ class _Undoing:
 
     def __init__(self, gold: Gold, step: str, fields: Sequence[str]) -> None:
         prefix = names.FRAMES_PREFIX if gold.on_frames else ""
-        found = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
+        found = {
+            name: kind_of(gold.dataset.get_field(prefix + name))
+            for name in sorted(each for each in fields if isinstance(each, str))
+        }
         self.total: Counter[str] = Counter()
         self._gold = gold
         self._step = step
@@ -500,7 +512,9 @@ class _Undoing:
         counts, updates = {}, {}
         for document in self._gold.collection.find({"_id": {"$in": list(ids)}}, wanted):
             edits, found = LabelEdits(document, self._kinds), Counter(n_objects=0, n_changed=0)
-            after = [self._before(edits, each, found) for each in reversed(document.get(self._gold.decisions) or ())]
+            stored = document.get(self._gold.decisions)
+            entries = reversed(stored if isinstance(stored, list) else [])
+            after = [self._before(edits, each, found) if is_decision(each) else each for each in entries]
             counts[document["_id"]] = found
             if found["n_objects"]:
                 updates[document["_id"]] = edits.update({self._gold.decisions: after[::-1]}), after[::-1]

@@ -12,7 +12,8 @@ from ...agreement.objects.verdicts import VERDICTS
 from ...metrics.arrays import BoolArray, IntArray
 from ..labels.kinds import LabelKind
 from ..units.unit_members import UnitMembers
-from .decisions import Stored, added_labels, applied_changes, hash_of_label, label_key
+from .decisions import hash_of_label, label_key
+from .stored_decisions import Stored, added_labels, applied_changes, decided_in
 
 #: what is known of an object: nobody decided; it was left for later; somebody decided, and labels were added, edited or
 #: deleted since; somebody decided
@@ -69,6 +70,7 @@ class Decidable:
         document_ids: id of every sample
         assigned: shape ``(S, R)``, who was assigned
         votes: shape ``(U,)``, annotators who drew it, or who gave the leading value
+        decided: for every sample, what was decided on it
         gold: for every sample, the labels in the field of decisions, by id
         found: for every object, the decisions on any of its labels
     """
@@ -98,7 +100,8 @@ class Decidable:
         self.document_ids = document_ids
         self.assigned = assigned
         self.votes = votes
-        self.gold = [{label["_id"]: label for label in row["gold"]} for row in rows]
+        self.decided = [decided_in(row) for row in rows]
+        self.gold = [{label["_id"]: label for label in each.labels} for each in self.decided]
         self._fields = fields
         self._content = content
         self._field = members.field.tolist()
@@ -106,7 +109,7 @@ class Decidable:
         self._hashes: dict[int, dict[str, str]] = {}
         self._asked: dict[int, list[int]] = {}
         self.found: list[list[Stored]] = [[] for _ in members.unit_ids]
-        on_label = [{key: each for each in row["decisions"] for key in each["labels"]} for row in rows]
+        on_label = [{key: one for one in each.decisions for key in one["labels"]} for each in self.decided]
         for unit, sample in enumerate(members.sample.tolist()):
             if on_label[sample]:
                 on_labels = [on_label[sample][key] for key in self.keys(unit) if key in on_label[sample]]

@@ -29,7 +29,8 @@ from ..run.read import Reader
 from ..run.work_through import Progress, rare_collections, work_through
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decision_units import DecidableReader, decision_units
-from .decisions import Choice, Gold, Made, Stored, StoredLabel, hash_of_label, stored_labels
+from .decisions import Gold, Made, StoredLabel, hash_of_label, stored_labels
+from .stored_decisions import Choice, Stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,7 +335,10 @@ class _Pass:
                     made[k].append(self._made(objects, unit, label, old))
         gold = self._objects.gold
         untouched = [not row["decisions"] and not row["gold"] for row in rows] if made else []
-        changed = {ids[k]: gold.update(ids[k], each, is_first=untouched[k]) for k, each in made.items()}
+        damaged = [each.damaged for each in objects.decided]
+        changed = {
+            ids[k]: gold.update(ids[k], each, is_first=untouched[k], damaged=damaged[k]) for k, each in made.items()
+        }
         written = writers.submit(gold.write, changed, self._new.step)
         return _Sent(ids, counts, written)
 

@@ -34,7 +34,8 @@ from ..units.unit_members import UnitMembers, UnitReader
 from ..units.units_field import unit_documents
 from ..units.value_units import MaskReader, TagReader, ValueReader
 from .decidable import Decidable
-from .decisions import Gold, Stored, hash_of_label, label_key, stored_labels
+from .decisions import Gold, hash_of_label, label_key, stored_labels
+from .stored_decisions import Stored
 
 #: least IoU of the boxes of a drawn label and of an annotator's label of the same object
 _LEAST_IOU = 0.5

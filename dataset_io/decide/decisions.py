@@ -13,7 +13,7 @@ import functools
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import bson
 import fiftyone as fo
@@ -45,18 +45,10 @@ from ..record.lease import writing
 from ..record.run import dataset_of, list_agreements
 from ..record.schema import declare
 from .label_schemas import end_editing
+from .stored_decisions import APPLIED, Stored, list_at, object_at, seems_whole
 
-#: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
-#: no object; or it is left for later
-Choice = Literal["version", "consensus", "own", "none", "skip"]
-
-#: a stored decision, or label
-Stored = dict[str, Any]
 #: a stored label, and its type
 StoredLabel = tuple[Stored, LabelKind]
-
-#: entry of a decision that says what was done to apply it, one part for every step
-APPLIED = "applied"
 
 _BATCH = 1_000
 #: in a name of decisions: they are indexed, and names in indexes must not be long
@@ -122,11 +114,18 @@ class Gold:
 
     @functools.cached_property
     def _stored_labels(self) -> Stored:
-        """The labels of a document, as a list."""
-        if self.kind.list_name is not None:
-            return _list(f"${self.name}.{self.kind.list_name}")
-        is_there = {"$eq": [{"$type": f"${self.name}._cls"}, "string"]}
-        return {"$cond": [is_there, [f"${self.name}"], []]}
+        """The labels of a document, as a list; none of a field that is damaged."""
+        return self._labels_at()
+
+    def _labels_at(self, damaged: Sequence[Any] = ()) -> Stored:
+        """The labels of a document, as a list; of a field that is damaged what is given."""
+        held, list_name = f"${self.name}", self.kind.list_name
+        if list_name is not None:
+            is_field = {"$or": [{"$lte": [held, None]}, {"$eq": [{"$type": held}, "object"]}]}
+            return {"$cond": [is_field, list_at(f"{held}.{list_name}", damaged), {"$literal": list(damaged)}]}
+        is_there = {"$eq": [{"$type": f"{held}._cls"}, "string"]}
+        otherwise = {"$cond": [{"$lte": [held, None]}, [], {"$literal": list(damaged)}]}
+        return {"$cond": [is_there, [held], otherwise]}
 
     @property
     def has_labels(self) -> Stored:
@@ -212,10 +211,13 @@ class Gold:
     # ---- reading ----
 
     def projection(self) -> Stored:
-        """The decisions and the labels of a document, as columns ``decisions`` and ``gold``."""
+        """The decisions and the labels of a document, as columns ``decisions`` and ``gold``.
+
+        They are as stored, for :func:`~.stored_decisions.decided_in`; a field that is no list is a list with None.
+        """
         if not self.exists:
             return {"decisions": {"$literal": []}, "gold": {"$literal": []}}
-        return {"decisions": _list(f"${self.decisions}"), "gold": self._stored_labels}
+        return {"decisions": list_at(f"${self.decisions}", [None]), "gold": self._labels_at([None])}
 
     def decided(self, only: Sequence[ObjectId] | None = None) -> dict[ObjectId, Stored]:
         """The samples, or frames, with decisions by id: decisions, labels, and the video and the number of frames."""
@@ -242,7 +244,7 @@ class Gold:
             {"$match": {f"{decision}.id": {"$exists": True}}},
             {"$project": {decision: True}},
             {"$unwind": f"${decision}"},
-            {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}}},
+            {"$match": {f"{decision}.{APPLIED}.0": {"$exists": False}, f"{decision}.step": {"$type": "string"}}},
             {"$match": {} if by is None else {f"{decision}.decided_by": by}},
             {"$sort": {f"{decision}.decided_at": -1, f"{decision}.id": -1}},
             {"$limit": 1},
@@ -262,11 +264,11 @@ class Gold:
         """
         if not self.exists:
             return 0, 0
-        wanted: list[Stored] = [{"$in": ["$$this.verdict", list(verdicts)]}]
-        wanted += [] if annotator is None else [{"$in": [{"$literal": annotator}, _list("$$this.asked")]}]
-        wanted += [] if label is None else [{"$in": [{"$literal": label}, _list("$$this.classes")]}]
-        wanted += [] if votes is None else [{"$eq": [{"$size": "$$this.labels"}, votes]}]
-        found = _filtered(f"${self.decisions}", {"$and": wanted})
+        wanted: list[Stored] = [seems_whole(), {"$in": ["$$this.verdict", list(verdicts)]}]
+        wanted += [] if annotator is None else [{"$in": [{"$literal": annotator}, list_at("$$this.asked")]}]
+        wanted += [] if label is None else [{"$in": [{"$literal": label}, list_at("$$this.classes")]}]
+        wanted += [] if votes is None else [{"$eq": [{"$size": list_at("$$this.labels")}, votes]}]
+        found = _filtered(list_at(f"${self.decisions}"), {"$and": wanted})
         skipped = _filtered(found, {"$eq": ["$$this.choice", "skip"]})
         counted: list[Stored] = [
             {"$match": {f"{self.decisions}.id": {"$exists": True}}},
@@ -287,15 +289,16 @@ class Gold:
         query: Stored = {f"{self.decisions}.id": {"$exists": True}}
         if among is not None:
             query["_id"] = {"$in": list(among)}
-        drawn = _filtered(
-            f"${self.decisions}", {"$and": [{"$ne": ["$$this.asked", []]}, {"$ne": ["$$this.labels", []]}]}
-        )
+        is_drawn: list[Stored] = [{"$ne": ["$$this.asked", []]}, {"$ne": ["$$this.labels", []]}]
+        drawn = _filtered(list_at(f"${self.decisions}"), {"$and": [seems_whole(), *is_drawn]})
         stages: list[Stored] = [{"$match": query}, {"$project": {"n": {"$size": drawn}}}]
         return {row["_id"]: row["n"] for row in self.collection.aggregate(stages)}
 
     # ---- writing ----
 
-    def update(self, document_id: ObjectId, made: Sequence[Made], *, is_first: bool = False) -> UpdateOne:
+    def update(
+        self, document_id: ObjectId, made: Sequence[Made], *, is_first: bool = False, damaged: Sequence[Any] = ()
+    ) -> UpdateOne:
         """Add decisions, each with its label if any, to a document.
 
         It has no effect if there are other decisions on labels of these than those that they replace, or if a label
@@ -305,12 +308,15 @@ class Gold:
             document_id: id of the document
             made: the decisions
             is_first: whether it had no decision and no label when it was read; has no effect if it has one now
+            damaged: entries among the decisions that are none; they stay
         """
         if is_first:
             return self._first(document_id, made)
-        decisions, labels = _list(f"${self.decisions}"), self._stored_labels
+        decisions, labels = list_at(f"${self.decisions}"), self._stored_labels
         old = [each for one in made for each in one.replaces]
-        touched = _filtered(decisions, _share(sorted({key for one in made for key in one.decision["labels"]})))
+        is_whole: Stored = {"$not": [{"$in": ["$$this", {"$literal": list(damaged)}]}]}
+        whole = _filtered(decisions, is_whole) if damaged else decisions
+        touched = _filtered(whole, _share(sorted({key for one in made for key in one.decision["labels"]})))
         condition = [{"$setEquals": [_each(touched, "$$this.id"), {"$literal": old}]}]
         condition += [{"$in": [{"$literal": one.read}, labels]} for one in made if one.read is not None]
         taken = {"$literal": [{"_id": one.read["_id"]} for one in made if one.read is not None]}
@@ -374,9 +380,10 @@ class Gold:
         Raises:
             AgreementInputError: if all of them were applied to labels
         """
-        decisions, labels = _list(f"${self.decisions}"), self._stored_labels
+        decisions, labels = list_at(f"${self.decisions}"), self._stored_labels
         of_step = {"$eq": ["$$this.step", {"$literal": step}]}
-        gone = _filtered(decisions, {"$and": [of_step, {"$eq": [_list(f"$$this.{APPLIED}"), []]}]})
+        is_gone = {"$and": [of_step, {"$eq": [list_at(f"$$this.{APPLIED}"), []]}]}
+        gone, left = _filtered(decisions, is_gone), _filtered(decisions, {"$not": [is_gone]})
         query = {f"{self.decisions}.step": step}
         counted: list[Stored] = [{"$match": query}, {"$group": {"_id": None, "n": {"$sum": {"$size": gone}}}}]
         n = next((row["n"] for row in self.collection.aggregate(counted)), None)
@@ -385,7 +392,7 @@ class Gold:
                 f"`step` must not be applied to annotators' labels, got {step!r}, which is; call undo_applied() first"
             )
         own = _filtered(labels, {"$not": [{"$in": ["$$this._id", _each(gone, "$$this.gold_id")]}]})
-        before = {"$concatArrays": [_without(decisions, gone, "id"), _replaced(gone, "decisions")]}
+        before = {"$concatArrays": [left, _replaced(gone, "decisions")]}
         self.collection.update_many(query, self._set(before, {"$concatArrays": [own, _replaced(gone, "labels")]}))
         return int(n or 0)
 
@@ -394,7 +401,8 @@ class Gold:
         kind = self.kind
         label: Stored = {"$arrayElemAt": ["$_labels", -1]}
         if kind.list_name is not None:
-            label = {"$mergeObjects": [{"_cls": kind.stored.__name__}, f"${self.name}", {kind.list_name: "$_labels"}]}
+            held = object_at(f"${self.name}")
+            label = {"$mergeObjects": [{"_cls": kind.stored.__name__}, held, {kind.list_name: "$_labels"}]}
         nothing: Stored = {"$eq": ["$_decisions", []]}
         without_labels: Stored = {"$eq": ["$_labels", []]}
         if kind.list_name is not None:  # an empty list says that somebody looked, and there is nothing
@@ -421,11 +429,6 @@ class Gold:
 def _mark_of(field: fo.Field | None) -> str | None:
     info: dict[str, Any] = getattr(field, "info", None) or {}
     return info.get(names.GOLD_MARK)
-
-
-def _list(path: str) -> Stored:
-    """A list at a path; empty if there is none."""
-    return {"$ifNull": [path, []]}
 
 
 def _filtered(values: Stored | str, condition: Stored) -> Stored:
@@ -459,13 +462,13 @@ def _in_place(labels: Stored, made: Sequence[Made]) -> Stored:
 
 def _replaced(decisions: Stored, what: str) -> Stored:
     """The decisions, or labels, that decisions replaced."""
-    lists = _each(decisions, _list(f"$$this.replaced.{what}"))
+    lists = _each(decisions, list_at(f"$$this.replaced.{what}"))
     return {"$reduce": {"input": lists, "initialValue": [], "in": {"$concatArrays": ["$$value", "$$this"]}}}
 
 
 def _share(keys: Sequence[str]) -> Stored:
     """Whether a decision ``$$this`` is on one of some labels."""
-    return {"$ne": [{"$setIntersection": ["$$this.labels", {"$literal": list(keys)}]}, []]}
+    return {"$ne": [{"$setIntersection": [list_at("$$this.labels"), {"$literal": list(keys)}]}, []]}
 
 
 # ---- for users ----
@@ -505,16 +508,6 @@ def is_edited(decision: Stored, labels: Sequence[Stored], kind: LabelKind) -> bo
     return label is None or hash_of_label(label, kind) != decision["gold_hash"]
 
 
-def applied_changes(decision: Stored) -> list[Stored]:
-    """What was done to labels to apply a decision, in this order."""
-    return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
-
-
-def added_labels(decision: Stored) -> dict[str, str]:
-    """The labels that were added to apply a decision: their annotators by what decisions call them."""
-    return {each["key"]: each["annotator"] for each in applied_changes(decision) if each["what"] == "added"}
-
-
 def hash_of_label(label: Stored, kind: LabelKind) -> str:
     """A hash of the class and the geometry, number or mask of a stored label."""
     content = {name: label[name] for name in sorted(kind.content) if label.get(name) is not None}
@@ -545,16 +538,20 @@ def stored_labels(
         for document in collection.find({"_id": {"$in": list(ids[start : start + _BATCH])}}, wanted):
             for name, kind in kinds.items():
                 for label in labels_in(document.get(name), kind):
-                    found[document["_id"]][label_key(name, label.get("_id"), kind)] = (label, kind)
+                    if isinstance(label, dict):
+                        found[document["_id"]][label_key(name, label.get("_id"), kind)] = (label, kind)
     return found
 
 
 def labels_in(held: Any, kind: LabelKind) -> list[Stored]:
-    """The labels in a field of a document; a plain value as the label that it would be."""
+    """The labels in a field of a document, as stored; a plain value as the label that it would be."""
     if held is None:
         return []
     if not kind.is_label:
         return [{"value": held} if kind.is_number else {"label": value_name(held)}]
+    if not isinstance(held, dict):
+        return []
     if kind.list_name is None:
         return [held] if held.get("_cls") else []
-    return held.get(kind.list_name) or []
+    entries = held.get(kind.list_name)
+    return entries if isinstance(entries, list) else []

@@ -13,9 +13,9 @@ from fiftyone.core.view import DatasetView
 from ...agreement.errors import AgreementInputError
 from ..record.run_labels import RunLabels
 from .decide import ObjectsToDecide, decide, open_to_decide
-from .decisions import Stored
 from .label_schemas import start_editing
 from .next_object import ShownObject, objects_of, shown_object
+from .stored_decisions import Stored
 
 #: types of labels on images that the App can edit
 _EDITABLE = (fol.Classification, fol.Classifications, fol.Detections, fol.Polylines)

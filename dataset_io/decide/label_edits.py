@@ -7,6 +7,7 @@ while the label still has what the change gave it, whatever else became of the l
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import NoneType
 from typing import Any
 
 import bson
@@ -16,10 +17,9 @@ from pymongo import UpdateOne
 
 from ...agreement.options import value_name
 from ..labels.kinds import LabelKind
-from .decisions import Stored, hash_of_label, label_key, labels_in
+from .decisions import hash_of_label, label_key, labels_in
+from .stored_decisions import ADDED, DELETED, GIVEN, Stored
 
-#: what a change did
-_GIVEN, _DELETED, _ADDED = "given", "deleted", "added"
 #: attributes with the shape of an object within its box
 _MASKS = ("mask", "mask_path")
 
@@ -69,6 +69,13 @@ class LabelEdits:
         kind = self._kinds[field]
         return kind.is_label or _stored_value(kind, {**label, **values}) is not None
 
+    def has_room(self, field: str) -> bool:
+        """Whether a label can be added to a field, which it cannot if the field is damaged."""
+        held = self.document.get(field)
+        return held is None or (
+            isinstance(held, dict) and isinstance(held.get(self._kinds[field].list_name or ""), list | NoneType)
+        )
+
     # ---- changing ----
 
     def give(self, key: str, values: Stored) -> Stored:
@@ -78,14 +85,14 @@ class LabelEdits:
             values = {"value": _stored_value(kind, values)}
         before = {name: label[name] for name in values if name in label}
         self._put(key, values, values)
-        return {"what": _GIVEN, "key": key, "before": before, "after": dict(values)}
+        return {"what": GIVEN, "key": key, "before": before, "after": dict(values)}
 
     def delete(self, key: str) -> Stored:
         """Delete a label; the change."""
         field, at = _field(key), self._position(key)
         label = self.of(field).pop(at or 0)
         self._changed.add(field)
-        return {"what": _DELETED, "key": key, "before": label, "at": at}
+        return {"what": DELETED, "key": key, "before": label, "at": at}
 
     def add(self, field: str, label: Stored) -> Stored:
         """Add a label; the change."""
@@ -93,7 +100,7 @@ class LabelEdits:
         was = None if isinstance(self.document.get(field), dict) or field in self._changed else held
         self.of(field).append(label)
         self._changed.add(field)
-        return {"what": _ADDED, "key": self.key(field, label), "was": was}
+        return {"what": ADDED, "key": self.key(field, label), "was": was}
 
     # ---- taking back ----
 
@@ -103,7 +110,7 @@ class LabelEdits:
         if _field(key) not in self._kinds:
             return False
         label = self.label(key)
-        if change["what"] == _DELETED:
+        if change["what"] == DELETED:
             return label is None and (self._kinds[_field(key)].list_name is not None or not self.of(_field(key)))
         after = change.get("after", {})
         return label is not None and _is_same({name: label.get(name) for name in after}, after)
@@ -111,9 +118,9 @@ class LabelEdits:
     def take_back(self, change: Stored) -> None:
         """Undo a change."""
         key, field = change["key"], _field(change["key"])
-        if change["what"] == _GIVEN:
+        if change["what"] == GIVEN:
             self._put(key, change["before"], change["after"])
-        elif change["what"] == _DELETED:
+        elif change["what"] == DELETED:
             self.of(field).insert(change["at"], change["before"])
         else:
             del self.of(field)[self._position(key) or 0]

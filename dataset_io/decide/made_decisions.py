@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,7 +15,8 @@ from ...agreement.arguments import takes_arrays, text_of
 from ..fiftyone_private import reload_samples
 from ..labels.kinds import LabelKind, kind_of
 from ..run.work_through import rare_collections
-from .decisions import APPLIED, Choice, Gold, Stored, hash_of_label, is_edited, open_gold, stored_labels
+from .decisions import Gold, hash_of_label, is_edited, open_gold, stored_labels
+from .stored_decisions import APPLIED, Choice, DecidedDocument, Stored, decided_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,8 @@ class Decision:
 def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.DEFAULT_GOLD_FIELD) -> list[Decision]:
     """All decisions on objects, in the order in which they were made; skipped objects are among them.
 
+    Decisions that were damaged in the database are left out.
+
     Args:
         dataset: the dataset, or a view of it, to list the decisions on its samples
         gold: the field of decisions
@@ -58,15 +61,19 @@ def list_decisions(dataset: fo.Dataset | SampleCollection, *, gold: str = names.
         only = [ObjectId(each) for each in ids]
     with rare_collections():
         rows = opened.decided(only)
-        current = _current_hashes(opened, rows)
-    found = [
-        _decision(decision, row, current[row["_id"]], opened.kind) for row in rows.values()
-        for decision in row["decisions"]
-    ]  # fmt: skip
-    return sorted(found, key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
+        found = {each: decided_in(row) for each, row in rows.items()}
+        current = _current_hashes(opened, found)
+    listed = [
+        _decision(decision, rows[each], of_document.labels, current[each], opened.kind)
+        for each, of_document in found.items()
+        for decision in of_document.decisions
+    ]
+    return sorted(listed, key=lambda each: (each.decided_at, each.sample_id, each.frame_number or 0, each.unit))
 
 
-def _decision(stored: Stored, row: Stored, hashes: Mapping[str, str], kind: LabelKind) -> Decision:
+def _decision(
+    stored: Stored, row: Stored, labels: Sequence[Stored], hashes: Mapping[str, str], kind: LabelKind
+) -> Decision:
     return Decision(
         sample_id=str(row.get("_sample_id", row["_id"])),
         frame_number=row.get("frame_number"),
@@ -82,21 +89,21 @@ def _decision(stored: Stored, row: Stored, hashes: Mapping[str, str], kind: Labe
         gold_id=None if stored["gold_id"] is None else str(stored["gold_id"]),
         step=stored["step"],
         changed=[hashes.get(key) for key in stored["labels"]] != stored["hashes"],
-        edited=is_edited(stored, row["gold"], kind),
+        edited=is_edited(stored, labels, kind),
         applied=bool(stored.get(APPLIED)),
     )
 
 
-def _current_hashes(gold: Gold, rows: Mapping[ObjectId, Stored]) -> dict[ObjectId, dict[str, str]]:
+def _current_hashes(gold: Gold, found: Mapping[ObjectId, DecidedDocument]) -> dict[ObjectId, dict[str, str]]:
     """Hashes of the annotators' labels that decisions name, as they are now, by document and label."""
-    fields = {key.split(" ")[0] for row in rows.values() for each in row["decisions"] for key in each["labels"]}
+    fields = {key.split(" ")[0] for document in found.values() for each in document.decisions for key in each["labels"]}
     prefix = names.FRAMES_PREFIX if gold.on_frames else ""
-    found = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
-    kinds = {name: kind for name, kind in found.items() if kind is not None}
-    labels = stored_labels(gold.collection, list(rows), kinds)
+    declared = {name: kind_of(gold.dataset.get_field(prefix + name)) for name in sorted(fields)}
+    kinds = {name: kind for name, kind in declared.items() if kind is not None}
+    labels = stored_labels(gold.collection, list(found), kinds)
     found_hashes: dict[ObjectId, dict[str, str]] = {}
-    for document_id, row in rows.items():
-        named = {key for each in row["decisions"] for key in each["labels"]} & labels[document_id].keys()
+    for document_id, document in found.items():
+        named = {key for each in document.decisions for key in each["labels"]} & labels[document_id].keys()
         found_hashes[document_id] = {key: hash_of_label(*labels[document_id][key]) for key in named}
     return found_hashes
 

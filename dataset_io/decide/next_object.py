@@ -16,7 +16,8 @@ from ..record.sample_index import SampleIndex
 from ..units.patches import DISPUTED
 from .decidable import CHANGED, OPEN, SKIPPED, Decidable, Rule
 from .decide import ObjectsToDecide, open_to_decide
-from .decisions import Stored, stored_labels
+from .decisions import stored_labels
+from .stored_decisions import Stored
 
 #: verdicts of objects that somebody looks for; a part of a whole, or a duplicate, is one that others did not draw
 MEANT: dict[str | None, tuple[str, ...]] = {

@@ -17,7 +17,8 @@ from ..record.changes import now
 from ..record.run_labels import open_run_labels
 from .decidable import Decidable
 from .decide import Decided, ObjectsToDecide, documents_of, open_to_decide, user_name
-from .decisions import Made, Stored, hash_of_label, is_edited, label_key, open_gold
+from .decisions import Made, hash_of_label, is_edited, label_key, open_gold
+from .stored_decisions import Stored, decided_in
 
 #: what a decision says of its object
 _KEPT = ("labels", "hashes", "classes", "asked", "unit", "verdict", "run_key", "remark")
@@ -39,6 +40,7 @@ def record_own_labels(
     the decision *own label*; a deleted one the decision that there is no object. A drawn label is the own label of the
     undecided object of the run that overlaps it most (IoU of boxes at least 0.5); without one, of an object that no
     annotator drew. A tag is the own label of the undecided tag of that name, a class, number or mask of its sample.
+    Samples whose decisions or labels were damaged in the database are left out.
 
     Args:
         samples: the dataset, or a view of its samples
@@ -85,10 +87,13 @@ class _Recording:
         made: dict[ObjectId, list[Made]] = defaultdict(list)
         drawn: dict[ObjectId, list[Stored]] = {}
         for row in rows:
-            left = {label["_id"]: label for label in row["gold"]}
+            found = decided_in(row)
+            if found.n_damaged:  # nobody knows what was deleted here, or drawn
+                continue
+            left = {label["_id"]: label for label in found.labels}
             edited = []
-            for decision in row["decisions"]:
-                is_as_written = not is_edited(decision, row["gold"], kind)
+            for decision in found.decisions:
+                is_as_written = not is_edited(decision, found.labels, kind)
                 label = left.pop(decision["gold_id"], None)
                 edited += [] if is_as_written else [(decision, label)]
             for decision, label in edited:
@@ -98,11 +103,11 @@ class _Recording:
             new = list(left.values())
             if new:
                 drawn[row["_id"]] = new
-        for document_id, found in self._drawn(drawn).items():
-            made[document_id] += found
+        for document_id, on_drawn in self._drawn(drawn).items():
+            made[document_id] += on_drawn
         refused = gold.write({each: gold.update(each, made[each]) for each in made}, self.step)
         self.total["n_changed"] += len(refused)
-        self.total["n_decided"] += sum(len(found) for each, found in made.items() if each not in refused)
+        self.total["n_decided"] += sum(len(new) for each, new in made.items() if each not in refused)
 
     def _made(self, before: Mapping[str, Any], label: Stored | None, replaces: tuple[str, ...] = ()) -> Made:
         """A decision for a label as it is now; without a label, that there is no object."""

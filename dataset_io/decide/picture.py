@@ -5,13 +5,15 @@ from __future__ import annotations
 import base64
 import io
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 from PIL import Image, ImageDraw
 
 from ...metrics.arrays import FloatArray
-from .decisions import Stored
+from ..labels.geometry_readers import LARGEST, is_usable_box
 from .next_object import Version
+from .stored_decisions import Stored
 
 #: the longer side of the picture in pixels, and what is shown around the object, as a share of its size
 _LONGEST, _AROUND = 460, 0.6
@@ -67,14 +69,19 @@ def _part(points: FloatArray, size: FloatArray) -> tuple[FloatArray, FloatArray]
 
 
 def _outline(label: Stored) -> FloatArray:
-    """The corners of a label in shares of the image, shape ``(P, 2)``: of its first shape, or of its box."""
-    points = label.get("points") or ()
-    if points:
-        first = points[0] if label.get("_cls") == "Polyline" else points
-        found = np.array(first, np.float64).reshape(-1, 2)
-        return found[np.isfinite(found).all(axis=1)]
-    box = label.get("bounding_box") or ()
-    if len(box) != 4:
+    """The corners of a label in shares of the image, shape ``(P, 2)``: of its first shape, or of its box.
+
+    None of a label that is damaged.
+    """
+    points = label.get("points")
+    if isinstance(points, list) and points:
+        try:
+            found = np.array(points[0] if label.get("_cls") == "Polyline" else points, np.float64).reshape(-1, 2)
+        except (TypeError, ValueError):  # no points
+            return np.empty((0, 2))
+        return found[(np.abs(found) <= LARGEST).all(axis=1)]
+    box: Any = label.get("bounding_box")
+    if not is_usable_box(box):
         return np.empty((0, 2))
-    x, y, width, height = (float(number) for number in box)
+    x, y, width, height = map(float, box)
     return np.array([[x, y], [x + width, y], [x + width, y + height], [x, y + height]])

@@ -1,0 +1,186 @@
+"""What is stored of decisions: what a decision must have to be read, and lists in the database that may be damaged.
+
+Anybody can change the database. An entry that is no whole decision, or no label, is left out wherever decisions are
+read, and stays where it is; :func:`decided_in` is the only place that checks. Updates of the database read lists with
+:func:`list_at`, so that no damaged entry makes them fail.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import NoneType
+from typing import Any, Literal, get_args
+
+from bson import ObjectId
+
+from ..labels.label_facts import is_class
+
+#: what can be decided on an object: an annotator's label is right, or the consensus, or a label of one's own; there is
+#: no object; or it is left for later
+Choice = Literal["version", "consensus", "own", "none", "skip"]
+
+#: a stored decision, or label
+Stored = dict[str, Any]
+
+#: entry of a decision that says what was done to apply it, one part for every step
+APPLIED = "applied"
+
+#: what was done to a label
+GIVEN, DELETED, ADDED = "given", "deleted", "added"
+
+#: types of the entries of a decision, as the database calls them
+_ENTRIES = {
+    "id": ("string",),
+    "choice": ("string",),
+    "annotator": ("string", "null"),
+    "labels": ("array",),
+    "hashes": ("array",),
+    "classes": ("array",),
+    "asked": ("array",),
+    "unit": ("string",),
+    "verdict": ("string", "null"),
+    "run_key": ("string",),
+    "decided_by": ("string",),
+    "decided_at": ("date",),
+    "remark": ("string", "null"),
+    "step": ("string",),
+    "gold_id": ("objectId", "null"),
+    "gold_hash": ("string", "null"),
+}
+_CLASSES: dict[str, type] = {"string": str, "null": NoneType, "array": list, "date": datetime, "objectId": ObjectId}
+_TYPES = {name: tuple(_CLASSES[each] for each in types) for name, types in _ENTRIES.items()}
+#: the same for what was done to apply a decision, and for every change of a label
+_TYPES_OF_PART: dict[str, tuple[type, ...]] = {
+    "step": (str,),
+    "by": (str,),
+    "at": (datetime,),
+    "labels": (list,),
+    "hashes": (list,),
+    "fields": (list,),
+    "changes": (list,),
+}
+_TYPES_OF_CHANGES: dict[str, dict[str, tuple[type, ...]]] = {
+    GIVEN: {"before": (dict,), "after": (dict,)},
+    DELETED: {"before": (dict,), "at": (int,), "of_runs": (list,)},
+    ADDED: {"was": (str, NoneType)},
+}
+
+
+# ---- reading ----
+
+
+@dataclass(frozen=True, slots=True)
+class DecidedDocument:
+    """What was decided on a sample, or frame."""
+
+    decisions: Sequence[Stored] = ()
+    labels: Sequence[Stored] = ()  #: what is right
+    damaged: Sequence[Any] = ()  #: entries among the decisions that are none
+    n_damaged: int = 0  #: entries that are damaged, of decisions and of labels
+
+
+_NOTHING = DecidedDocument()
+
+
+def decided_in(row: Mapping[str, Any]) -> DecidedDocument:
+    """The decisions and labels in a query result with the columns of :meth:`~.decisions.Gold.projection`."""
+    if not row["decisions"] and not row["gold"]:
+        return _NOTHING
+    decisions, labels = whole_decisions(row["decisions"]), whole_labels(row["gold"])
+    n_damaged = len(row["decisions"]) - len(decisions)
+    damaged = [each for each in row["decisions"] if not is_decision(each)] if n_damaged else []
+    return DecidedDocument(decisions, labels, damaged, n_damaged + len(row["gold"]) - len(labels))
+
+
+def whole_decisions(entries: Any) -> list[Stored]:
+    """The decisions among the entries of a list, as stored; none of what is no list."""
+    return [each for each in entries if is_decision(each)] if isinstance(entries, list) else []
+
+
+def whole_labels(entries: Sequence[Any]) -> list[Stored]:
+    """The labels among the entries of a list: those with an id, and a class or none."""
+    return [
+        each
+        for each in entries
+        if isinstance(each, dict) and isinstance(each.get("_id"), ObjectId) and is_class(each.get("label"))
+    ]
+
+
+def is_decision(entry: Any) -> bool:
+    """Whether an entry has all that a decision has."""
+    if not _has(entry, _TYPES) or entry["choice"] not in get_args(Choice) or not _has_hashes(entry):
+        return False
+    if not _are_texts(entry["classes"]) or not _are_texts(entry["asked"]):
+        return False
+    if not isinstance(entry.get("written"), NoneType | dict):
+        return False
+    parts = entry.get(APPLIED)
+    return parts is None or (isinstance(parts, list) and all(map(_is_part, parts)))
+
+
+def _is_part(part: Any) -> bool:
+    """Whether an entry says what was done to apply a decision."""
+    if not _has(part, _TYPES_OF_PART) or not _has_hashes(part) or not _are_texts(part["fields"]):
+        return False
+    return all(map(_is_change, part["changes"]))
+
+
+def _is_change(change: Any) -> bool:
+    if not _has(change, {"what": (str,), "key": (str,), "annotator": (str,)}):
+        return False
+    types = _TYPES_OF_CHANGES.get(change["what"])
+    return types is not None and _has(change, types)
+
+
+def _has(entry: Any, types: Mapping[str, tuple[type, ...]]) -> bool:
+    """Whether an entry is a document with values of some types."""
+    if not isinstance(entry, dict):
+        return False
+    return all(name in entry and isinstance(entry[name], wanted) for name, wanted in types.items())
+
+
+def _has_hashes(entry: Stored) -> bool:
+    """Whether every label that an entry names has a hash."""
+    labels, hashes = entry["labels"], entry["hashes"]
+    return len(labels) == len(hashes) and _are_texts(labels) and _are_texts(hashes)
+
+
+def _are_texts(values: Sequence[Any]) -> bool:
+    return all(isinstance(each, str) for each in values)
+
+
+def applied_changes(decision: Stored) -> list[Stored]:
+    """What was done to labels to apply a decision, in this order."""
+    return [change for part in decision.get(APPLIED) or () for change in part["changes"]]
+
+
+def added_labels(decision: Stored) -> dict[str, str]:
+    """The labels that were added to apply a decision: their annotators by what decisions call them."""
+    return {each["key"]: each["annotator"] for each in applied_changes(decision) if each["what"] == ADDED}
+
+
+# ---- in the database ----
+
+
+def list_at(path: str, damaged: Sequence[Any] = ()) -> Stored:
+    """The list at a path; empty if there is none.
+
+    Args:
+        path: the path, with ``$``
+        damaged: what stands for anything else
+    """
+    otherwise: Any = {"$cond": [{"$lte": [path, None]}, [], {"$literal": list(damaged)}]} if damaged else []
+    return {"$cond": [{"$isArray": [path]}, path, otherwise]}
+
+
+def object_at(path: str) -> Stored:
+    """The document at a path; empty if there is none, or anything else."""
+    return {"$cond": [{"$eq": [{"$type": path}, "object"]}, path, {"$literal": {}}]}
+
+
+def seems_whole() -> Stored:
+    """Whether ``$$this`` has the entries of a decision; what is in its lists is not looked at."""
+    conditions: list[Stored] = [{"$in": [{"$type": f"$$this.{name}"}, list(types)]} for name, types in _ENTRIES.items()]
+    return {"$and": conditions}
