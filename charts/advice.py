@@ -126,6 +126,9 @@ def _conflicts(finding: Finding, report: Any) -> tuple[str, str]:
     conflicts = getattr(entry, "class_conflicts", [])
     if not conflicts or 2 * conflicts[0]["n"] < MIN_LABELS:
         return said, others
+    # a conflict may be frequent because of a single image with many objects
+    if not any({conflicts[0]["a"], conflicts[0]["b"]} == set(each.classes) for each in clearly_confused(report)):
+        return said, others
     return said, f"{others}, most often {conflicts[0]['a']!r} where others say {conflicts[0]['b']!r}"
 
 

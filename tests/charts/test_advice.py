@@ -78,6 +78,17 @@ def test_every_finding_is_said_with_numbers_interval_and_advice(finding: dict, e
     assert expected in sentence
 
 
+def test_which_classes_an_annotator_confuses_is_said_only_if_they_are_clearly_confused() -> None:
+    """Many conflicts may be of a single image with many objects."""
+    finding, most = _finding("conflicts", "alice"), "most often 'bus' where others say 'coach'"
+    (_, said) = object_findings(filled_report(findings=[finding], n_tested=50))
+    assert f"[50.1, 67.3]), {most}: talk to alice." in said
+    clear = filled_values()["confused"][0]
+    for confused in ([], [{**clear, "low": clear["by_chance"]}], [{**clear, "classes": ["bus", "tram"]}]):
+        (_, said) = object_findings(filled_report(findings=[finding], n_tested=50, confused=confused))
+        assert said.endswith("[50.1, 67.3]): talk to alice.")
+
+
 def test_the_five_with_the_greatest_difference_are_named_each_with_two_findings() -> None:
     findings = [
         _finding(kind, f"worker {k}", difference=0.9 - 0.1 * k)
