@@ -12,7 +12,7 @@ from ...agreement.errors import AgreementInputError
 from ...agreement.evidence.ranking import ends_of_ranking, most_first, n_labels_of, supported
 from ...names import VERDICT_COLORS
 from ..families import VerdictShares, family_of
-from ..objects.bias import bias_in_words
+from ..objects.bias import bias_in_words, has_evidence
 from ..shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
 from ..words import percent, shown_share
 from .theme import (
@@ -243,6 +243,8 @@ def _distances(bias: Bias, side: str) -> tuple[float, float]:
 
 def _bias_finding(biased: list[tuple[str, Bias]]) -> str:
     told = [(name, bias) for name, bias in biased if any(letter.isdigit() for letter in bias_in_words(bias, 1))]
+    if not any(has_evidence(bias) for _, bias in biased):
+        return "Too few labels to say whether anybody draws boxes otherwise"
     if not told:
         return "Everybody draws about the same: no annotator's boxes differ on average"
     name, bias = max(told, key=lambda entry: (_largest(entry[1], "size"), _largest(entry[1], *_SIDES), entry[0]))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ...agreement.evidence.ranking import MIN_IMAGES, MIN_LABELS
+from ..words import UNDEFINED
+
 if TYPE_CHECKING:
     from ...agreement.objects.report import Bias
 
@@ -21,11 +24,11 @@ _EDGES = {
 def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
     """``12 % larger, lower edge 9 % lower``: the size first, then the edges that the size does not explain.
 
-    A box that is 12 % larger on all sides has its edges 6 % further out, which is not mentioned. If there are
-    intervals, only offsets whose interval excludes 0 are mentioned.
+    A box that is 12 % larger on all sides has its edges 6 % further out, which is not mentioned. Only offsets whose
+    interval excludes 0 are mentioned, and none without intervals or on fewer than 20 labels.
     """
-    if bias is None or not bias.n:
-        return "-"
+    if bias is None or not has_evidence(bias):
+        return UNDEFINED
     words = []
     size = _told(bias, "size")
     if size is not None and abs(size) >= _SLIGHT:
@@ -34,6 +37,13 @@ def bias_in_words(bias: Bias | None, at_most: int = 2) -> str:
         title, positive, negative, _ = _EDGES[name]
         words.append(f"{title} {abs(value):.0f} % {positive if value > 0 else negative}")
     return ", ".join(words) if words else "like the others"
+
+
+def has_evidence(bias: Bias) -> bool:
+    """Whether there are enough labels on enough images to speak of habits."""
+    return bias.n >= MIN_LABELS and any(
+        interval.low is not None and interval.n >= MIN_IMAGES for interval in bias.intervals.values()
+    )
 
 
 def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
@@ -48,8 +58,8 @@ def _odd_edges(bias: Bias) -> list[tuple[str, float]]:
 
 
 def _told(bias: Bias, name: str) -> float | None:
-    """A mean; None if its interval contains zero."""
+    """A mean; None if its interval contains zero, or if it has none."""
     value, interval = bias.mean.get(name), bias.intervals.get(name)
     if value is None or interval is None or interval.low is None or interval.high is None:
-        return value
+        return None
     return value if interval.low > 0.0 or interval.high < 0.0 else None

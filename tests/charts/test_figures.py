@@ -20,6 +20,7 @@ from tests.charts.filled import (
     IOU_HISTOGRAM,
     PAIR_NUMBERS,
     THRESHOLDS,
+    around,
     filled_report,
     filled_values,
     interval,
@@ -191,13 +192,19 @@ def test_bias_is_drawn_with_its_intervals() -> None:
 @pytest.mark.parametrize("order", [ANNOTATORS, ANNOTATORS[::-1]])
 def test_whoever_draws_elsewhere_is_named_though_no_size_differs(order: list[str]) -> None:
     nothing = dict.fromkeys(("size", "left", "top", "right", "bottom"), 0.0)
-    annotators = [
-        {**entry, "bias": {"n": 9, "mean": {**nothing, "size": 1e-12 * k, "left": 5.0 * (name == order[0])}, "std": {}}}
-        for k, (name, entry) in enumerate(zip(order, filled_values()["annotators"], strict=True))
-    ]
-    annotators = [{**entry, "name": name} for name, entry in zip(order, annotators, strict=True)]
-    title = filled_report(annotators=annotators).plot_bias().layout.title.text
-    assert title.endswith("draws boxes left edge 5 % further right")
+
+    def title_of(n_labels: int) -> str:
+        annotators = []
+        for k, (name, entry) in enumerate(zip(order, filled_values()["annotators"], strict=True)):
+            mean = {**nothing, "size": 1e-12 * k, "left": 5.0 * (name == order[0])}
+            intervals = {side: around(value) for side, value in mean.items()}
+            bias = {"n": n_labels, "mean": mean, "std": {}, "intervals": intervals}
+            annotators.append({**entry, "name": name, "bias": bias})
+        title: str = filled_report(annotators=annotators).plot_bias().layout.title.text
+        return title.replace("<br>", " ")
+
+    assert title_of(20).endswith("draws boxes left edge 5 % further right")
+    assert title_of(19) == "Too few labels to say whether anybody draws boxes otherwise"
 
 
 def test_classes_are_drawn_with_intervals_the_surely_hardest_first() -> None:

@@ -194,8 +194,22 @@ BIASES = [
 def test_bias_is_said_in_words_where_it_is_told_from_zero(mean: dict, intervals: dict, expected: str) -> None:
     from annotator_agreement.agreement.report import Interval
 
-    found = {side: Interval(**values) for side, values in intervals.items()}
-    assert bias_in_words(Bias(5, {**NOTHING, **mean}, NOTHING, found)) == expected
+    means = {**NOTHING, **mean}
+    ends = {side: around(value, 0.05) for side, value in means.items() if value is not None} | intervals
+    found = {side: Interval(**values) for side, values in ends.items()}
+    assert bias_in_words(Bias(20, means, NOTHING, found)) == expected
+
+
+def test_no_habit_is_named_on_few_labels_or_images() -> None:
+    from annotator_agreement.agreement.report import Interval
+
+    def words(n_labels: int, n_images: int, *sides: str) -> str:
+        found = {side: Interval(**around(EVENLY[side], 0.1, n_images)) for side in sides}
+        return bias_in_words(Bias(n_labels, EVENLY, NOTHING, found))
+
+    assert words(20, 10, *EVENLY) == "12 % larger"
+    assert words(19, 10, *EVENLY) == words(20, 9, *EVENLY) == words(200, 100) == "-"
+    assert words(200, 100, "size") == "12 % larger"
 
 
 def test_no_bias_without_boxes() -> None:
