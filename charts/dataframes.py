@@ -22,7 +22,7 @@ Rows = Callable[[Any], list[Row]]
 #: ends of an interval, in the columns after its number
 _ENDS = ("low", "high")
 #: parts of a report that are not summaries of agreement
-_NOT_NUMBERS = ("run", "data_threshold", "sessions")
+_NOT_NUMBERS = ("run", "data_threshold", "sessions", "samples")
 _PLAIN = {"str", "int", "float", "bool", "None"}
 
 

@@ -93,3 +93,11 @@ def test_a_report_gives_the_table_of_its_samples(make_dataset):
     assert_frame_equal(agreement_on(view).to_dataframe("samples"), agreement_samples(view))
     assert len(agreement_samples(view)) == 1
     assert "samples" not in report.to_dict()
+
+
+def test_the_summary_of_a_report_with_samples_has_numbers_only(make_dataset):
+    report = compute_agreement(make_dataset(), ANNOTATORS)
+    summary = report.to_dataframe("summary")
+    assert report.samples is not None
+    assert summary["value"].dtype == np.float64
+    assert not any(name.startswith("samples") for name in summary["number"])
