@@ -50,7 +50,7 @@ class RateMoments:
 
         Args:
             group: shape ``(G,)``, ascending, each once
-            columns: shape ``(4, S, G)``; where the own whole is 0, all is 0
+            columns: shape ``(4, S, G)``
         """
         first, second = _UPPER
         products = [(columns[i] * columns[j]).sum(axis=0) for i, j in zip(first, second, strict=True)]
@@ -78,13 +78,19 @@ class RateTests:
     rate: FloatArray
     others: FloatArray
     difference: FloatArray
+    error: FloatArray  #: standard error of the difference
     low: FloatArray  #: 95 % interval of the difference
     high: FloatArray
     p_greater: FloatArray  #: of the null hypothesis that the rate is at most that of the others, plus the margin
     p_different: FloatArray  #: of the null hypothesis that both differ by at most the margin
 
 
-def rate_tests(moments: RateMoments, expected: FloatArray | None = None, margin: FloatArray | float = 0.0) -> RateTests:
+def rate_tests(
+    moments: RateMoments,
+    expected: FloatArray | None = None,
+    margin: FloatArray | float = 0.0,
+    error_of_expected: FloatArray | float = 0.0,
+) -> RateTests:
     """Test whether the rate of every group is that of the others on the same images.
 
     The null hypothesis is ``E(own count) / E(own whole) = E(count of the others) / E(whole of the others)``, up to a
@@ -97,6 +103,7 @@ def rate_tests(moments: RateMoments, expected: FloatArray | None = None, margin:
         moments: sums over images; whole videos or groups count as one image
         expected: shape ``(G,)``, known rate instead of that of the others; nan: the others'. None: nowhere
         margin: a difference up to this belongs to the null hypothesis
+        error_of_expected: shape ``(G,)``, standard error of the expected rate, where that is itself estimated
 
     Undefined:
         nan for a group with fewer than two images, or without a whole of its own or of the others. If nothing varies,
@@ -119,7 +126,8 @@ def rate_tests(moments: RateMoments, expected: FloatArray | None = None, margin:
     terms = moments.products * weights[:, first] * weights[:, second] * np.where(first == second, 1, 2)
     squares = terms.sum(axis=1)
     n = np.maximum(moments.n, 2)
-    error = np.sqrt(np.where(squares > ROUNDING * np.abs(terms).sum(axis=1), squares, 0.0) * n / (n - 1))
+    variance = np.where(squares > ROUNDING * np.abs(terms).sum(axis=1), squares, 0.0) * n / (n - 1)
+    error = np.sqrt(variance + np.where(is_known, error_of_expected, 0.0) ** 2)
     difference = rate - others
     reach = stdtrit(n - 1, 0.975) * error
 
@@ -130,6 +138,7 @@ def rate_tests(moments: RateMoments, expected: FloatArray | None = None, margin:
         rate=where(rate),
         others=where(others),
         difference=where(difference),
+        error=where(error),
         low=where(difference - reach),
         high=where(difference + reach),
         p_greater=where(_tail(difference - margin, error, n)),

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, sums_by
-from ...metrics.rate_tests import N_COLUMNS, RateMoments, false_discoveries, rate_tests
+from ...metrics.rate_tests import N_COLUMNS, ROUNDING, RateMoments, false_discoveries, rate_tests
 from .ranking import MIN_IMAGES, MIN_LABELS, natural_key
 
 Column: TypeAlias = FloatArray | IntArray
@@ -59,6 +59,7 @@ class Kind:
     margin: float = MARGIN
     of_others: bool = True  #: whether there are others to compare with; else an expected rate
     by_image: bool = False  #: whether a label is a whole image
+    of_median: bool = False  #: whether the others are the median annotator
 
 
 #: all kinds of findings; the code of a kind is its place
@@ -72,10 +73,11 @@ KINDS = (
     Kind("loose", "1 - IoU of matched labels of an annotator, against pairs of others"),
     Kind("twice", "labels of an annotator that draw an object again, against the other annotators"),
     Kind("box_size", "side of the boxes relative to the median box, against the median annotator (of two, the other)",
-         True, MARGIN_OF_BOXES),
+         True, MARGIN_OF_BOXES, of_median=True),
     Kind("box_right", "centre of the boxes to the right of that of the median box, in widths; likewise", True,
-         MARGIN_OF_BOXES),
-    Kind("box_down", "centre of the boxes below that of the median box, in heights; likewise", True, MARGIN_OF_BOXES),
+         MARGIN_OF_BOXES, of_median=True),
+    Kind("box_down", "centre of the boxes below that of the median box, in heights; likewise", True, MARGIN_OF_BOXES,
+         of_median=True),
     Kind("class_missed", "annotators who missed objects of a class, against the other classes"),
     Kind("class_conflicts", "labels of a class that met another class, against the other classes"),
     Kind("confused", "conflicts of two classes among all conflicts, against the share if conflicts fell on all other "
@@ -83,13 +85,13 @@ KINDS = (
     Kind("size_missed", "annotators who missed objects of a size, against the other sizes"),
     Kind("close", "score of a pair, against the other pairs of either, whichever is closer"),
     Kind("class_used", "ratings (tagged images) of an annotator with a class (tag), minus the share of all annotators "
-         "on the same image, against the median annotator (of two, the other)", True),
+         "on the same image, against the median annotator (of two, the other)", True, of_median=True),
     Kind("rates", "ratings of an annotator as shares of the scale from the lowest to the highest, minus the mean of "
-         "all annotators on the same image, against the median annotator (of two, the other)", True),
+         "all annotators on the same image, against the median annotator (of two, the other)", True, of_median=True),
     Kind("class_confused", "conflicts in which a class is one of the two among all conflicts, against chance as of two "
          "classes", of_others=False),
     Kind("class_area", "area that an annotator gives a class, relative to the mean of all annotators on the image, "
-         "against the median annotator (of two, the other)", True, by_image=True),
+         "against the median annotator (of two, the other)", True, by_image=True, of_median=True),
     Kind("class_loose", "1 - IoU of a class, against the other classes on the same images", by_image=True),
 )  # fmt: skip
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
@@ -159,8 +161,7 @@ class HabitRows:
         Args:
             group: shape ``(G,)``, ascending, groups that are added once
             n_samples: number of all samples ``S``
-            columns_of: own count and whole, and those of the others, of a slice of the samples; shape ``(B, G)`` each;
-                all 0 without an own whole
+            columns_of: own count and whole, and those of the others, of a slice of the samples; shape ``(B, G)`` each
         """
         n = n_samples if self._clusters is None else int(self._clusters.max(initial=-1)) + 1
         by_cluster = np.zeros((N_COLUMNS, n if self._clusters is not None else 0, len(group)))
@@ -245,13 +246,16 @@ def findings_of(
         annotators: their names
         classes: name of every class code
         sizes: names of sizes
-        expected: the known rate of groups that have no others
+        expected: the known rate of groups that have no others; not of those that the median annotator stands for
     """
     code = moments.group >> 2 * _WIDTH
     first, second = subjects_of(moments.group)
     known = np.array([(expected or {}).get(group, np.nan) for group in moments.group.tolist()])
+    error_of_known = np.zeros(len(known))
+    if len(annotators) > 2:
+        _compare_with_median_annotator(moments, known, error_of_known)
     margin = np.array([kind.margin for kind in KINDS])[code]
-    found = rate_tests(moments, known, margin)
+    found = rate_tests(moments, known, margin, error_of_known)
     p_values = np.where(np.array([kind.two_sided for kind in KINDS])[code], found.p_different, found.p_greater)
     by_image = np.array([kind.by_image for kind in KINDS])[code]
     whole, of_others = np.where(by_image, moments.n, moments.sums[:, 1]), moments.sums[:, 3]
@@ -280,22 +284,30 @@ def findings_of(
     return sorted(entries, key=_order), int(np.count_nonzero(~np.isnan(p_values)))
 
 
-def of_median_annotator(moments: RateMoments, kinds: Sequence[str]) -> dict[int, float]:
-    """The rate of the median annotator in every group of some kinds: one who deviates moves it less than the mean.
+def _compare_with_median_annotator(moments: RateMoments, known: FloatArray, error_of_known: FloatArray) -> None:
+    """Let the median annotator stand for the others, in place: one who deviates moves it less than the mean.
+
+    The rate of the median annotator is estimated, too, and what an annotator has more than the mean of all, the others
+    have less. The error of the median is chosen such that, of ``R`` annotators with equal errors, the difference gets
+    the error of that between an annotator and the mean of the ``R - 1`` others, ``R / (R - 1)`` times the own one.
+    Annotators with larger errors decide less about the median, and about its error.
 
     Args:
         moments: sums over images of all groups
-        kinds: kinds of which the first code is an annotator
+        known: shape ``(G,)``, where the rates of the median annotator are written
+        error_of_known: shape ``(G,)``, where their standard errors are written
     """
-    expected: dict[int, float] = {}
-    for kind in kinds:
-        chosen = np.flatnonzero(of_kind(moments.group, kind) & (moments.n >= MIN_IMAGES))
-        rates = moments.sums[chosen, 0] / moments.sums[chosen, 1]
-        _, second = subjects_of(moments.group[chosen])
-        for code in np.unique(second):
-            own = second == code
-            expected |= dict.fromkeys(moments.group[chosen[own]].tolist(), float(np.median(rates[own])))
-    return expected
+    of_median = np.array([kind.of_median for kind in KINDS])[moments.group >> 2 * _WIDTH]
+    chosen = np.flatnonzero(of_median & (moments.n >= MIN_IMAGES))
+    own = rate_tests(moments, np.zeros(len(known)))
+    _, place = np.unique(moments.group[chosen] >> _WIDTH, return_inverse=True)
+    for k in range(int(place.max(initial=-1)) + 1):
+        rows = chosen[place == k]
+        known[rows] = np.median(own.rate[rows])
+        weights = 1.0 / np.maximum(own.error[rows], ROUNDING)
+        error_of_known[rows] = np.sqrt(2 * len(rows) - 1) / np.maximum(weights.sum() - weights, ROUNDING)
+        if len(rows) == 1:
+            error_of_known[rows] = 0.0
 
 
 def _of_both(p_values: FloatArray, of_pairs: np.ndarray, first: IntArray, second: IntArray) -> None:

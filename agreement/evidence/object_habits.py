@@ -15,7 +15,7 @@ from ..objects.annotators import AssignedCells, missed_columns, verdict_columns
 from ..objects.sizes import SIZES
 from ..objects.sums import Chunk
 from .confusions import Conflicts, conflict_rows
-from .hypotheses import Column, HabitRows, Habits, findings_of, habit_groups, of_median_annotator
+from .hypotheses import Column, HabitRows, Habits, findings_of, habit_groups
 from .ranking import MIN_IMAGES
 
 #: kinds of findings on boxes
@@ -53,8 +53,6 @@ class ObjectHabits:
         moments = self._rows.moments()
         conflicts = Conflicts.of(moments, n_labels)
         expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
-        if len(annotators) > 2:
-            expected |= of_median_annotator(moments, _BOXES)
         findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected)
         return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 

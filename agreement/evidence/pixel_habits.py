@@ -9,7 +9,7 @@ import numpy as np
 
 from ...metrics.arrays import IntArray, sums_by
 from ..pixels.compute import SCORE, PixelAgreement
-from .hypotheses import HabitRows, Habits, findings_of, habit_groups, of_kind, of_median_annotator
+from .hypotheses import HabitRows, Habits, findings_of, habit_groups, of_kind
 
 
 class PixelHabits:
@@ -79,8 +79,7 @@ class PixelHabits:
         """
         moments = self._rows.moments()
         areas = moments.group[of_kind(moments.group, "class_area")].tolist()
+        # of two annotators, the difference between them is compared with none
         expected = dict.fromkeys(areas, 0.0)
-        if len(annotators) > 2:
-            expected |= of_median_annotator(moments, ("class_area",))
         findings, n_tested = findings_of(moments, annotators, classes, expected=expected)
         return {"findings": findings, "n_tested": n_tested}

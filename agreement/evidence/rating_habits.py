@@ -15,7 +15,7 @@ from ..ratings.compute import RatingRecords, agreeing
 from ..ratings.scale import ScaledRatings
 from ..report import ReportContext
 from .confusions import Conflicts, conflict_rows
-from .hypotheses import SAMPLES_AT_ONCE, Column, HabitRows, findings_of, habit_groups, of_median_annotator
+from .hypotheses import SAMPLES_AT_ONCE, Column, HabitRows, findings_of, habit_groups
 from .ranking import MIN_IMAGES, MIN_LABELS
 
 #: classes that are tested, the most frequent
@@ -50,8 +50,6 @@ def rating_habits(
     moments = habits.moments()
     conflicts = Conflicts.of(moments, n_labels)
     expected |= dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
-    if len(annotators) > 2:
-        expected |= of_median_annotator(moments, ("class_used", "rates"))
     classes = scaled.categories if scaled is not None else ()
     findings, n_tested = findings_of(moments, annotators, classes, expected=expected)
     return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}

@@ -10,7 +10,7 @@ import numpy as np
 from ...metrics.arrays import BoolArray, FloatArray, sums_by
 from ..report import ReportContext
 from ..tags.compute import LONE, TagAgreement
-from .hypotheses import HabitRows, findings_of, habit_groups, of_median_annotator
+from .hypotheses import HabitRows, findings_of, habit_groups
 from .ranking import MIN_IMAGES, MIN_LABELS
 
 #: tags that are tested, the most frequent
@@ -28,8 +28,7 @@ def tag_habits(agreement: TagAgreement, context: ReportContext) -> dict[str, Any
     _of_annotators(habits, agreement, len(annotators))
     _of_tags(habits, agreement, len(annotators), len(context.class_names))
     moments = habits.moments()
-    expected = of_median_annotator(moments, ("class_used",)) if len(annotators) > 2 else {}
-    findings, n_tested = findings_of(moments, annotators, context.class_names, expected=expected)
+    findings, n_tested = findings_of(moments, annotators, context.class_names)
     return {"findings": findings, "n_tested": n_tested}
 
 
@@ -44,16 +43,20 @@ def _of_annotators(habits: HabitRows, agreement: TagAgreement, n: int) -> None:
 
     assigned = np.bincount(cell, minlength=n_samples * n).reshape(n_samples, n) > 0
     given = table(np.ones(len(of_set)))
-    _against_others(habits, "lone", table(tags.verdict[agreement.of_given] == LONE), given)
+    _against_others(habits, "lone", table(tags.verdict[agreement.of_given] == LONE), given, assigned)
     if n > 2:
         by_two = np.bincount(tags.sample[tags.votes >= 2], minlength=n_samples)
         missed = np.where(assigned, by_two[:, None] - table(votes >= 2), 0.0)
-        _against_others(habits, "misses", missed, missed + table(votes >= 3))
+        _against_others(habits, "misses", missed, missed + table(votes >= 3), assigned)
 
 
-def _against_others(habits: HabitRows, kind: str, own: FloatArray, whole: FloatArray) -> None:
-    """An annotator against the other annotators on the same image; shapes ``(S, R)``."""
-    others = [np.where(whole > 0, column.sum(axis=1, keepdims=True) - column, 0.0) for column in (own, whole)]
+def _against_others(habits: HabitRows, kind: str, own: FloatArray, whole: FloatArray, assigned: BoolArray) -> None:
+    """An annotator against the other annotators on all images of the annotator; shapes ``(S, R)``.
+
+    Images without an own whole count for the others: where the others left a tag out, there may be none that two others
+    gave.
+    """
+    others = [np.where(assigned, column.sum(axis=1, keepdims=True) - column, 0.0) for column in (own, whole)]
     habits.add_table(
         habit_groups(kind, np.arange(own.shape[1])), len(own), functools.partial(_slices, own, whole, *others)
     )

@@ -51,6 +51,10 @@ def test_a_known_rate_takes_the_place_of_the_others() -> None:
     n = np.count_nonzero(rows[:, 1])
     error = (((rows[:, 0] - a / m * rows[:, 1]) / m) ** 2).sum() ** 0.5 * (n / (n - 1)) ** 0.5
     assert found.p_greater[0] == pytest.approx(stats.t.sf((a / m - 0.25) / error, n - 1))
+    # the rate is an estimate itself: the variances add up
+    found = rate_tests(RateMoments.of(group, (rows * [1, 1, 0, 0]).T), np.array([0.25]), error_of_expected=2 * error)
+    assert found.error[0] == pytest.approx(5**0.5 * error)
+    assert found.p_greater[0] == pytest.approx(stats.t.sf((a / m - 0.25) / (5**0.5 * error), n - 1))
 
 
 @pytest.mark.parametrize(

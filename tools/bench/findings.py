@@ -18,6 +18,7 @@ RUNS = 200
 #: data on which all annotators do alike, by title
 WITHOUT_HABITS: dict[str, Callable[[int], GeneratedBoxes]] = {
     "2 annotators, 60 images": lambda seed: generate(60, 2, seed),
+    "3 annotators, 60 images": lambda seed: generate(60, 3, seed),
     "4 annotators, 60 images": lambda seed: generate(60, 4, seed),
     "5 annotators, 300 images": lambda seed: generate(300, 5, seed),
     "crowd of 200, 200 images": lambda seed: generate_crowd(200, 10, seed, alike=True),
@@ -74,7 +75,7 @@ def measure() -> list[Row]:
 def _of_family(family: str) -> Iterator[Row]:
     """Count the runs with a finding on ratings, tags or masks, without habits and with one."""
     report, habit, kind = SIMULATED[family]
-    for n_annotators, n_images in ((2, 60), (4, 60), (8, 200)):
+    for n_annotators, n_images in ((2, 60), (3, 30), (3, 100), (4, 60), (8, 200)):
         n = sum(bool(report(n_images, n_annotators, seed).findings) for seed in range(RUNS))
         title = f"{family}, {n_annotators} annotators, {n_images} images"
         say(f"{title}, nobody has a habit: {n} of {RUNS} runs have a finding")
