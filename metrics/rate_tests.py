@@ -90,6 +90,7 @@ def rate_tests(
     expected: FloatArray | None = None,
     margin: FloatArray | float = 0.0,
     error_of_expected: FloatArray | float = 0.0,
+    limits: tuple[FloatArray | float, FloatArray | float] = (-np.inf, np.inf),
 ) -> RateTests:
     """Test whether the rate of every group is that of the others on the same images.
 
@@ -104,6 +105,7 @@ def rate_tests(
         expected: shape ``(G,)``, known rate instead of that of the others; nan: the others'. None: nowhere
         margin: a difference up to this belongs to the null hypothesis
         error_of_expected: shape ``(G,)``, standard error of the expected rate, where that is itself estimated
+        limits: the smallest and the largest possible difference, shape ``(G,)`` each; intervals end there
 
     Undefined:
         nan for a group with fewer than two images, or without a whole of its own or of the others. If nothing varies,
@@ -139,8 +141,8 @@ def rate_tests(
         others=where(others),
         difference=where(difference),
         error=where(error),
-        low=where(difference - reach),
-        high=where(difference + reach),
+        low=where(np.maximum(difference - reach, limits[0])),
+        high=where(np.minimum(difference + reach, limits[1])),
         p_greater=where(_tail(difference - margin, error, n)),
         p_different=where(np.minimum(1.0, 2.0 * _tail(np.abs(difference) - margin, error, n))),
     )

@@ -98,7 +98,7 @@ class Conflicts:
         """The pairs by name, the highest lower end of the interval first."""
         row = self.row
         of_pairs = RateMoments(moments.group[row], moments.n[row], moments.sums[row], moments.products[row])
-        found = rate_tests(of_pairs, self.by_chance)
+        found = rate_tests(of_pairs, self.by_chance, limits=(-self.by_chance, 1.0 - self.by_chance))
         n = of_pairs.sums[:, 0].astype(np.int64)
         ends = (self.by_chance + found.low, self.by_chance + found.high)
         numbers = (n, self.n_images, found.rate, *ends, self.by_chance)

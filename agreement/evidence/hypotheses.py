@@ -60,6 +60,7 @@ class Kind:
     of_others: bool = True  #: whether there are others to compare with; else an expected rate
     by_image: bool = False  #: whether a label is a whole image
     of_median: bool = False  #: whether the others are the median annotator
+    is_share: bool = True  #: whether what is counted is a share (of the scale, of the labels), from 0 to 1
 
 
 #: all kinds of findings; the code of a kind is its place
@@ -73,11 +74,11 @@ KINDS = (
     Kind("loose", "1 - IoU of matched labels of an annotator, against pairs of others"),
     Kind("twice", "labels of an annotator that draw an object again, against the other annotators"),
     Kind("box_size", "side of the boxes relative to the median box, against the median annotator (of two, the other)",
-         True, MARGIN_OF_BOXES, of_median=True),
+         True, MARGIN_OF_BOXES, of_median=True, is_share=False),
     Kind("box_right", "centre of the boxes to the right of that of the median box, in widths; likewise", True,
-         MARGIN_OF_BOXES, of_median=True),
+         MARGIN_OF_BOXES, of_median=True, is_share=False),
     Kind("box_down", "centre of the boxes below that of the median box, in heights; likewise", True, MARGIN_OF_BOXES,
-         of_median=True),
+         of_median=True, is_share=False),
     Kind("class_missed", "annotators who missed objects of a class, against the other classes"),
     Kind("class_conflicts", "labels of a class that met another class, against the other classes"),
     Kind("confused", "conflicts of two classes among all conflicts, against the share if conflicts fell on all other "
@@ -91,7 +92,8 @@ KINDS = (
     Kind("class_confused", "conflicts in which a class is one of the two among all conflicts, against chance as of two "
          "classes", of_others=False),
     Kind("class_area", "area that an annotator gives a class, relative to the mean of all annotators on the image, "
-         "against the median annotator (of two, the other)", True, by_image=True, of_median=True),
+         "against the median annotator (of two, the other)", True, by_image=True, of_median=True,
+         is_share=False),
     Kind("class_loose", "1 - IoU of a class, against the other classes on the same images", by_image=True),
 )  # fmt: skip
 CODES = {kind.name: code for code, kind in enumerate(KINDS)}
@@ -238,6 +240,7 @@ def findings_of(
     sizes: Sequence[str] = (),
     *,
     expected: Mapping[int, float] | None = None,
+    n_labels: Mapping[int, int] | None = None,
 ) -> tuple[list[Finding], int]:
     """What the tests confirm, the greatest difference first, and how many hypotheses were tested.
 
@@ -247,6 +250,7 @@ def findings_of(
         classes: name of every class code
         sizes: names of sizes
         expected: the known rate of groups that have no others; not of those that the median annotator stands for
+        n_labels: labels of groups whose own whole counts something else (images, of pairs of annotators)
     """
     code = moments.group >> 2 * _WIDTH
     first, second = subjects_of(moments.group)
@@ -255,12 +259,14 @@ def findings_of(
     if len(annotators) > 2:
         _compare_with_median_annotator(moments, known, error_of_known)
     margin = np.array([kind.margin for kind in KINDS])[code]
-    found = rate_tests(moments, known, margin, error_of_known)
+    found = rate_tests(moments, known, margin, error_of_known, _limits(code, known))
     p_values = np.where(np.array([kind.two_sided for kind in KINDS])[code], found.p_different, found.p_greater)
     by_image = np.array([kind.by_image for kind in KINDS])[code]
     whole, of_others = np.where(by_image, moments.n, moments.sums[:, 1]), moments.sums[:, 3]
+    if n_labels:
+        whole = np.array([n_labels.get(group, n) for group, n in zip(moments.group.tolist(), whole, strict=True)])
     of_pairs = code == CODES["close"]
-    enough = (moments.n >= MIN_IMAGES) & ((whole >= MIN_LABELS) | of_pairs)
+    enough = (moments.n >= MIN_IMAGES) & (whole >= MIN_LABELS)
     enough &= (of_others >= MIN_LABELS) | ~np.isnan(known) | by_image
     p_values = np.where(enough, p_values, np.nan)
     _of_both(p_values, of_pairs, first, second)
@@ -282,6 +288,14 @@ def findings_of(
             )
         )
     return sorted(entries, key=_order), int(np.count_nonzero(~np.isnan(p_values)))
+
+
+def _limits(code: IntArray, known: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The smallest and the largest possible difference of groups: of shares -1 and 1, as far as a known one allows."""
+    is_share = np.array([kind.is_share for kind in KINDS])[code]
+    chance = np.where(np.array([kind.of_others for kind in KINDS])[code], np.nan, known)
+    low, high = (np.where(np.isnan(chance), end, share) for end, share in ((-1.0, -chance), (1.0, 1.0 - chance)))
+    return np.where(is_share, low, -np.inf), np.where(is_share, high, np.inf)
 
 
 def _compare_with_median_annotator(moments: RateMoments, known: FloatArray, error_of_known: FloatArray) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ...metrics.arrays import BoolArray, FloatArray, IntArray, distinct, ranges, sums_by
-from ..annotators import n_shared
+from ..annotators import n_shared, pair_rows
 from ..codes import MISSING
 from ..numbers import Numbers
 from ..objects.annotators import AssignedCells, missed_columns, verdict_columns
 from ..objects.sizes import SIZES
 from ..objects.sums import Chunk
 from .confusions import Conflicts, conflict_rows
-from .hypotheses import Column, HabitRows, Habits, findings_of, habit_groups
+from .hypotheses import Column, HabitRows, Habits, findings_of, habit_groups, of_kind, subjects_of
 from .ranking import MIN_IMAGES
 
 #: kinds of findings on boxes
@@ -42,18 +42,25 @@ class ObjectHabits:
         """None at all."""
         yield from ()
 
-    def found(self, annotators: Sequence[str], classes: Sequence[str], n_labels: IntArray) -> dict[str, Any]:
+    def found(
+        self, annotators: Sequence[str], classes: Sequence[str], n_labels: IntArray, n_of_pairs: IntArray
+    ) -> dict[str, Any]:
         """The fields of a report: what the tests confirm, of how many, and the classes that are confused.
 
         Args:
             annotators: their names
             classes: name of every class code
             n_labels: shape ``(K,)``, labels of every class
+            n_of_pairs: shape ``(P,)``, labels of every pair of annotators on the samples that they share
         """
         moments = self._rows.moments()
         conflicts = Conflicts.of(moments, n_labels)
         expected = dict(zip(moments.group[conflicts.row].tolist(), conflicts.by_chance.tolist(), strict=True))
-        findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected)
+        close = moments.group[of_kind(moments.group, "close")]
+        ends = np.sort(subjects_of(close), axis=0)
+        of_close = n_of_pairs[pair_rows(ends[0], ends[1], len(annotators))]
+        counted = dict(zip(close.tolist(), of_close.tolist(), strict=True))
+        findings, n_tested = findings_of(moments, annotators, classes, SIZES, expected=expected, n_labels=counted)
         return {"findings": findings, "n_tested": n_tested, "confused": conflicts.named(moments, classes)}
 
 

@@ -221,7 +221,8 @@ def build_object_report(records: ObjectRecords, context: ReportContext) -> Objec
     classes, n_classes_unlisted = class_summaries(fields, sums.classes, met, sums.headline.matches, class_names)
     drawn = np.unique(sums.annotators.classes.column(1)).tolist()
     parts = ("", "consensus", "bias")
-    of_habits = habits.found(context.annotators, class_names, sums.classes.n_objects)
+    n_of_pairs = sums.pairs.n_a + sums.pairs.n_b
+    of_habits = habits.found(context.annotators, class_names, sums.classes.n_objects, n_of_pairs)
     of_annotators = {part: each.total for part, each in zip(parts, collection.annotators, strict=True)}
     return report_of(
         ObjectReport,

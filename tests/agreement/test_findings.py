@@ -90,6 +90,29 @@ def test_who_copies_is_found_as_a_pair() -> None:
     assert close.value > close.others + 0.1
 
 
+@pytest.mark.parametrize(("n_with_labels", "is_named"), [(0, False), (9, False), (10, True)])
+def test_a_pair_needs_twenty_labels_not_twenty_images(n_with_labels: int, *, is_named: bool) -> None:
+    """a and b draw the same box on some of 30 images and nothing on the others; c and d one box each, elsewhere."""
+    boxes = {0: (0.0, n_with_labels), 1: (0.0, n_with_labels), 2: (0.3, 30), 3: (0.6, 30)}
+    rows = sorted((k, who, left) for who, (left, n) in boxes.items() for k in range(n))
+    sample, annotator, left = (np.array(column) for column in zip(*rows, strict=True))
+    xywh = np.column_stack([left, *(np.full(len(left), size) for size in (0.1, 0.2, 0.2))])
+    report = report_on(GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, 30, 4))
+    close = [(each.annotators, each.n_labels) for each in report.findings if each.kind == "close"]
+    assert close == ([(["worker 1", "worker 2"], 20)] if is_named else [])
+
+
+def test_an_interval_of_shares_ends_at_100_points() -> None:
+    """worker 1 draws the two objects of the first of 12 images, the three others those of all."""
+    rows = [(k, who, left) for k in range(12) for who in range(4) if who or not k for left in (0.1, 0.6)]
+    sample, annotator, left = (np.array(column) for column in zip(*rows, strict=True))
+    xywh = np.column_stack([left, *(np.full(len(left), size) for size in (0.1, 0.2, 0.2))])
+    report = report_on(GeneratedBoxes(sample, annotator, np.zeros_like(sample), xywh, 12, 4))
+    (misses,) = [each for each in report.findings if each.kind == "misses"]
+    assert (misses.value, misses.others) == pytest.approx((11 / 12, 0.0))
+    assert 0.7 < misses.low < misses.high == 1.0
+
+
 def test_frames_of_one_video_are_one_draw() -> None:
     """What is certain over 150 images is not over 9 videos, which are too few, and less so over 30."""
     habits = _with("bob", miss_small=0.6)

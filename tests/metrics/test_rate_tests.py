@@ -57,6 +57,16 @@ def test_a_known_rate_takes_the_place_of_the_others() -> None:
     assert found.p_greater[0] == pytest.approx(stats.t.sf((a / m - 0.25) / (5**0.5 * error), n - 1))
 
 
+def test_intervals_end_where_no_difference_is_possible() -> None:
+    """The annotator missed 10 of 11 objects, the others 1 of 11: without limits the interval goes beyond 1."""
+    rows = np.array([[k > 0, 1, k < 1, 1] for k in range(11)]) * 1.0
+    moments = RateMoments.of(np.zeros(11, np.int64), rows.T)
+    free, found = rate_tests(moments), rate_tests(moments, limits=(-1.0, 1.0))
+    assert free.high[0] > 1.0
+    assert (found.low[0], found.high[0]) == (free.low[0], 1.0)
+    assert found.p_greater[0] == free.p_greater[0]
+
+
 @pytest.mark.parametrize(
     ("row", "expected"),
     [((2, 2, 0, 3), 0.0), ((0, 2, 0, 3), 1.0), ((0, 0, 1, 3), np.nan), ((1, 2, 0, 0), np.nan)],
