@@ -240,11 +240,12 @@ class AgreementPanel(foo.Panel):
 
     def undo_decision(self, ctx: foo.ExecutionContext) -> None:
         """Take back what the user decided last, and show that object again."""
-        was_edited = bool(deciding(ctx).get("editing"))
         _leave_form(ctx)
-        if not undo_last(ctx.dataset, deciding(ctx)):
+        undone = undo_last(ctx.dataset, str(self._require_run(ctx).run_key), deciding(ctx))
+        if undone is None:
             ctx.ops.notify("There is nothing to undo", variant="warning")
-        ctx.panel.set_state("decide", deciding(ctx) if was_edited else one_back(deciding(ctx)))
+        else:
+            ctx.panel.set_state("decide", undone)
 
     def edit_object(self, ctx: foo.ExecutionContext) -> None:
         """Open FiftyOne's own form on what is decided to be right of the object; recorded before the next event."""

@@ -332,9 +332,18 @@ def one_back(chosen: Mapping[str, Any]) -> dict[str, Any]:
     return {**chosen, "at": past.pop() if past else None, "past": past, "n": _next(chosen)}
 
 
-def undo_last(dataset: fo.Dataset, chosen: Mapping[str, Any]) -> bool:
-    """Take back what the user decided last; False if there was nothing."""
-    return undo_decisions(dataset, by=chosen.get("by")) > 0
+def undo_last(dataset: fo.Dataset, run_key: str, chosen: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Take back what the user decided last; what is chosen then, with its object in hand. None if there was nothing."""
+    gold = open_gold(dataset, DEFAULT_GOLD_FIELD)
+    step = gold.latest_step(chosen.get("by"))
+    found = None if step is None else gold.only_decision(step, run_key)
+    if step is None or not undo_decisions(dataset, step):
+        return None
+    past = chosen.get("past") or []
+    at = None if found is None else [found[0], found[1]["unit"]]
+    if chosen.get("sample") and at not in past:  # beside a sample, objects of others are not shown
+        at = None
+    return {**chosen, "at": at, "past": [each for each in past if each != at], "n": _next(chosen)}
 
 
 # ---- editing in the App ----

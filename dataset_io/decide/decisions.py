@@ -45,7 +45,7 @@ from ..record.lease import writing
 from ..record.run import dataset_of, list_agreements
 from ..record.schema import declare
 from .label_schemas import end_editing
-from .stored_decisions import APPLIED, Stored, list_at, object_at, seems_whole
+from .stored_decisions import APPLIED, Stored, decided_in, list_at, object_at, seems_whole
 
 #: a stored label, and its type
 StoredLabel = tuple[Stored, LabelKind]
@@ -250,6 +250,12 @@ class Gold:
             {"$limit": 1},
         ]
         return next((row[decision]["step"] for row in self.collection.aggregate(stages)), None)
+
+    def only_decision(self, step: str, run_key: str) -> tuple[str, Stored] | None:
+        """The decision of a step on an object of a run, and the id of its document; None if these are several."""
+        rows = self.collection.find({f"{self.decisions}.step": step}, self.projection()).limit(2)
+        made = [(str(row["_id"]), one) for row in rows for one in decided_in(row).decisions if one["step"] == step]
+        return made[0] if len(made) == 1 and made[0][1]["run_key"] == run_key else None
 
     def counts(
         self, verdicts: Sequence[str], annotator: str | None = None, label: str | None = None, votes: int | None = None

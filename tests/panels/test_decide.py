@@ -343,3 +343,20 @@ def test_damaged_decisions_do_not_keep_anybody_from_deciding(event, make_dataset
     assert "decided" in sent.said
     assert "wrong" not in sent.text
     event("count_decisions", dataset, sent.state)
+
+
+def test_undo_shows_the_object_whose_decision_it_took_back(event, dataset, named):
+    sent = show(event, dataset, named)
+    for name in ("No object", "Skip", "No object"):
+        sent = press(event, dataset, sent.state, sent, name)
+    first, second, third = list_decisions(dataset)
+    for again in (third, second):  # as after an edit in the App, which is a step of its own
+        decide(dataset, choice="none", objects=again.unit, by="mia", overwrite=True)
+    undone = []
+    for _ in range(5):
+        sent = press(event, dataset, sent.state, sent, "Undo")
+        undone.append(sent.state["decide"]["at"][1])
+    assert undone == [each.unit for each in (second, third, third, second, first)]
+    assert list_decisions(dataset) == []
+    sent = press(event, dataset, sent.state, sent, "Undo")
+    assert sent.of("notify")[0]["message"] == "There is nothing to undo"
