@@ -77,6 +77,8 @@ class DecisionReport:
     annotators: list[AnnotatorDecided] = dataclasses.field(default_factory=list)
     #: decided objects of which annotators' labels were changed to what was decided; such a label counts for nobody
     n_applied: int = 0
+    #: decisions, and labels in their field, that other programs damaged: they are left out
+    n_damaged: int = 0
 
     parts: ClassVar[dict[str, Any]] = {"annotators": AnnotatorDecided}
 

@@ -31,7 +31,7 @@ from .stored_decisions import Stored
 
 #: samples whose objects are read at once
 _BATCH = 1_000
-_COUNTS = ("n_decided", "n_disputed_decided", "n_applied", "n_skipped", "n_changed", "n_consensus_right")
+_COUNTS = ("n_decided", "n_disputed_decided", "n_applied", "n_skipped", "n_changed", "n_damaged", "n_consensus_right")
 
 
 @takes_arrays
@@ -75,7 +75,8 @@ def report_decisions(
             rows = _Rows(opened, objects, np.array(states, np.int64))
             disputed = rows.decided & (objects.members.verdict > AGREED)
             left_out = (rows.states == SKIPPED, rows.states == CHANGED)
-            found = (rows.decided, disputed, rows.applied.any(axis=1), *left_out, rows.majority_is_right())
+            n_damaged = np.array([each.n_damaged for each in objects.decided])
+            found = (rows.decided, disputed, rows.applied.any(axis=1), *left_out, n_damaged, rows.majority_is_right())
             for name, each in zip(_COUNTS, found, strict=True):
                 counts[name] += int(each.sum())
             judged.append(rows.judged(cluster))

@@ -108,6 +108,10 @@ def test_an_object_whose_decision_is_damaged_can_be_decided_again(dataset, docum
     sample_id = damage(dataset, {"$unset": {f"{DECISIONS}.0.hashes": ""}})
     stored = dataset._sample_collection.find_one({"_id": ObjectId(sample_id)})[DECISIONS][0]
     assert len(list_decisions(dataset)) == n - 1
+    assert report_decisions(dataset, resamples=0).n_damaged == 1
+    shown = io.StringIO()
+    load_agreement(dataset).print_report(file=shown)
+    assert "1 entry of `agreement_gold`, or of its decisions, left out" in " ".join(shown.getvalue().split())
     made = decide(dataset, choice="consensus")
     assert (made.n_decided, made.n_changed) == (1, 0)
     assert len(list_decisions(dataset)) == n
