@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -21,6 +22,8 @@ from .base import is_from_app
 _LEFT = "view_left"
 #: the longest that an operator waits for the App, in seconds
 _MAX_SECONDS = 10.0
+#: ids of samples and labels
+_ID = re.compile(r"[0-9a-fA-F]{24}")
 
 
 def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
@@ -29,7 +32,7 @@ def chosen_samples(ctx: foo.ExecutionContext) -> SampleCollection:
     chosen = list(ctx.selected)
     if ctx.selected_labels:
         # samples that were added twice have labels with the same ids
-        chosen = [] if is_generated(view) else sorted({entry["sample_id"] for entry in ctx.selected_labels})
+        chosen = [] if is_generated(view) else sorted({entry["sample_id"] for entry in _selected_labels(ctx)})
     if not chosen:
         return view
     # FiftyOne selects whole groups, with the samples of all slices
@@ -44,11 +47,22 @@ def chosen_labels(ctx: foo.ExecutionContext, labels: RunLabels) -> dict[str, lis
     # views of frames use the field names of frames
     fields = {name.rsplit(".", 1)[-1]: name for name in labels.config.fields}
     chosen: dict[str, list[str]] = {}
-    for entry in ctx.selected_labels:
+    for entry in _selected_labels(ctx):
         name = fields.get(entry["field"].rsplit(".", 1)[-1])
         if name is not None:
             chosen.setdefault(name, []).append(entry["label_id"])
     return chosen
+
+
+def _selected_labels(ctx: foo.ExecutionContext) -> list[dict[str, str]]:
+    """The selected labels, without entries that name none."""
+    return [
+        entry
+        for entry in ctx.selected_labels
+        if isinstance(entry, dict)
+        and isinstance(entry.get("field"), str)
+        and all(_ID.fullmatch(str(entry.get(name))) for name in ("label_id", "sample_id"))
+    ]
 
 
 def shows_part(ctx: foo.ExecutionContext) -> bool:

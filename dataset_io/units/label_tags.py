@@ -45,7 +45,8 @@ def tag_agreement_labels(
 
     In a patches view, FiftyOne writes tags only to the field that the patches were made from. This function finds the
     annotators' own labels by field and id, and tags them in the dataset and in FiftyOne's copy for the view. Labels
-    that were deleted meanwhile are skipped. Deleting the run does not remove tags.
+    that were deleted meanwhile are skipped, and so are those whose ``tags`` are no list. Deleting the run does not
+    remove tags.
 
     Args:
         samples: a view of the objects of a run (:func:`agreement_patches`), of its labels (:func:`view_agreement`), any
@@ -74,7 +75,7 @@ def tag_agreement_labels(
         refuse_read_only(labels.dataset, ["tags"])
         found = _tag_samples(samples, labels, change, _ids_of_samples(samples, labels, asked, selected))
     else:
-        shown = labels_in_view(samples, labels, asked, selected)
+        shown = labels_in_view(samples, labels, asked, selected, [_can_be_tagged("$$this.tags")])
         refuse_read_only(labels.dataset, sorted({name for entry in shown for name in entry.label_ids}))
         found = _tag_labels(samples, labels, change, shown)
     refresh(labels.dataset)
@@ -96,17 +97,21 @@ class _Change:
 
     def of(self, path: str) -> dict[str, Any]:
         """An expression for the changed tags."""
-        present = {"$cond": [{"$isArray": [path]}, path, []]}
+        present = {"$ifNull": [path, []]}
         without = {"$filter": {"input": present, "as": "tag", "cond": {"$ne": ["$$tag", {"$literal": self.tag}]}}}
-        return without if self.remove else {"$concatArrays": [without, [{"$literal": self.tag}]]}
+        changed = without if self.remove else {"$concatArrays": [without, [{"$literal": self.tag}]]}
+        return {"$cond": [_can_be_tagged(path), changed, path]}
 
-    def of_documents(self, collection: Collection[dict[str, Any]], ids: Iterable[ObjectId]) -> None:
-        """Change the tags of samples."""
+    def of_documents(self, collection: Collection[dict[str, Any]], ids: Iterable[ObjectId]) -> int:
+        """Change the tags of samples; returns how many of them have none, or a list of them."""
         wanted = sorted(ids)
+        n_found = len(wanted)
         update = [{"$set": {"tags": self.of("$tags"), "last_modified_at": self.stamp}}]
         for start in range(0, len(wanted), _BATCH):
-            query = {"_id": {"$in": wanted[start : start + _BATCH]}, "tags": self.missing}
-            collection.update_many(query, update)
+            chosen = {"_id": {"$in": wanted[start : start + _BATCH]}}
+            collection.update_many({**chosen, "tags": self.missing}, update)
+            n_found -= collection.count_documents({**chosen, "$expr": {"$not": [_can_be_tagged("$tags")]}})
+        return n_found
 
     def of_labels(self, document_id: ObjectId, path: str, in_list: bool, ids: list[ObjectId]) -> UpdateOne:
         """Change the tags of the labels in one field of a document that still exist."""
@@ -122,6 +127,11 @@ class _Change:
         )
 
 
+def _can_be_tagged(path: str) -> dict[str, Any]:
+    """An expression for whether tags are a list, or absent; anything else is not ours to replace."""
+    return {"$or": [{"$isArray": [path]}, {"$lte": [path, None]}]}
+
+
 def _ids_of_samples(
     samples: SampleCollection, labels: RunLabels, annotators: Sequence[str], selected: Selected | None
 ) -> list[tuple[ObjectId, ObjectId]]:
@@ -134,11 +144,10 @@ def _ids_of_samples(
 def _tag_samples(
     samples: SampleCollection, labels: RunLabels, change: _Change, ids: Sequence[tuple[ObjectId, ObjectId]]
 ) -> int:
-    of_samples = {sample_id for _, sample_id in ids}
-    change.of_documents(sample_collection(labels.samples), of_samples)
+    n_found = change.of_documents(sample_collection(labels.samples), {sample_id for _, sample_id in ids})
     if is_generated(samples):
         change.of_documents(sample_collection(samples), {view_id for view_id, _ in ids})
-    return len(of_samples)
+    return n_found
 
 
 def _tag_labels(samples: SampleCollection, labels: RunLabels, change: _Change, shown: Sequence[DocumentLabels]) -> int:

@@ -38,6 +38,7 @@ def labels_in_view(
     labels: RunLabels,
     annotators: Sequence[str] = (),
     selected: Selected | None = None,
+    also: Sequence[Expression] = (),
 ) -> list[DocumentLabels]:
     """The labels of a run that a view shows; labels that the run did not compare are left out.
 
@@ -46,6 +47,7 @@ def labels_in_view(
         labels: the labels of the run in the dataset
         annotators: only labels of these annotators; all if empty
         selected: only these labels
+        also: expressions of a label ``$$this`` that must be true
 
     Raises:
         AgreementInputError: if the view has no field of the run, or ``selected`` are not labels of the run
@@ -69,7 +71,13 @@ def labels_in_view(
     projection: dict[str, Any] = {"document": f"${document_id}", "sample": f"${sample_id}"}
     of_annotators = LabelLists(labels).is_of(annotators, "$$this") if annotators else []
     for number, (field, kind, place) in enumerate(fields):
-        conditions: list[Expression] = [{"$gt": [f"$$this.{labels.field_key}_of", None]}, *of_annotators]
+        is_id: Expression = {"$eq": [{"$type": "$$this._id"}, "objectId"]}
+        conditions: list[Expression] = [
+            {"$gt": [f"$$this.{labels.field_key}_of", None]},
+            is_id,
+            *of_annotators,
+            *also,
+        ]
         if ids_of is not None:
             conditions.append({"$in": ["$$this._id", ids_of.get(field, [])]})
         shown_path, in_list = path_in_view(view, prefix + place, kind)

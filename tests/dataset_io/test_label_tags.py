@@ -201,6 +201,28 @@ def test_labels_without_a_list_of_tags_get_one(dataset, tags):
     assert _tagged(dataset) == {entry for entry in _shown(dataset) if entry[0] == "bob"}
 
 
+@pytest.mark.parametrize("remove", [False, True])
+@pytest.mark.parametrize("tags", ["needs_review", "text", 5, {"a": 1}], ids=repr)
+def test_what_is_no_list_of_tags_is_left_as_it_is(dataset, tags, remove):
+    n_labels, n_samples = (tag_agreement_labels(dataset, tag="x", on=on) for on in ("labels", "samples"))
+    first = next(entry for entry in documents_of(dataset) if entry["alice"] and entry["alice"]["detections"])
+    path = "alice.detections.0.tags"
+    dataset._sample_collection.update_one({"_id": first["_id"]}, {"$set": {path: tags, "tags": tags}})
+    patches = agreement_patches(dataset)
+    assert tag_agreement_labels(dataset, remove=remove) == n_labels - 1
+    tag_agreement_labels(patches, remove=remove)
+    assert tag_agreement_labels(dataset, on="samples", remove=remove) == n_samples - 1
+    changed = dataset._sample_collection.find_one({"_id": first["_id"]})
+    assert (changed["tags"], changed["alice"]["detections"][0]["tags"]) == (tags, tags)
+
+
+def test_labels_whose_id_is_none_are_skipped(dataset):
+    n_labels = tag_agreement_labels(dataset)
+    first = next(entry for entry in documents_of(dataset) if entry["alice"] and entry["alice"]["detections"])
+    dataset._sample_collection.update_one({"_id": first["_id"]}, {"$set": {"alice.detections.0._id": [1]}})
+    assert tag_agreement_labels(dataset) == n_labels - 1
+
+
 def test_a_label_deleted_meanwhile_does_not_shift_the_tag(dataset):
     view = agreement_patches(dataset, verdict="class_conflict")
     expected = _shown(view)

@@ -382,3 +382,21 @@ def test_the_operators_run_through_fiftyone(make_dataset):
     foo.get_operator("@annotator/agreement/delete_agreement")(dataset)
     dataset.reload()
     assert stored(dataset) == before
+
+
+@pytest.mark.parametrize("on", ["labels", "samples"])
+@pytest.mark.parametrize(
+    "entry",
+    [{"label_id": None, "sample_id": None, "field": None}, {"label_id": "x", "sample_id": "y", "field": "zz"},
+     {"label_id": "x", "sample_id": "y", "field": "alice"}, {}, None, {"label_id": "6" * 24, "field": "alice"}],
+    ids=repr,
+)  # fmt: skip
+def test_selected_labels_that_name_none_are_ignored(operator, dataset, run, entry, on):
+    sample = next(iter(dataset.match(fo.ViewField("alice.detections").length() > 0)))
+    named = {"label_id": sample.alice.detections[0].id, "sample_id": sample.id, "field": "alice"}
+    asked = operator("tag_agreement_labels")
+    run(asked, dataset, None, (), [entry, named], run_key="agreement", on=on)
+    assert dataset.count_sample_tags() == ({} if on == "labels" else {"needs_review": 1})
+    assert len(_tagged(dataset)) == (on == "labels")
+    result, _ = run(asked, dataset, None, (), [entry], run_key="agreement", tag="none")
+    assert result == {"n": 0}
