@@ -98,6 +98,11 @@ def match_images(
             f"Names of images in the file must mean one sample each, got {shown(ambiguous)}; say match='path' if the "
             "file has their folders too"
         )
+    if not targets and not samples and media_dir is None:
+        raise AgreementInputError(
+            f"The dataset {dataset.name!r} must have samples of the images of the file, got none; say `media_dir=` to "
+            "make them of the images in a folder"
+        )
     if not targets:
         raise AgreementInputError(
             f"The images of the file must be in the dataset {dataset.name!r} or in `media_dir`, got none of "

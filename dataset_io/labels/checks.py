@@ -11,7 +11,7 @@ from bson import ObjectId
 
 from ... import names
 from ...agreement.config import AgreementConfig
-from ...agreement.errors import AgreementInputError, shown
+from ...agreement.errors import AgreementInputError, did_you_mean, shown
 from ...agreement.options import value_name
 from ..run.stored import MOST_BYTES, NoRoomError, frame_title, of_each_label
 from .geometry_readers import LARGEST, is_usable_box, lies_outside, outside_boxes
@@ -291,9 +291,10 @@ def check_annotators(source: Source) -> None:
         return
     absent = sorted(set(chosen) - set(source.annotator_values))
     if absent:
+        found = annotators_found(source)
         raise AgreementInputError(
-            f"`annotators` must be found in `{attribute}`, got {shown(absent)}; found are "
-            f"{shown(annotators_found(source)) or 'none'}"
+            f"`annotators` must be found in `{attribute}`, got {shown(absent)}{did_you_mean(absent[0], found)}; found "
+            f"are {shown(found) or 'none'}"
         )
     if len(source.annotators) < 2:
         raise AgreementInputError(

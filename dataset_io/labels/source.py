@@ -325,9 +325,11 @@ def label_kinds(samples: SampleCollection, fields: Sequence[str]) -> tuple[Label
         if name not in schema:
             known = comparable_fields(samples)
             of_labels = [field for field, kind in known.items() if kind.is_label]
+            owner, _, last = name.rpartition(".")
+            meant = owner if last in {kind.list_name for kind in known.values()} else name
             raise AgreementInputError(
                 f"`fields` must be label fields of {stored_dataset(samples).name!r}, got {name!r}, which does not "
-                f"exist{did_you_mean(name, known)}; label fields are {shown(of_labels or known) or '(none)'}"
+                f"exist{did_you_mean(meant, known)}; label fields are {shown(of_labels or known) or '(none)'}"
             )
         written_by = run_of(name, schema[name])
         if written_by is not None:
@@ -385,8 +387,12 @@ def _type_name(field: fo.Field) -> str:
 def _check_assigned_field(samples: SampleCollection, name: str) -> None:
     field = samples.get_field(name)
     if field is None or "." in name:
-        raise AgreementInputError(f"`assigned_field` must be a sample field with a list of names, got {name!r}, which "
-                                  "does not exist")  # fmt: skip
+        known = [path for path, kind in samples.get_field_schema().items()
+                 if isinstance(kind, fo.ListField | fo.StringField) and path not in own_fields(samples)]  # fmt: skip
+        raise AgreementInputError(
+            f"`assigned_field` must be a sample field with a list of names, got {name!r}, which does not exist"
+            f"{did_you_mean(name, known)}"
+        )
     if not isinstance(field, fo.ListField | fo.StringField):
         raise AgreementInputError(
             f"`assigned_field` must be a sample field with a list of names, got {name!r} with {_type_name(field)}"

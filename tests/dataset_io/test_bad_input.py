@@ -8,7 +8,7 @@ import pytest
 
 from tests.datasets import detections, stored
 
-from annotator_agreement import AgreementInputError, compute_agreement, view_agreement
+from annotator_agreement import AgreementInputError, compute_agreement, join_annotators, view_agreement
 
 ANNOTATORS = ["alice", "bob", "carol"]
 
@@ -28,6 +28,9 @@ def _refused(dataset, match, *arguments, **options):
         pytest.param(["alice", "alice"], {}, "must be different fields, got alice more than once", id="field twice"),
         pytest.param(
             ["alice", "zoe"], {}, "got 'zoe', which does not exist; label fields are alice, bob, carol", id="absent"
+        ),
+        pytest.param(
+            ["alice.detections", "bob"], {}, "got 'alice.detections', which .*; did you mean 'alice'[?]", id="list"
         ),
         pytest.param(
             ["alice", "bobb"], {}, "got 'bobb', which does not exist; did you mean 'bob'[?]; label fields", id="slip"
@@ -348,3 +351,13 @@ def test_a_run_on_what_another_run_chose_says_so(make_dataset):
     assert again.run.chosen_by == "agreement"
     assert any("the results of the run 'agreement' chose them" in text for text in again.warnings)
     assert compute_agreement(dataset.limit(2), ANNOTATORS, run_key="part").run.chosen_by is None
+
+
+def test_a_slip_in_the_name_of_a_list_or_an_annotator_is_told(make_dataset):
+    dataset = make_dataset()
+    dataset.add_sample_field("raters", fo.ListField, subfield=fo.StringField)
+    with pytest.raises(AgreementInputError, match=r"got 'rater', which does not exist; did you mean 'raters'\?"):
+        compute_agreement(dataset, ["alice", "bob"], assigned_field="rater")
+    join_annotators(dataset, ["alice", "bob"], "both")
+    with pytest.raises(AgreementInputError, match=r"got bb; did you mean 'bob'\?; found are alice, bob"):
+        compute_agreement(dataset, "both", annotator_attribute="annotator", annotators=["alice", "bb"])

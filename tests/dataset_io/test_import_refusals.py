@@ -206,3 +206,9 @@ def test_a_preview_writes_nothing_and_says_the_same(tmp_path):
     summary = import_annotations(dataset, path)
     assert {**summary.to_dict(), "is_written": False} == preview.to_dict()
     assert "Imported into" in summary.to_markdown()
+
+
+def test_an_empty_dataset_needs_a_folder_of_images(private_fiftyone, tmp_path):
+    path = written(tmp_path / "x.json", coco([IMAGE], [BOX]))
+    with pytest.raises(AgreementInputError, match=r"must have samples .* got none; say `media_dir=`"):
+        import_annotations(dataset_of([]), path)
