@@ -11,7 +11,7 @@ from ..agreement.arguments import one_of, without_numpy
 from ..agreement.main_numbers import TITLES
 from ..agreement.options import OPTIONS
 from .headline import FEW_SAMPLES
-from .sections import Facts, Note, Part, Section, as_markdown, as_text
+from .sections import MOST_LINES, Facts, Note, Part, Section, as_markdown, as_text
 from .tables import Cell, Column, sample_table, table
 from .words import counted, listed, shown_number, signed
 
@@ -42,8 +42,13 @@ _CHANGE = ("a", "b", "difference", "low", "high")
 
 
 def comparison_text(comparison: AgreementComparison) -> str:
-    """The comparison as lines of text."""
-    return as_text(comparison_sections(comparison))
+    """The comparison as at most 60 lines of text."""
+    text = ""
+    for at_most in range(_AT_MOST, 0, -1):
+        text = as_text(comparison_sections(comparison, at_most))
+        if len(text.splitlines()) <= MOST_LINES:
+            break
+    return text
 
 
 def comparison_markdown(comparison: AgreementComparison) -> str:
@@ -51,15 +56,15 @@ def comparison_markdown(comparison: AgreementComparison) -> str:
     return as_markdown(comparison_sections(comparison))
 
 
-def comparison_sections(comparison: AgreementComparison) -> list[Section]:
-    """The comparison in sections, the first two of which say what changed."""
+def comparison_sections(comparison: AgreementComparison, at_most: int = _AT_MOST) -> list[Section]:
+    """The comparison in sections, the first two of which say what changed; each table with so many rows, at most."""
     title = f"Annotator agreement: run '{comparison.b}' compared with '{comparison.a}'"
     return [
         Section(title, [_basis(comparison), *_verdict(comparison)], is_first=True),
         _numbers(comparison),
         _differences(comparison),
-        *_parts(comparison),
-        _samples(comparison),
+        *_parts(comparison, at_most),
+        _samples(comparison, at_most),
     ]
 
 
@@ -151,7 +156,8 @@ def _differences(comparison: AgreementComparison) -> Section:
     ]
     for key, found in ((comparison.a, comparison.annotators_only_a), (comparison.b, comparison.annotators_only_b)):
         if found:
-            facts.append((f"only in {key}", listed(found)))
+            more = [f"{len(found) - _AT_MOST:,} more"] if len(found) > _AT_MOST else []
+            facts.append((f"only in {key}", listed([*found[:_AT_MOST], *more])))
     return Section("What differs between the runs", [Facts(facts)] if facts else ["Nothing but the labels."])
 
 
@@ -168,21 +174,27 @@ def _option(value: Any) -> str:
     return "none" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def _parts(comparison: AgreementComparison) -> Iterator[Section]:
+def _parts(comparison: AgreementComparison, at_most: int) -> Iterator[Section]:
+    """The pairs, classes, annotators and so on; of many, those that clearly changed."""
     for name, parts in comparison.changes.items():
         numbers = [number for number in _COLUMNS if any(number in part.numbers for part in parts)]
         numbers = (numbers or sorted({number for part in parts for number in part.numbers}))[:2]
         title, row = _PARTS.get(name, (name.capitalize(), ""))
         columns = [Column(row, _name), *(c for number in numbers for c in _change_columns(comparison, number))]
-        note = f"the {_AT_MOST} that changed most of {len(parts)}" if len(parts) > _AT_MOST else ""
-        yield Section(title, [table(columns, parts[:_AT_MOST])], note)
+        if len(parts) <= at_most:
+            yield Section(title, [table(columns, parts)])
+            continue
+        clear = [part for part in parts if any(part.numbers[k].is_clear for k in numbers if k in part.numbers)]
+        said = f"{len(clear):,} of {len(parts):,} changed clearly (the interval of the difference excludes 0)"
+        first = f", the first {at_most} are" if len(clear) > at_most else ""
+        yield Section(title, [f"{said}{first}:", table(columns, clear[:at_most])] if clear else [f"{said}."])
 
 
 def _name(part: PartChanges) -> str:
     return " – ".join(part.names)
 
 
-def _samples(comparison: AgreementComparison) -> Section:
+def _samples(comparison: AgreementComparison, at_most: int) -> Section:
     found = comparison.samples
     what = "frames" if comparison.on_frames else "samples"
     undefined = f", {found.n_undefined:,} without a score in one of the runs" if found.n_undefined else ""
@@ -195,7 +207,7 @@ def _samples(comparison: AgreementComparison) -> Section:
         Column("difference", "difference", signed),
     ]
     changed: dict[str, Sequence[Mapping[str, Any]]] = {"Better": found.better, "Worse": found.worse}
-    parts += [sample_table(columns, samples, title) for title, samples in changed.items() if samples]
+    parts += [sample_table(columns, samples[:at_most], title) for title, samples in changed.items() if samples]
     return Section("Where it changed", parts)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,9 +10,9 @@ from ..agreement.main_numbers import HEADLINE
 from .decided import DECIDED, decisions_section
 from .families import family_of
 from .headline import headline, single_alphas
-from .sections import Facts, Part, Section, as_markdown, as_text
+from .sections import MOST_LINES, Facts, Part, Section, as_markdown, as_text, with_texts
 from .tables import Cell, Column, sample_table, table
-from .words import counted, documents, shown_number
+from .words import counted, documents, shortened, shown_number
 
 if TYPE_CHECKING:
     from ..agreement.report import AgreementReport
@@ -28,11 +29,11 @@ _COVERAGE = {
 
 #: so many annotators are listed
 _MOST_LISTS = 12
-#: lines of the short text, at most
-_MOST_LINES = 60
 _RULES, _MEANINGS, _FIRST = "How it was computed", "What the words mean", "Where to look first"
 #: sections that are left out of the short text first, and last; of the others the last one
 _LEAVE_OUT = {_MEANINGS: 1, _FIRST: -1, _RULES: -2, "Annotators": -3, DECIDED: -4}
+#: characters of a name in the short text, at most
+_NAME_LENGTH = 60
 #: samples that are listed in the short text
 _FEW_WORST = 3
 _WORDS = (
@@ -48,15 +49,31 @@ def report_text(report: AgreementReport, *, full: bool = False) -> str:
     head = report_head(report, _changed(report))
     if full:
         return as_text([head, *report_sections(report), *report_details(report)])
-    kept = [head, *report_sections(report, flowing=True)]
+    kept = _with_short_names(report, [head, *report_sections(report, flowing=True)])
     left_out: list[str] = []
-    while len(as_text(kept).splitlines()) > _MOST_LINES - 3 * bool(left_out) and len(kept) > 1:
+    while len(as_text(kept).splitlines()) > MOST_LINES - 3 * bool(left_out) and len(kept) > 1:
         least = max(kept[1:], key=lambda section: (_importance(kept, section), kept.index(section)))
         kept.remove(least)
         left_out.append(least.title.split(":")[0])
     if left_out:
         kept.append(Section("More in print_report(full=True)", [], ", ".join(reversed(left_out))))
     return as_text(kept)
+
+
+def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> list[Section]:
+    """The sections with long names of annotators and classes shortened, as they are and as quoted in sentences."""
+    entries = [*getattr(report, "annotators", []), *getattr(report, "classes", [])]
+    names = [*(entry.name for entry in entries), *(entry.tag for entry in getattr(report, "tags", []))]
+    names += getattr(report, "categories", [])
+    for found in (*getattr(report, "findings", []), *getattr(report, "confused", [])):
+        names += found.classes
+    long = {name: shortened(name, _NAME_LENGTH) for name in names if len(name) > _NAME_LENGTH}
+    if not long:
+        return list(sections)
+    long |= {repr(name)[1:-1]: short for name, short in long.items()}
+    # the longest first, which may begin with another one
+    pattern = re.compile("|".join(map(re.escape, sorted(long, key=len, reverse=True))))
+    return [with_texts(section, lambda text: pattern.sub(lambda name: long[name[0]], text)) for section in sections]
 
 
 def _importance(kept: Sequence[Section], section: Section) -> int:

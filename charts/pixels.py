@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ..agreement.evidence.ranking import least_first
 from .advice import Says, by_share, loose, stands_out, write_down
 from .sections import Facts, Part, Section
-from .shortlists import annotator_sections, pair_sections, shortlist_annotators
+from .shortlists import annotator_sections, pair_sections, ranked_title, shortlist_annotators
 from .tables import Cell, Column, table
 from .words import documents, percent, shown_number, shown_share
 
@@ -130,7 +130,7 @@ def pixel_classes(report: PixelReport, *, full: bool = False) -> list[Section]:
         *(Column("mean IoU", "mean_iou", shown_number), Column("mean Dice", "mean_dice", shown_number)),
         *(Column("IoU of all", "iou", shown_number), Column("Dice of all", "dice", shown_number)),
     ]
-    title = "Classes, least agreement first"
+    title = ranked_title("Classes", classes, "mean_iou")
     shown = classes if full else classes[:MANY_CLASSES]
     if len(shown) < report.n_classes:
         title += f": {len(shown)} of {report.n_classes}"

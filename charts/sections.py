@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 import textwrap
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from tabulate import tabulate
 
-from .tables import Table
+from .tables import Cell, Table
 from .words import UNDEFINED, one_line
 
+#: lines of a short text, at most
+MOST_LINES = 60
 INDENT = "  "
 _WIDTH = 120
 _NAME_WIDTH = 20
@@ -87,6 +91,20 @@ class Section:
     note: str = ""  #: addition to the heading in text
     figures: tuple[str, ...] = ()  #: names of its figures (``votes`` for ``plot_votes``)
     is_first: bool = False  #: whether it is the headline of the whole report
+
+
+def with_texts(shown: Any, change: Callable[[str], str]) -> Any:
+    """A section, or a part of one, with other texts: titles, sentences and cells."""
+    if isinstance(shown, str):
+        return change(shown)
+    if isinstance(shown, Cell):
+        return Cell(shown.value, change(shown.text))
+    if isinstance(shown, list | tuple):
+        return type(shown)(with_texts(each, change) for each in shown)
+    if not dataclasses.is_dataclass(shown) or isinstance(shown, type):
+        return shown
+    texts = {field.name: with_texts(getattr(shown, field.name), change) for field in dataclasses.fields(shown)}
+    return dataclasses.replace(shown, **texts)
 
 
 # ---- as text ----

@@ -77,6 +77,11 @@ def spread(entries: Sequence[Any], whole: float | None, what: str) -> str:
     return f"{said}. Ranked by the end of the interval nearer to all together ({shown_number(whole, 2)}){few}."
 
 
+def ranked_title(title: str, entries: Sequence[Any], number: str) -> str:
+    """A title that says how entries are ranked, if any of them has enough evidence."""
+    return f"{title}, least agreement first" if any(supported(entry, number) for entry in entries) else title
+
+
 def shortlist_parts(columns: Sequence[Column], shown: Shortlist) -> list[Part]:
     """The listed ones as a table, unless there are none; then the others."""
     parts: list[Part] = [table(columns, shown.entries)] if shown.entries or not shown.rest else []

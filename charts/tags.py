@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from ..agreement.evidence.ranking import least_first
 from .advice import Says, against, by_points, stands_out, write_down
 from .sections import Section
-from .shortlists import annotator_sections, pair_sections
+from .shortlists import annotator_sections, pair_sections, ranked_title
 from .tables import Column, part_of, table, verdict_column
 from .words import counted, documents, percent, shown_number, shown_share
 
@@ -81,13 +82,12 @@ def tag_words(report: TagReport) -> list[tuple[str, str]]:
 
 
 def _disputed(report: TagReport) -> list[TagSummary]:
-    """The tags that not everybody gave, those with the most disagreement first; ties by frequency."""
-    order = sorted(report.tags, key=lambda entry: (entry.n_agreed - entry.n_samples, -entry.n_samples, entry.tag))
-    return [entry for entry in order if entry.n_agreed < entry.n_samples]
+    """The tags that not everybody gave, those with the least agreement first."""
+    return least_first([entry for entry in report.tags if entry.n_agreed < entry.n_samples], "alpha")
 
 
 def most_disputed_tags(report: TagReport, *, full: bool = False) -> list[Section]:
-    """The tags with the most disagreement first; none that everybody gave. ``full``: all, if some are left out."""
+    """The tags with the least agreement first; none that everybody gave. ``full``: all, if some are left out."""
     disputed = _disputed(report)
     if full and len(disputed) <= MOST_TAGS:
         return []
@@ -104,7 +104,8 @@ def most_disputed_tags(report: TagReport, *, full: bool = False) -> list[Section
     ]
     if not disputed:
         return [Section("Disputed tags", [], f"none of {len(report.tags):,}", ("classes",))]
-    return [Section("Disputed tags, the most disputed first", [table(columns, shown)], note, ("classes",))]
+    title = ranked_title("Disputed tags", disputed, "alpha")
+    return [Section(title, [table(columns, shown)], note, ("classes",))]
 
 
 def tag_annotators(report: TagReport, *, full: bool = False) -> list[Section]:

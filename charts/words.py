@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 #: text for an undefined number
 UNDEFINED = "-"
+#: characters of a name next to an axis
+_NAME_LENGTH = 24
 #: titles of the verdicts of labels
 VERDICTS = {
     "agreed": "agreed",
@@ -92,3 +94,11 @@ def file_name(path: object) -> str | None:
 def one_line(text: object) -> str:
     """A text without line breaks."""
     return " ".join(str(text).splitlines())
+
+
+def shortened(name: str, length: int = _NAME_LENGTH) -> str:
+    """A name that fits next to an axis: its start and its end, because classes often differ only in one of the two."""
+    if len(name) <= length:
+        return name
+    n_last = (length - 1) // 2
+    return f"{name[: length - 1 - n_last].rstrip()}…{name[-n_last:].lstrip()}"

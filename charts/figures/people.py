@@ -14,7 +14,7 @@ from ...names import VERDICT_COLORS
 from ..families import VerdictShares, family_of
 from ..objects.bias import bias_in_words, has_evidence
 from ..shortlists import AT_EACH_END, MOST_ANNOTATORS, shortlist_annotators
-from ..words import percent, shown_share
+from ..words import percent, shortened, shown_share
 from .theme import (
     BLUE,
     GREEN,
@@ -28,7 +28,6 @@ from .theme import (
     require,
     require_objects,
     safe,
-    shortened,
 )
 
 if TYPE_CHECKING:

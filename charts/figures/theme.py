@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, cast
 import plotly.graph_objects as go
 
 from ...agreement.errors import AgreementInputError
+from ..words import shortened as shortened
 
 if TYPE_CHECKING:
     from ...agreement.objects.report import ObjectReport
@@ -25,7 +26,6 @@ BLUE, ORANGE, GREEN, RED, PURPLE, SKY = "#2b83ba", "#e69f00", "#1a9e77", "#d55e0
 SCALE = [[0.0, "#e8f0f7"], [0.65, "#93bfdd"], [0.7, "#2f79ad"], [1.0, "#0b3d66"]]
 FONT = "Palanquin, system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-_NAME_LENGTH = 24
 #: characters per line of a title; fits a figure of 440 pixels
 _TITLE_WIDTH = 54
 #: height of a line of a title, in pixels
@@ -108,14 +108,6 @@ def names_axis(names: Sequence[str], **layout: object) -> dict[str, object]:
         "showgrid": False,
         **layout,
     }
-
-
-def shortened(name: str, length: int = _NAME_LENGTH) -> str:
-    """A name that fits next to an axis: its start and its end, because classes often differ only in one of the two."""
-    if len(name) <= length:
-        return name
-    n_last = (length - 1) // 2
-    return f"{name[: length - 1 - n_last].rstrip()}…{name[-n_last:].lstrip()}"
 
 
 def require(found: object, what: str) -> None:

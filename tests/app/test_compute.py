@@ -147,7 +147,7 @@ def test_semantic_masks_are_compared_and_the_map_of_disagreement_is_drawn(app: A
     form.locator("input[type='checkbox']").last.click()
     expect(form).to_contain_text("Folder for the maps")
     app.submit("Compute")
-    expect(app.result).to_contain_text("Classes, least agreement first")
+    expect(app.result).to_contain_text("Dice of all")
     expect(app.result).to_contain_text("disputed classes")
     app.close_result()
     for name in ANNOTATORS:

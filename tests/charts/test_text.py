@@ -274,3 +274,37 @@ def test_a_report_is_one_line_and_its_beginning_in_a_notebook() -> None:
     for make in OTHERS.values():
         assert len(repr(make())) < 200
         assert "annotator-agreement" in make()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("family", "title", "entries", "number"),
+    [("tags", "Disputed tags", "tags", "alpha"), ("pixels", "Classes", "classes", "mean_iou")],
+)
+def test_a_ranking_is_claimed_only_where_there_is_evidence_for_one(
+    family: str, title: str, entries: str, number: str
+) -> None:
+    values = OTHERS[family]().to_dict()
+    assert f"\n{title}: " in report_text(report_from_dict(values))
+    assert "first" not in report_text(report_from_dict(values)).split(f"\n{title}")[1].splitlines()[0]
+    (*_, last) = values[entries][:2]
+    name = last.get("tag") or last["name"]
+    last["n_samples"], last["intervals"] = 40, {number: interval(0.1, 0.3)}
+    (head, first, *_) = report_text(report_from_dict(values)).split(f"\n{title}")[1].splitlines()[::2]
+    assert head.startswith(", least agreement first")
+    assert first.split("  ")[1].strip() == name
+
+
+def test_long_names_are_shortened_in_the_short_text_only() -> None:
+    """Eight classes whose names have 1,200 characters, alike but for their ends: one of them is in a finding."""
+    names = [f"{'a long name ' * 100}it's {k}" for k in range(8)]
+    values = filled_values()
+    classes = [{**values["classes"][0], "name": name} for name in names]
+    (finding,) = [each for each in values["findings"] if each["kind"] == "confused"]
+    confused = [{**values["confused"][0], "classes": names[:2]}]
+    report = filled_report(classes=classes, confused=confused, findings=[{**finding, "classes": names[:2]}])
+    text = report_text(report)
+    assert len(text.splitlines()) <= 60
+    assert "it's 0" in text
+    assert names[0] not in text.replace("\n", " ")
+    assert all(name in " ".join(report_text(report, full=True).split()) for name in names)
+    assert names[0] in report_page(report).replace("&#x27;", "'").replace("&#39;", "'")
