@@ -49,6 +49,7 @@ class VerdictShares:
     title: str  #: title of the shares
     worst: str  #: the verdict in the finding: it names the annotator with the largest share
     finding: str  #: text of the finding, with the share for ``{}``
+    labels: str  #: word for the labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,6 +112,7 @@ _FAMILIES = {
             "share of their labels<br>(missed: of what two others drew)",
             "lone",
             "adds most: {} of their labels nobody else drew",
+            "labels",
         ),
         disputed="disputed objects",
     ),
@@ -135,6 +137,7 @@ _FAMILIES = {
             "share of their ratings",
             "class_conflict",
             "has most disputed ratings: {}",
+            "ratings",
         ),
     ),
     "tags": FamilyCharts(
@@ -157,6 +160,7 @@ _FAMILIES = {
             "share of their tags",
             "lone",
             "adds most: {} of their tags nobody else gave",
+            "tags",
         ),
         disputed="disputed tags",
     ),

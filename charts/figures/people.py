@@ -169,8 +169,7 @@ def _annotators_finding(shown: VerdictShares, annotators: list[Any], missed: lis
     if leader is not None:
         share = percent(leader.verdicts[shown.worst], sum(leader.verdicts.values()))
         return f"{leader.name} {shown.finding.format(share)}"
-    whose = shown.title.split("<br>")[0].removeprefix("share ")
-    return f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} {whose}"
+    return f"{shown.titles[shown.worst].capitalize()}: {_range(counts)} of their {shown.labels}"
 
 
 def _leader(annotators: Sequence[Any], share: str) -> Any | None:
@@ -185,8 +184,8 @@ def _leader(annotators: Sequence[Any], share: str) -> Any | None:
 
 def _range(counts: Sequence[tuple[str, int, int]]) -> str:
     """The smallest and the largest share."""
-    shares = sorted({shown_share(n / whole) for _, n, whole in counts}, key=lambda text: float(text.split()[0]))
-    return " to ".join(dict.fromkeys((shares[0], shares[-1])))
+    shares = [n / whole for _, n, whole in counts]
+    return " to ".join(dict.fromkeys(map(shown_share, (min(shares), max(shares)))))
 
 
 def plot_bias(report: AgreementReport) -> go.Figure:
