@@ -67,7 +67,7 @@ def decisions_section(report: DecisionReport) -> Section:
     )  # fmt: skip
     if report.n_decided:
         parts += [table(columns, report.annotators), note]
-    return Section(DECIDED, parts)
+    return Section(DECIDED, parts, key="decided")
 
 
 def _worst_classes(entry: AnnotatorDecided) -> Cell:

@@ -29,9 +29,9 @@ _COVERAGE = {
 
 #: so many annotators are listed
 _MOST_LISTS = 12
-_RULES, _MEANINGS, _FIRST = "How it was computed", "What the words mean", "Where to look first"
-#: sections that are left out of the short text first, and last; of the others the last one
-_LEAVE_OUT = {_MEANINGS: 1, _FIRST: -1, _RULES: -2, "Annotators": -3, DECIDED: -4}
+_RULES = "How it was computed"
+#: sections that are left out of the short text first, and last, by their keys; of the others the last one
+_LEAVE_OUT = {"words": 1, "worst": -1, "rules": -2, "annotators": -3, "decided": -4}
 #: characters of a name in the short text, at most
 _NAME_LENGTH = 60
 #: samples that are listed in the short text
@@ -78,7 +78,7 @@ def _with_short_names(report: AgreementReport, sections: Sequence[Section]) -> l
 
 def _importance(kept: Sequence[Section], section: Section) -> int:
     """The lower, the longer a section is kept in the short text."""
-    return -4 if section is kept[1] else _LEAVE_OUT.get(section.title.split(":")[0], 0)
+    return -4 if section is kept[1] else _LEAVE_OUT.get(section.key, 0)
 
 
 def report_markdown(report: AgreementReport) -> str:
@@ -102,7 +102,7 @@ def _decisions(report: AgreementReport) -> list[Section]:
     found = None if report.samples is None else report.samples.decisions()
     if isinstance(found, int):
         many = f"More than {found:,} images have decisions: report_decisions(dataset, {report.run_key!r}) counts them."
-        return [Section(DECIDED, [many])]
+        return [Section(DECIDED, [many], key="decided")]
     return [] if found is None else [decisions_section(found)]
 
 
@@ -140,7 +140,7 @@ def report_sections(report: AgreementReport, *, flowing: bool = False) -> list[S
     told = _rules(report)
     parts: list[Part] = [" · ".join(f"{name}: {text}" for name, text in told)] if flowing else [Facts(told)]
     worst = _worst(report, _FEW_WORST if flowing else None)
-    return [*shown, *_decisions(report), *worst, *_lists(report), Section(_RULES, parts), *_words(report)]
+    return [*shown, *_decisions(report), *worst, *_lists(report), Section(_RULES, parts, key="rules"), *_words(report)]
 
 
 def report_details(report: AgreementReport) -> list[Section]:
@@ -168,7 +168,7 @@ def _rules(report: AgreementReport) -> list[tuple[str, str]]:
 
 def _words(report: AgreementReport) -> list[Section]:
     """What the words of the report mean."""
-    return [Section(_MEANINGS, [Facts([*_WORDS, *family_of(report).words(report)])])]
+    return [Section("What the words mean", [Facts([*_WORDS, *family_of(report).words(report)])], key="words")]
 
 
 def _lists(report: AgreementReport) -> list[Section]:
@@ -199,7 +199,7 @@ def _worst(report: AgreementReport, at_most: int | None = None) -> list[Section]
             Column(title, lambda entry: Cell(entry["n_disputed"], f"{entry['n_disputed']:,} of {entry['n_units']:,}"))
         )
     samples = sample_table(columns, report.worst_samples[:at_most], frame="worst frame", ids=False)
-    return [Section(_FIRST, [samples], figures=("scores",))]
+    return [Section("Where to look first", [samples], figures=("scores",), key="worst")]
 
 
 def _intervals(report: AgreementReport) -> list[Section]:

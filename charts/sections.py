@@ -91,6 +91,7 @@ class Section:
     note: str = ""  #: addition to the heading in text
     figures: tuple[str, ...] = ()  #: names of its figures (``votes`` for ``plot_votes``)
     is_first: bool = False  #: whether it is the headline of the whole report
+    key: str = ""  #: what it is called in code, whatever its title says; only where code asks for it
 
 
 def with_texts(shown: Any, change: Callable[[str], str]) -> Any:

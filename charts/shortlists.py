@@ -102,7 +102,8 @@ def annotator_sections(
     """
     if not full:
         shown = shortlist_annotators(report)
-        return [Section(shown.title, [*shortlist_parts(columns, shown), *more], note, ("annotators",))]
+        parts = [*shortlist_parts(columns, shown), *more]
+        return [Section(shown.title, parts, note, ("annotators",), key="annotators")]
     return _all("annotators", columns, report.annotators, MOST_ANNOTATORS)
 
 

@@ -50,7 +50,8 @@ def annotators_section(report: ObjectReport) -> list[Section]:
         notes.append("The median of two boxes lies between them: each annotator shows half of the difference.")
     shown = shortlist_annotators(report)
     words = [" ".join(notes)] if shown.entries else []
-    return [Section(shown.title, [*shortlist_parts(columns, shown), *words], figures=("annotators", "bias"))]
+    parts = [*shortlist_parts(columns, shown), *words]
+    return [Section(shown.title, parts, figures=("annotators", "bias"), key="annotators")]
 
 
 def _missed(entry: AnnotatorSummary) -> Cell:
